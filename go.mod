@@ -1,0 +1,3 @@
+module github.com/apportion/apportion
+
+go 1.26
