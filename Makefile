@@ -1,0 +1,122 @@
+# Everything a contributor runs by hand and everything continuous integration runs, under the same names.
+# `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+GO ?= go
+ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+TOOLS := $(ROOT)/.bin
+
+# Pinned tools come first on PATH: buf finds its plugins there by name.
+export PATH := $(TOOLS):$(PATH)
+
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# Knobs, all of them settable on the command line.
+TESTFLAGS ?=
+CASES ?=
+BENCH ?= .
+BENCHTIME ?= 1s
+BENCHCOUNT ?= 1
+FUZZTIME ?= 10s
+
+MODULES := . $(sort $(dir $(wildcard tools/*/go.mod)))
+
+.DEFAULT_GOAL := help
+
+##@ Everyday
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build the static binary bin/apportion, stamped with the version.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
+
+.PHONY: test
+test: ## Vet, then run every test under the race detector (TESTFLAGS=-short for less).
+	$(GO) vet ./... && $(GO) test -race $(TESTFLAGS) ./...
+
+.PHONY: reference
+reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
+	$(GO) run ./cmd/reference $(CASES)
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) \
+	  $$(scripts/packages.sh engine bench)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each.
+	scripts/fuzz.sh $(FUZZTIME)
+
+##@ Contract
+
+.PHONY: generate
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Regenerate gen/ from proto/.
+	buf generate
+
+.PHONY: proto-lint
+proto-lint: $(TOOLS)/buf ## Check the style and the formatting of proto/.
+	buf lint
+	buf format --diff --exit-code
+
+.PHONY: proto-format
+proto-format: $(TOOLS)/buf ## Format proto/ in place.
+	buf format --write
+
+.PHONY: proto-breaking
+proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest release.
+	scripts/proto-breaking.sh
+
+##@ Code
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
+	golangci-lint run ./...
+
+.PHONY: fmt
+fmt: $(TOOLS)/golangci-lint ## Format the Go code in place.
+	golangci-lint fmt ./...
+
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum of every module.
+	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy); done
+
+.PHONY: tidy-check
+tidy-check: ## Fail if a go.mod or go.sum is not tidy.
+	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
+
+.PHONY: drift
+drift: generate ## Fail if gen/ differs from what proto/ generates.
+	scripts/drift.sh gen
+
+.PHONY: check
+check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.
+
+.PHONY: tools
+tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
+
+.PHONY: clean
+clean: ## Remove what was built, the tools included.
+	rm -rf bin .bin dist
+
+# Each tool has a module of its own, so that no tool's dependencies move another's or the project's.
+# A binary is rebuilt when its module's go.mod or go.sum is newer.
+define tool
+$(TOOLS)/$(1): tools/$(2)/go.mod tools/$(2)/go.sum
+	cd tools/$(2) && CGO_ENABLED=0 $$(GO) build -trimpath -ldflags '-s -w' -o $$@ $(3)
+	touch $$@
+endef
+
+$(eval $(call tool,buf,buf,github.com/bufbuild/buf/cmd/buf))
+$(eval $(call tool,protoc-gen-go,protoc-gen,google.golang.org/protobuf/cmd/protoc-gen-go))
+$(eval $(call tool,protoc-gen-go-grpc,protoc-gen,google.golang.org/grpc/cmd/protoc-gen-go-grpc))
+$(eval $(call tool,golangci-lint,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
