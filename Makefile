@@ -24,7 +24,7 @@ BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 FUZZTIME ?= 10s
 
-MODULES := . $(sort $(dir $(wildcard tools/*/go.mod)))
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
 
 .DEFAULT_GOAL := help
 
@@ -50,8 +50,7 @@ reference: ## Compare our answers with the recorded ones (CASES=PATH for some of
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) \
-	  $$(scripts/packages.sh engine bench)
+	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.
@@ -95,8 +94,8 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
 
 .PHONY: drift
-drift: generate ## Fail if gen/ differs from what proto/ generates.
-	scripts/drift.sh gen
+drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Fail if gen/ differs from what proto/ generates.
+	scripts/drift.sh
 
 .PHONY: check
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# fuzz.sh TIME: runs every fuzz target of this module for TIME (10s, 500x), one after the other.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+time=${1:-10s}
+count=0
+while read -r package target; do
+  echo "-- $package $target"
+  go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
+  count=$((count + 1))
+done < <(scripts/test-functions.sh Fuzz)
+echo "$count fuzz targets, $time each"
