@@ -38,7 +38,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build the static binary bin/apportion, stamped with the version.
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
 
 .PHONY: test
 test: ## Vet, then run every test under the race detector (TESTFLAGS=-short for less).
@@ -79,6 +79,7 @@ proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest r
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
+	scripts/purity.sh
 	golangci-lint run ./...
 
 .PHONY: fmt
@@ -111,7 +112,7 @@ clean: ## Remove what was built, the tools included.
 # A binary is rebuilt when its module's go.mod or go.sum is newer.
 define tool
 $(TOOLS)/$(1): tools/$(2)/go.mod tools/$(2)/go.sum
-	cd tools/$(2) && CGO_ENABLED=0 $$(GO) build -trimpath -ldflags '-s -w' -o $$@ $(3)
+	cd tools/$(2) && CGO_ENABLED=0 $$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o $$@ $(3)
 	touch $$@
 endef
 
