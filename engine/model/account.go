@@ -1,0 +1,88 @@
+package model
+
+import "github.com/apportion/apportion/engine/resource"
+
+// NewAccounts returns accounts of the given jobs with no task in them. All rows share one piece of memory.
+func newAccounts(jobs []Job, groups, width int) []Account {
+	accounts := make([]Account, len(jobs))
+	rows := resource.NewAccounts(4*len(jobs), width)
+	counts := make([][NumStatus]int32, groups)
+	first := GroupID(0)
+	if len(jobs) > 0 {
+		first = jobs[0].FirstGroup
+	}
+	for i := range accounts {
+		a := &accounts[i]
+		a.Allocated, a.Pending, a.Gated, a.Total = rows[4*i], rows[4*i+1], rows[4*i+2], rows[4*i+3]
+		a.GroupTasks = counts[jobs[i].FirstGroup-first : jobs[i].EndGroup-first]
+	}
+	return accounts
+}
+
+// put books n tasks of one status.
+func (a *Account) put(request resource.Row, status Status, gate Gate, group int, n int32, bestEffort bool) {
+	a.Tasks[status] += n
+	a.GroupTasks[group][status] += n
+	addTimes(&a.Total, request, n)
+	a.hold(request, status, gate, n, bestEffort)
+}
+
+func (a *Account) hold(request resource.Row, status Status, gate Gate, n int32, bestEffort bool) {
+	switch {
+	case status.Holds():
+		addTimes(&a.Allocated, request, n)
+	case status == Pending:
+		addTimes(&a.Pending, request, n)
+		if gate == GateOther {
+			addTimes(&a.Gated, request, n)
+		}
+		if bestEffort {
+			a.PendingBestEffort += n
+		}
+	}
+}
+
+// Move rebooks one task from one status to another. Amounts are subtracted and added, as Volcano's UpdateTaskStatus does, and dimensions
+// that were present stay so.
+func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group int, bestEffort bool) {
+	a.Tasks[from]--
+	a.GroupTasks[group][from]--
+	switch {
+	case from.Holds():
+		a.Allocated.SubWithin(request)
+	case from == Pending:
+		a.Pending.SubWithin(request)
+		if gate == GateOther {
+			a.Gated.SubWithin(request)
+		}
+		if bestEffort {
+			a.PendingBestEffort--
+		}
+	}
+	a.Tasks[to]++
+	a.GroupTasks[group][to]++
+	a.hold(request, to, gate, 1, bestEffort)
+}
+
+// CloneAccounts returns copies that share nothing with the given ones.
+func CloneAccounts(from []Account, jobs []Job, groups, width int) []Account {
+	to := newAccounts(jobs, groups, width)
+	for i := range to {
+		a, b := &to[i], &from[i]
+		a.Allocated.CopyFrom(b.Allocated)
+		a.Pending.CopyFrom(b.Pending)
+		a.Gated.CopyFrom(b.Gated)
+		a.Total.CopyFrom(b.Total)
+		a.Tasks, a.PendingBestEffort = b.Tasks, b.PendingBestEffort
+		copy(a.GroupTasks, b.GroupTasks)
+	}
+	return to
+}
+
+func addTimes(sum *resource.Row, request resource.Row, n int32) {
+	if n == 1 {
+		sum.Add(request)
+		return
+	}
+	sum.AddTimes(request, float64(n))
+}

@@ -1,0 +1,201 @@
+package model
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/apportion/apportion/engine/resource"
+)
+
+type bound bool
+
+const (
+	// limited amounts are finite.
+	limited bound = false
+	// unlimited amounts may be +Inf.
+	unlimited bound = true
+)
+
+// row returns the dense form of amounts, absent for nil, and records what is wrong with them under path+field, or under the newest job
+// if path is empty.
+func (b *Builder) row(a *Amounts, may bound, path, field string) resource.Row {
+	return b.rowAt(a, may, func(f string) string {
+		switch {
+		case f == "":
+			f = path
+		case path == "":
+			f = b.jobPath(f)
+		default:
+			f = path + f
+		}
+		return f
+	}, field)
+}
+
+func (b *Builder) rowAt(a *Amounts, may bound, path func(string) string, field string) resource.Row {
+	if a == nil {
+		return resource.Row{}
+	}
+	row := resource.NewRow(b.width)
+	b.fill(&row, a, may, path, field)
+	return row
+}
+
+// fill sets row, which is cleared first, to the amounts.
+func (b *Builder) fill(row *resource.Row, a *Amounts, may bound, path func(string) string, field string) {
+	row.Clear(0)
+	if len(a.Dimension) != len(a.Amount) {
+		b.faults.Add(path(field), "%d dimensions but %d amounts", len(a.Dimension), len(a.Amount))
+		return
+	}
+	for i, given := range a.Dimension {
+		x := a.Amount[i]
+		if int64(given) >= int64(len(b.index)) {
+			b.faults.Add(path(field)+".dimension", "no dimension %d, there are %d", given, b.known)
+			continue
+		}
+		d := b.index[given]
+		switch {
+		case row.Has.Has(d):
+			b.faults.Add(path(field)+".dimension", "dimension %q is given twice", b.m.Dims.Name(d))
+		case math.IsNaN(x):
+			b.faults.Add(path(field)+".amount", "%s is not a number", b.m.Dims.Name(d))
+		case x < 0:
+			b.faults.Add(path(field)+".amount", "%s is negative: %g", b.m.Dims.Name(d), x)
+		case math.IsInf(x, 1) && may == limited:
+			b.faults.Add(path(field)+".amount", "%s is unlimited, which only capability may be", b.m.Dims.Name(d))
+		default:
+			// Adding 0 turns a negative zero into zero.
+			row.Set(d, x+0)
+		}
+	}
+}
+
+// request returns the position in Requests of a task's request, the same for equal requests.
+func (b *Builder) request(a *Amounts, path func(string) string) int32 {
+	if a == nil || len(a.Dimension) == 0 && len(a.Amount) == 0 {
+		return 0
+	}
+	row := &b.scratch
+	b.fill(row, a, limited, path, "request")
+	b.key = binary.LittleEndian.AppendUint64(b.key[:0], uint64(row.Has))
+	for m := row.Has; m != 0; m = m.Rest() {
+		b.key = binary.LittleEndian.AppendUint64(b.key, math.Float64bits(row.V[m.First()]))
+	}
+	if id, ok := b.requestIDs[string(b.key)]; ok {
+		return id
+	}
+	id := int32(len(b.m.Requests))
+	b.requestIDs[string(b.key)] = id
+	b.m.Requests = append(b.m.Requests, account(row.Clone(), b.width))
+	return id
+}
+
+// account returns a row with cpu and memory present; an absent row becomes one of zeros.
+func account(row resource.Row, width int) resource.Row {
+	if row.Absent() {
+		return resource.NewAccount(width)
+	}
+	row.Has |= resource.Base
+	return row
+}
+
+func (b *Builder) closeGroup() {
+	if n := len(b.m.Groups); n > 0 && b.group >= 0 {
+		b.m.Groups[n-1].EndCount = int32(len(b.m.Counts))
+	}
+}
+
+func (b *Builder) closeJob() {
+	if b.job < 0 {
+		return
+	}
+	b.closeGroup()
+	job := &b.m.Jobs[len(b.m.Jobs)-1]
+	job.EndGroup, job.EndTask = GroupID(len(b.m.Groups)), TaskID(len(b.m.Tasks))
+}
+
+// Build returns the model, or an *Error with every violation. The builder must not be used afterwards.
+func (b *Builder) Build() (*Model, error) {
+	b.closeJob()
+	if err := b.faults.OrNil(); err != nil {
+		return nil, err
+	}
+	m := &b.m
+	m.QueueOrder = order(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name })
+	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
+	if !b.explicit {
+		m.Total = resource.NewAccount(b.width)
+		for _, n := range order(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }) {
+			m.Total.Add(m.Nodes[n].Allocatable)
+		}
+	}
+	m.Accounts = newAccounts(m.Jobs, len(m.Groups), b.width)
+	m.book(0)
+	return m, nil
+}
+
+// book fills the accounts of the jobs from first on.
+func (m *Model) book(first JobID) {
+	bestEffort := make([]bool, len(m.Requests))
+	for i, r := range m.Requests {
+		bestEffort[i] = m.BestEffort(r)
+	}
+	for j := first; int(j) < len(m.Jobs); j++ {
+		job, account := &m.Jobs[j], &m.Accounts[j]
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			task := &m.Tasks[t]
+			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
+		}
+		for g := job.FirstGroup; g < job.EndGroup; g++ {
+			group := &m.Groups[g]
+			for _, c := range m.Counts[group.FirstCount:group.EndCount] {
+				account.put(m.Requests[group.Request], c.Status, c.Gate, int(g-job.FirstGroup), c.N, bestEffort[group.Request])
+			}
+		}
+	}
+}
+
+// Extend returns a builder whose model will be m and the jobs that follow; its paths begin at jobs[0] for the first of these. m itself
+// does not change. Everything that refers to m's queues, jobs, tasks and nodes by number stays valid in the new model.
+func (m *Model) Extend(dimensions []string) *Builder {
+	b := &Builder{job: -1, base: m, explicit: true}
+	b.m = *m
+	b.m.base = m
+	b.m.jobIndex, b.m.taskIndex = map[string]JobID{}, map[string]TaskID{}
+	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
+	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
+	b.width = m.Dims.Len()
+	b.scratch = resource.NewRow(b.width)
+	b.requestIDs = map[string]int32{}
+	b.counted = int64(len(m.Tasks))
+	if len(dimensions) == 0 {
+		dimensions = m.given
+	}
+	for i, name := range dimensions {
+		d, ok := m.Dims.Index(name)
+		if !ok {
+			b.faults.Add("dimensions", "dimensions[%d]: the snapshot has no dimension %q", i, name)
+		}
+		b.index = append(b.index, d)
+	}
+	b.known = len(dimensions)
+	return b
+}
+
+// BuildExtended returns the extended model, or an *Error with every violation. The accounts of m's own jobs are the ones given, which the
+// new model shares.
+func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
+	b.closeJob()
+	if err := b.faults.OrNil(); err != nil {
+		return nil, err
+	}
+	m := &b.m
+	known := JobID(len(b.base.Jobs))
+	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
+	added := newAccounts(m.Jobs[known:], len(m.Groups)-len(b.base.Groups), b.width)
+	m.Accounts = append(slices.Clip(accounts[:known]), added...)
+	m.book(known)
+	return m, nil
+}

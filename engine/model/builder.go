@@ -1,0 +1,304 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Amounts is a sparse resource vector as a snapshot writes it: Amount[i] belongs to dimension Dimension[i] of the names given to
+// Builder.Dimensions. A nil *Amounts says that no vector was given.
+type Amounts struct {
+	Dimension []uint32
+	Amount    []float64
+}
+
+// QueueSpec is what a snapshot says of a queue. Nil pointers were not given.
+type QueueSpec struct {
+	Name, Parent                    string
+	Weight                          uint32
+	Priority                        int32
+	State                           QueueState
+	Reclaimable                     bool
+	Capability, Guarantee, Deserved *Amounts
+	Affinity                        *NodeAffinity
+	Hierarchy                       *Hierarchy
+	CreateTime                      int64
+}
+
+// JobSpec is what a snapshot says of a job; its groups and tasks follow.
+type JobSpec struct {
+	UID, Name, Namespace, Queue string
+	Priority                    int32
+	Phase                       Phase
+	MinAvailable                uint32
+	MinResources                *Amounts
+	CreateTime                  int64
+}
+
+// GroupSpec is what a snapshot says of a task group of the newest job.
+type GroupSpec struct {
+	Role    string
+	Request *Amounts
+	// MinAvailable means something only if HasMin.
+	MinAvailable uint32
+	HasMin       bool
+}
+
+// TaskSpec is what a snapshot says of a task of the newest group.
+type TaskSpec struct {
+	UID, Name   string
+	Status      Status
+	Gate        Gate
+	Node        NodeID
+	Priority    int32
+	Index       int32
+	CreateTime  int64
+	Preemptable bool
+	// Detail is nil for most tasks.
+	Detail *Detail
+	// Request replaces the group's.
+	Request *Amounts
+}
+
+// NodeSpec is what a snapshot says of a node.
+type NodeSpec struct {
+	Name                      string
+	Allocatable, UsedByOthers *Amounts
+	Group                     string
+	Labelled                  bool
+}
+
+// maxCount bounds the tasks of one model, given one by one or as counts, so that counts fit into 32 bits.
+const maxCount = 1 << 30
+
+// Builder puts a Model together from queues, nodes, jobs, groups and tasks, in that nesting. It copies amounts, keeps strings, and
+// collects every violation with its path. Dimensions come first; nodes and queues come before the jobs that refer to them.
+type Builder struct {
+	m          Model
+	faults     Error
+	width      int
+	index      []int
+	scratch    resource.Row
+	known      int
+	requestIDs map[string]int32
+	key        []byte
+	rows       []resource.Row
+	explicit   bool
+	counted    int64
+	roles      map[string]struct{}
+	// Position of the newest job, group and task among those given, for paths.
+	job, group, task int
+	// base is set while a model is extended.
+	base *Model
+}
+
+// NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
+func NewBuilder(asOf int64) *Builder {
+	b := &Builder{job: -1}
+	b.m.AsOf = asOf
+	b.m.queueIndex = map[string]QueueID{}
+	b.m.nodeIndex = map[string]NodeID{}
+	b.m.jobIndex = map[string]JobID{}
+	b.m.taskIndex = map[string]TaskID{}
+	b.Dimensions(nil)
+	return b
+}
+
+// Dimensions names what the Dimension numbers of all Amounts refer to. Call it once, first.
+func (b *Builder) Dimensions(names []string) {
+	dims, index, err := resource.NewDimensions(names)
+	if err != nil {
+		b.faults.Add("dimensions", "%s", err)
+		dims, _, _ = resource.NewDimensions(nil)
+		index = nil
+	}
+	b.m.Dims, b.index, b.width, b.known = dims, index, dims.Len(), len(names)
+	b.m.given = names
+	b.scratch = resource.NewRow(b.width)
+	b.m.Requests = []resource.Row{resource.NewAccount(b.width)}
+	b.requestIDs = map[string]int32{}
+}
+
+// Total sets the cluster's total in place of the sum of all nodes.
+func (b *Builder) Total(total *Amounts) {
+	if row := b.row(total, limited, "total", ""); !row.Absent() {
+		row.Has |= resource.Base
+		b.m.Total, b.explicit = row, true
+	}
+}
+
+// Node adds a node.
+func (b *Builder) Node(s NodeSpec) {
+	i := len(b.m.Nodes)
+	path := func(field string) string { return fmt.Sprintf("nodes[%d].%s", i, field) }
+	if s.Name == "" {
+		b.faults.Add(path("name"), "a node needs a name")
+	} else if first, twice := b.m.nodeIndex[s.Name]; twice {
+		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
+	} else {
+		b.m.nodeIndex[s.Name] = NodeID(i)
+	}
+	node := Node{Name: s.Name, Group: s.Group, Labelled: s.Labelled}
+	node.Allocatable = account(b.rowAt(s.Allocatable, limited, path, "allocatable"), b.width)
+	node.UsedByOthers = account(b.rowAt(s.UsedByOthers, limited, path, "used_by_others"), b.width)
+	b.m.Nodes = append(b.m.Nodes, node)
+}
+
+// Queue adds a queue.
+func (b *Builder) Queue(s QueueSpec) {
+	i := len(b.m.Queues)
+	path := func(field string) string { return fmt.Sprintf("queues[%d].%s", i, field) }
+	if s.Name == "" {
+		b.faults.Add(path("name"), "a queue needs a name")
+	} else if first, twice := b.m.queueIndex[s.Name]; twice {
+		b.faults.Add(path("name"), "queue %q is queues[%d] already", s.Name, first)
+	} else {
+		b.m.queueIndex[s.Name] = QueueID(i)
+	}
+	if s.Weight > math.MaxInt32 {
+		b.faults.Add(path("weight"), "weight %d is above %d", s.Weight, math.MaxInt32)
+	}
+	b.m.Queues = append(b.m.Queues, Queue{
+		Name: s.Name, Parent: s.Parent, Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
+		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
+		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
+		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
+		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
+	})
+}
+
+// Job begins a job; the groups that follow are its own.
+func (b *Builder) Job(s JobSpec) {
+	b.closeJob()
+	b.job++
+	b.group = -1
+	job := Job{
+		UID: s.UID, Name: s.Name, Namespace: s.Namespace, Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
+		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
+		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)),
+	}
+	if job.UID == "" {
+		job.UID = qualified(s.Namespace, s.Name)
+	}
+	if s.MinAvailable > math.MaxInt32 {
+		b.faults.Add(b.jobPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
+	}
+	if job.UID == "" {
+		b.faults.Add(b.jobPath("uid"), "a job needs a uid or a name")
+	} else if first, twice := b.findJob(job.UID); twice {
+		b.faults.Add(b.jobPath("uid"), "job %q is jobs[%d] already", job.UID, first)
+	} else {
+		b.m.jobIndex[job.UID] = JobID(len(b.m.Jobs))
+	}
+	if q, ok := b.m.queueIndex[s.Queue]; ok {
+		job.Queue = q
+	} else {
+		b.faults.Add(b.jobPath("queue"), "no queue %q", s.Queue)
+	}
+	if s.MinResources != nil {
+		job.MinResources = b.row(s.MinResources, limited, "", "min_resources")
+	}
+	b.m.Jobs = append(b.m.Jobs, job)
+	clear(b.roles)
+}
+
+// Group begins a task group of the newest job.
+func (b *Builder) Group(s GroupSpec) {
+	b.closeGroup()
+	b.group++
+	b.task = -1
+	id := GroupID(len(b.m.Groups))
+	if b.group == 0 && b.roles == nil {
+		b.roles = map[string]struct{}{}
+	}
+	if _, twice := b.roles[s.Role]; twice {
+		b.faults.Add(b.groupPath("role"), "role %q is given twice", s.Role)
+	}
+	b.roles[s.Role] = struct{}{}
+	group := Group{Job: JobID(len(b.m.Jobs) - 1), Role: s.Role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts))}
+	if s.HasMin {
+		if s.MinAvailable > math.MaxInt32 {
+			b.faults.Add(b.groupPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
+		}
+		group.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
+	}
+	b.m.Groups = append(b.m.Groups, group)
+	b.m.Groups[id].Request = b.request(s.Request, b.groupPath)
+}
+
+// Count adds equal tasks without identity to the newest group.
+func (b *Builder) Count(status Status, gate Gate, n uint32) {
+	b.counted += int64(n)
+	if b.counted > maxCount {
+		if b.counted-int64(n) <= maxCount {
+			b.faults.Add(b.groupPath("counts"), "more than %d tasks in all", maxCount)
+		}
+		return
+	}
+	b.m.Counts = append(b.m.Counts, Count{Group: GroupID(len(b.m.Groups) - 1), Status: status, Gate: gate, N: int32(n)})
+}
+
+// Task adds a task to the newest group.
+func (b *Builder) Task(s TaskSpec) {
+	b.task++
+	b.counted++
+	id := TaskID(len(b.m.Tasks))
+	group := GroupID(len(b.m.Groups) - 1)
+	task := Task{
+		UID: s.UID, Name: s.Name, CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
+		Request: b.m.Groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
+		Status: s.Status, Gate: s.Gate, Preemptable: s.Preemptable,
+	}
+	if s.Node != None && (s.Node < 0 || int(s.Node) >= len(b.m.Nodes)) {
+		b.faults.Add(b.taskPath("node"), "no node %d, there are %d nodes", s.Node, len(b.m.Nodes))
+		task.Node = None
+	}
+	if s.UID != "" {
+		if first, twice := b.findTask(s.UID); twice {
+			b.faults.Add(b.taskPath("uid"), "uid %q is that of task %d already", s.UID, first)
+		} else {
+			b.m.taskIndex[s.UID] = id
+		}
+	}
+	if s.Detail != nil {
+		task.Detail = int32(len(b.m.Details))
+		b.m.Details = append(b.m.Details, *s.Detail)
+	}
+	if s.Request != nil {
+		task.Request = b.request(s.Request, b.detailPath)
+	}
+	b.m.Tasks = append(b.m.Tasks, task)
+}
+
+func (b *Builder) findJob(uid string) (JobID, bool) {
+	if j, ok := b.m.jobIndex[uid]; ok || b.base == nil {
+		return j, ok
+	}
+	return b.base.Job(uid)
+}
+
+func (b *Builder) findTask(uid string) (TaskID, bool) {
+	if t, ok := b.m.taskIndex[uid]; ok {
+		return t, ok
+	}
+	for at := b.base; at != nil; at = at.base {
+		if t, ok := at.taskIndex[uid]; ok {
+			return t, true
+		}
+	}
+	return None, false
+}
+
+func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }
+
+func (b *Builder) groupPath(field string) string {
+	return fmt.Sprintf("jobs[%d].groups[%d].%s", b.job, b.group, field)
+}
+
+func (b *Builder) taskPath(field string) string {
+	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].%s", b.job, b.group, b.task, field)
+}
+
+func (b *Builder) detailPath(field string) string { return b.taskPath("detail." + field) }

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Model is a compiled snapshot. Nothing in it may be changed.
+type Model struct {
+	Dims resource.Dimensions
+	// AsOf is the time of the snapshot in Unix nanoseconds.
+	AsOf   int64
+	Nodes  []Node
+	Queues []Queue
+	Jobs   []Job
+	Groups []Group
+	Counts []Count
+	Tasks  []Task
+	// Details are the rare properties that Task.Detail points to.
+	Details []Detail
+	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
+	Requests []resource.Row
+	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
+	Total resource.Row
+	// Accounts belong to the jobs at the same positions.
+	Accounts []Account
+
+	// QueueOrder and JobOrder list everything by name and uid: the order in which sums are formed, so that no answer depends on the
+	// order in which a snapshot lists things.
+	QueueOrder []QueueID
+	JobOrder   []JobID
+
+	// given are the dimensions in the order in which the snapshot names them.
+	given      []string
+	queueIndex map[string]QueueID
+	nodeIndex  map[string]NodeID
+	jobIndex   map[string]JobID
+	taskIndex  map[string]TaskID
+	// base is the model that this one extends, if any; its indices stay valid.
+	base *Model
+}
+
+// Account is what a job's tasks add up to.
+type Account struct {
+	// Allocated sums the requests of tasks that hold resources.
+	Allocated resource.Row
+	// Pending sums the requests of pending tasks, gated and best-effort ones included.
+	Pending resource.Row
+	// Gated sums the requests of pending tasks that are held by a gate other than the scheduler's own.
+	Gated resource.Row
+	// Total sums the requests of all tasks.
+	Total resource.Row
+	// Tasks counts tasks by status.
+	Tasks [NumStatus]int32
+	// PendingBestEffort counts pending tasks that ask for nothing but `pods`.
+	PendingBestEffort int32
+	// GroupTasks counts tasks by status for each group of the job, in group order.
+	GroupTasks [][NumStatus]int32
+}
+
+// Ready counts tasks that hold resources or have succeeded (Volcano's ReadyTaskNum).
+func (a *Account) Ready() int32 { return ready(&a.Tasks) }
+
+// Valid counts tasks that hold, wait for, or will ask for resources, or have succeeded (Volcano's ValidTaskNum).
+func (a *Account) Valid() int32 { return valid(&a.Tasks) }
+
+// AllTasks counts all tasks.
+func (a *Account) AllTasks() int32 {
+	n := int32(0)
+	for _, k := range a.Tasks {
+		n += k
+	}
+	return n
+}
+
+// GroupReady is Ready for the group at position g of the job.
+func (a *Account) GroupReady(g int) int32 { return ready(&a.GroupTasks[g]) }
+
+// GroupValid is Valid for the group at position g of the job.
+func (a *Account) GroupValid(g int) int32 { return valid(&a.GroupTasks[g]) }
+
+func ready(n *[NumStatus]int32) int32 {
+	return n[Allocated] + n[Binding] + n[Bound] + n[Running] + n[Succeeded]
+}
+
+func valid(n *[NumStatus]int32) int32 { return ready(n) + n[Pipelined] + n[Pending] }
+
+// Request returns the request of a task.
+func (m *Model) Request(t TaskID) resource.Row { return m.Requests[m.Tasks[t].Request] }
+
+// BestEffort reports whether a request asks for nothing but `pods`.
+func (m *Model) BestEffort(request resource.Row) bool { return request.IsEmpty(m.Dims.Pods()) }
+
+// QueueOf returns the queue of a task's job.
+func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs[m.Tasks[t].Job].Queue }
+
+// TaskKey returns what identifies a task to people: its uid, or namespace/name, or nothing.
+func (m *Model) TaskKey(t TaskID) string {
+	task := &m.Tasks[t]
+	if task.UID != "" {
+		return task.UID
+	}
+	return m.TaskPath(t)
+}
+
+// TaskPath returns namespace/name of a task, or nothing if it has no name.
+func (m *Model) TaskPath(t TaskID) string {
+	task := &m.Tasks[t]
+	if task.Name == "" {
+		return ""
+	}
+	return qualified(m.Jobs[task.Job].Namespace, task.Name)
+}
+
+// Queue returns the queue of a name.
+func (m *Model) Queue(name string) (QueueID, bool) {
+	q, ok := m.queueIndex[name]
+	return q, ok
+}
+
+// Node returns the node of a name.
+func (m *Model) Node(name string) (NodeID, bool) {
+	n, ok := m.nodeIndex[name]
+	return n, ok
+}
+
+// Job returns the job of a uid.
+func (m *Model) Job(uid string) (JobID, bool) {
+	for at := m; at != nil; at = at.base {
+		if j, ok := at.jobIndex[uid]; ok {
+			return j, true
+		}
+	}
+	return None, false
+}
+
+// Task returns the task of a uid, or of namespace/name. Where the uid of one task is the path of another, the uid wins.
+func (m *Model) Task(key string) (TaskID, bool) {
+	for at := m; at != nil; at = at.base {
+		if t, ok := at.taskIndex[key]; ok {
+			return t, true
+		}
+	}
+	// A path belongs to a job of its namespace, and few jobs are worth a second index of all tasks.
+	for t := range m.Tasks {
+		task := &m.Tasks[t]
+		if n := len(task.Name); n > 0 && strings.HasSuffix(key, task.Name) && m.TaskPath(TaskID(t)) == key {
+			return TaskID(t), true
+		}
+	}
+	return None, false
+}
+
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// order returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are.
+func order[ID ~int32](n int, name func(ID) string) []ID {
+	ids := make([]ID, n)
+	sorted := true
+	for i := range ids {
+		ids[i] = ID(i)
+		sorted = sorted && (i == 0 || name(ID(i-1)) <= name(ID(i)))
+	}
+	if !sorted {
+		slices.SortStableFunc(ids, func(l, r ID) int { return strings.Compare(name(l), name(r)) })
+	}
+	return ids
+}

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxListed is how many violations an Error lists; the others are only counted.
+const MaxListed = 50
+
+// Violation is one fault of an input.
+type Violation struct {
+	// Path of the field, such as `jobs[17].queue`.
+	Path string
+	// Detail says what is wrong with it, such as `no queue "x"`.
+	Detail string
+}
+
+// Error is all faults of an input. The input had no effect.
+type Error struct {
+	// Violations are the first MaxListed, in the order found.
+	Violations []Violation
+	// Total counts all.
+	Total int
+}
+
+// Add records a fault.
+func (e *Error) Add(path, format string, args ...any) {
+	e.Total++
+	if len(e.Violations) < MaxListed {
+		e.Violations = append(e.Violations, Violation{Path: path, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Full reports whether further faults are only counted, so that nobody needs to put their paths together.
+func (e *Error) Full() bool { return len(e.Violations) >= MaxListed }
+
+// OrNil returns e as an error, or nil if no fault was recorded.
+func (e *Error) OrNil() error {
+	if e == nil || e.Total == 0 {
+		return nil
+	}
+	return e
+}
+
+// Error lists the faults, one a line.
+func (e *Error) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d violation", e.Total)
+	if e.Total != 1 {
+		text.WriteByte('s')
+	}
+	for _, v := range e.Violations {
+		fmt.Fprintf(&text, "\n%s: %s", v.Path, v.Detail)
+	}
+	if more := e.Total - len(e.Violations); more > 0 {
+		fmt.Fprintf(&text, "\nand %d more", more)
+	}
+	return text.String()
+}

@@ -1,0 +1,101 @@
+package policy
+
+import "github.com/apportion/apportion/engine/resource"
+
+// Journal remembers the old values of everything that changes, so that a what-if is undone exactly: bits are put back, not computed
+// back. It records only while a mark stands.
+type Journal struct {
+	depth   int
+	entries []entry
+	cells   []float64
+}
+
+type entry struct {
+	row    *resource.Row
+	has    resource.Mask
+	float  *float64
+	int    *int32
+	byte   *uint8
+	undo   func()
+	number float64
+}
+
+// Position is a point in a journal.
+type Position struct{ entries, cells int }
+
+// Mark begins, or goes on, recording and returns the present point.
+func (j *Journal) Mark() Position {
+	j.depth++
+	return Position{len(j.entries), len(j.cells)}
+}
+
+// Rollback puts everything back as it was at p. Recording goes on: p may be rolled back to again.
+func (j *Journal) Rollback(p Position) {
+	for i := len(j.entries) - 1; i >= p.entries; i-- {
+		e := &j.entries[i]
+		switch {
+		case e.row != nil:
+			at := len(j.cells) - len(e.row.V)
+			copy(e.row.V, j.cells[at:])
+			e.row.Has = e.has
+			j.cells = j.cells[:at]
+		case e.float != nil:
+			*e.float = e.number
+		case e.int != nil:
+			*e.int = int32(e.number)
+		case e.byte != nil:
+			*e.byte = uint8(e.number)
+		default:
+			e.undo()
+		}
+		*e = entry{}
+	}
+	j.entries = j.entries[:p.entries]
+}
+
+// Release ends what Mark began at p without undoing anything; when no mark stands, nothing is recorded any more.
+func (j *Journal) Release() {
+	if j.depth--; j.depth == 0 {
+		clear(j.entries)
+		j.entries, j.cells = j.entries[:0], j.cells[:0]
+	}
+}
+
+// Recording reports whether a mark stands.
+func (j *Journal) Recording() bool { return j.depth > 0 }
+
+// Row saves a row that is about to change.
+func (j *Journal) Row(r *resource.Row) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{row: r, has: r.Has})
+		j.cells = append(j.cells, r.V...)
+	}
+}
+
+// Float saves a number that is about to change.
+func (j *Journal) Float(f *float64) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{float: f, number: *f})
+	}
+}
+
+// Int saves a count that is about to change.
+func (j *Journal) Int(n *int32) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{int: n, number: float64(*n)})
+	}
+}
+
+// Byte saves a small value that is about to change.
+func (j *Journal) Byte(b *uint8) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{byte: b, number: float64(*b)})
+	}
+}
+
+// Undo remembers how to put something else back.
+func (j *Journal) Undo(f func()) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{undo: f})
+	}
+}

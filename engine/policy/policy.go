@@ -1,0 +1,237 @@
+// Package policy is the frame of policies: what a plugin is told (View), what it may be asked (the interfaces below), and how it
+// gives reasons. A plugin implements the interfaces of the decisions it takes part in, and nothing else.
+//
+// The interfaces are Volcano's extension points (pkg/scheduler/framework/session_plugins.go) with their names.
+package policy
+
+import (
+	"errors"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// ErrStopped is returned by Open when View.Stop asked to stop.
+var ErrStopped = errors.New("stopped")
+
+// Plugin is a policy with its settings.
+type Plugin interface {
+	// Name is Volcano's name of the plugin.
+	Name() string
+	// Open computes what the plugin knows of a session. It returns ErrStopped, or a *model.Error for a snapshot that the plugin cannot
+	// work with.
+	Open(v *View) (State, error)
+}
+
+// State is an opened plugin: the mutable part of its accounts lives in rows that it saves to View.Journal before each change. It
+// implements those of the interfaces below that it takes part in.
+type State any
+
+// QueueOrderer says which queue is served first: negative if l, positive if r, 0 if it cannot tell.
+type QueueOrderer interface {
+	CompareQueues(l, r model.QueueID) int
+}
+
+// VictimQueueOrderer says which queue loses tasks first to a claimant's queue.
+type VictimQueueOrderer interface {
+	CompareVictimQueues(l, r, claimant model.QueueID) int
+}
+
+// JobOrderer says which job is served first.
+type JobOrderer interface {
+	CompareJobs(l, r model.JobID) int
+}
+
+// TaskOrderer says which task of a job is served first.
+type TaskOrderer interface {
+	CompareTasks(l, r model.TaskID) int
+}
+
+// Overuser says whether a queue uses all it may and is not served.
+type Overuser interface {
+	Overused(q model.QueueID, why *Reasons) bool
+}
+
+// Mode says against which rules a queue's account is asked.
+type Mode uint8
+
+// The modes.
+const (
+	// InSession: the queue's state counts.
+	InSession Mode = iota
+	// InSimulation: only the numbers count.
+	InSimulation
+)
+
+// Request is what one task, or several together, ask for.
+type Request struct {
+	Row resource.Row
+	// BestEffort: nothing but `pods`.
+	BestEffort bool
+}
+
+// Allocater says whether a queue may use that much more.
+type Allocater interface {
+	Allocatable(q model.QueueID, r Request, mode Mode, why *Reasons, checks *Checks) bool
+}
+
+// Preempter says whether a queue may take that much from others.
+type Preempter interface {
+	Preemptive(q model.QueueID, r Request, why *Reasons, checks *Checks) bool
+}
+
+// Enqueuer votes on the admission of a job. A permit books what the plugin books.
+type Enqueuer interface {
+	Enqueueable(j model.JobID, why *Reasons) Vote
+}
+
+// EnqueuedHandler is told of a job that was admitted.
+type EnqueuedHandler interface {
+	Enqueued(j model.JobID)
+}
+
+// VictimFunc appends to dst those candidates that the claimant may evict and returns them with the plugin's vote; g records why the others
+// are left alone. Abstain: the plugin has no opinion.
+type VictimFunc func(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
+
+// Reclaimer chooses victims among tasks of other queues; see VictimFunc.
+type Reclaimer interface {
+	Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
+}
+
+// Preemptor chooses victims among tasks of the same queue; see VictimFunc.
+type Preemptor interface {
+	Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
+}
+
+// Validator says whether a job can be scheduled at all.
+type Validator interface {
+	Valid(j model.JobID, why *Reasons) bool
+}
+
+// Readier says whether enough of a job runs.
+type Readier interface {
+	Ready(j model.JobID, why *Reasons) bool
+}
+
+// Pipeliner says whether enough of a job runs or waits for resources that are being released.
+type Pipeliner interface {
+	Pipelined(j model.JobID, why *Reasons) bool
+}
+
+// Starver says whether a job lacks tasks that it needs.
+type Starver interface {
+	Starving(j model.JobID, why *Reasons) bool
+}
+
+// Predicater says whether a task may run on a node.
+type Predicater interface {
+	Fits(t model.TaskID, n model.NodeID, why *Reasons) bool
+}
+
+// NodeScorer scores nodes for a task: out[i] is the score of nodes[i].
+type NodeScorer interface {
+	ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64)
+}
+
+// EventHandler follows the tasks that start and cease to hold resources.
+type EventHandler interface {
+	Allocate(t model.TaskID)
+	Deallocate(t model.TaskID)
+}
+
+// Share is a queue's account in a plugin that divides.
+type Share struct {
+	Weight                                       int32
+	Guarantee, Deserved, Allocated, Request      resource.Row
+	Inqueue, Elastic, Capability, RealCapability resource.Row
+	Share                                        float64
+	// Dominant is the dimension of Share, or -1.
+	Dominant int
+	Overused bool
+	// Ancestors, root first, and Children are those of a hierarchical plugin.
+	Ancestors, Children []model.QueueID
+}
+
+// Sharer divides among queues.
+type Sharer interface {
+	// Share returns a queue's account, and whether it takes part. Absent rows are what the plugin does not keep. The rows are the plugin's
+	// own and change with its state.
+	Share(q model.QueueID) (Share, bool)
+}
+
+// Tree is implemented by hierarchical sharers.
+type Tree interface {
+	// Accepted reports whether the queue tree passed; why says what is wrong with it.
+	Accepted(why *Reasons) bool
+}
+
+// JobShare is a job's account in DRF.
+type JobShare struct {
+	Share     float64
+	Dominant  int
+	Allocated resource.Row
+}
+
+// JobSharer divides among jobs.
+type JobSharer interface {
+	JobShare(j model.JobID) (JobShare, bool)
+}
+
+// TreeNode is a node of the tree of hierarchical DRF.
+type TreeNode struct {
+	// Parent is a position in the list, -1 for the root.
+	Parent             int
+	Name               string
+	Weight, Share      float64
+	Saturated          bool
+	Request, Allocated resource.Row
+	// Job at a leaf, or model.None.
+	Job      model.JobID
+	Dominant int
+}
+
+// TreeSharer divides along a weighted tree of its own.
+type TreeSharer interface {
+	// Nodes lists the tree, each node before its children.
+	Nodes() []TreeNode
+}
+
+// Warner names input that is decided as Volcano decides it but may not be meant so.
+type Warner interface {
+	Warnings(add func(Warning))
+}
+
+// WarningCode says what a warning is about. The values are those of the contract's WarningCode.
+type WarningCode int32
+
+// The codes, explained in the contract (reason.proto).
+const (
+	GuaranteesExceedTotal     WarningCode = 1
+	GuaranteeAboveCapability  WarningCode = 2
+	ZeroCapabilityIsUnlimited WarningCode = 3
+	AllWeightsZero            WarningCode = 4
+	IdleGuarantee             WarningCode = 5
+	ScalarGuaranteedAway      WarningCode = 6
+	TreeRefused               WarningCode = 7
+	ChildExceedsParent        WarningCode = 8
+	PartialRootCapability     WarningCode = 9
+	PluginUndecided           WarningCode = 10
+	DimensionNotOffered       WarningCode = 11
+	RoundsExhausted           WarningCode = 14
+	OrderIntransitive         WarningCode = 15
+	AntiAffinityAdmitsNothing WarningCode = 16
+	HierarchyWeightIgnored    WarningCode = 17
+	WarningsTruncated         WarningCode = 18
+)
+
+// Warning is one of them.
+type Warning struct {
+	Code WarningCode
+	// Path of the field within the snapshot, such as `queues[3].capability`.
+	Path string
+	// Text for people.
+	Text string
+	// Queue concerned, or model.None.
+	Queue model.QueueID
+}

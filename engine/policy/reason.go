@@ -1,0 +1,142 @@
+package policy
+
+import "github.com/apportion/apportion/engine/model"
+
+// Vote is a plugin's, or a whole policy's, word on a question.
+type Vote int8
+
+// The votes.
+const (
+	Abstain Vote = iota
+	Permit
+	Reject
+)
+
+// Code says which rule a reason is about. The values are those of the contract's ReasonCode.
+type Code int32
+
+// The codes, explained in the contract (reason.proto).
+const (
+	QueueNotOpen              Code = 1
+	AboveRealCapability       Code = 2
+	AboveDeserved             Code = 3
+	NoDimensionWithinDeserved Code = 4
+	HierarchyRefused          Code = 5
+	QueueTakesNoPart          Code = 6
+	AboveOvercommit           Code = 7
+	BestEffortClaimant        Code = 8
+	Overused                  Code = 9
+	JobNotPending             Code = 10
+	NoMinResources            Code = 11
+	NotEnoughTasks            Code = 20
+	NotEnoughTasksOfRole      Code = 21
+	NotReady                  Code = 22
+	RoleNotReady              Code = 23
+	NotStarving               Code = 24
+	NotPipelined              Code = 25
+	NoSharedDimension         Code = 40
+	GuaranteeKept             Code = 41
+	WithinDeserved            Code = 42
+	BestEffortSubtree         Code = 43
+	GangMinimum               Code = 44
+	PriorityNotLower          Code = 45
+	ShareNotHigher            Code = 46
+	SystemCritical            Code = 47
+	SystemNamespace           Code = 48
+	CooldownActive            Code = 49
+	HierarchyOrder            Code = 50
+	NotRunning                Code = 51
+	NotPreemptable            Code = 52
+	QueueNotReclaimable       Code = 53
+	SameQueue                 Code = 54
+	OtherQueue                Code = 55
+	BestEffortVictim          Code = 56
+	NotInDecidingTier         Code = 57
+	NotACandidate             Code = 58
+	SameJob                   Code = 59
+	NodeGroupMissing          Code = 70
+	NodeGroupNotInAffinity    Code = 71
+	NodeGroupAntiAffinity     Code = 72
+	InsufficientResource      Code = 73
+)
+
+// Reason says by which rule something was refused or spared, and with which numbers.
+type Reason struct {
+	// Plugin is Volcano's name of the plugin, empty for a rule of the frame.
+	Plugin string
+	Code   Code
+	// Queue is where the numbers were compared, or model.None.
+	Queue model.QueueID
+	// Dimension the numbers are of, or -1.
+	Dimension int
+	// Have, Need and Limit are what was compared; Code says how.
+	Have, Need, Limit float64
+	// Role of the job that is meant, or empty.
+	Role string
+}
+
+// Because returns a reason about a queue (or model.None) without a dimension.
+func Because(plugin string, code Code, queue model.QueueID) Reason {
+	return Reason{Plugin: plugin, Code: code, Queue: queue, Dimension: -1}
+}
+
+// Reasons collects reasons. A nil *Reasons collects nothing, at no cost.
+type Reasons struct {
+	List []Reason
+}
+
+// Add records a reason.
+func (r *Reasons) Add(reason Reason) {
+	if r != nil {
+		r.List = append(r.List, reason)
+	}
+}
+
+// Check is one test that a plugin made, of a candidate or of an account.
+type Check struct {
+	// Task is the candidate tested, or model.None.
+	Task model.TaskID
+	// Tier is filled in by the engine.
+	Tier   int
+	Passed bool
+	Reason Reason
+}
+
+// Checks collects tests. A nil *Checks collects nothing, at no cost.
+type Checks struct {
+	List []Check
+}
+
+// Add records a test.
+func (c *Checks) Add(task model.TaskID, passed bool, reason Reason) {
+	if c != nil {
+		c.List = append(c.List, Check{Task: task, Passed: passed, Reason: reason})
+	}
+}
+
+// Grounds is what an answer to a question about victims collects.
+type Grounds struct {
+	// Spared holds one failed check for each candidate that a plugin protects: the first that failed.
+	Spared Checks
+	// Checks holds every check made, passed ones too; nil unless wanted.
+	Checks *Checks
+}
+
+// Protect records that reason speaks against taking a candidate.
+func (g *Grounds) Protect(task model.TaskID, reason Reason) {
+	if g == nil {
+		return
+	}
+	g.Spared.Add(task, false, reason)
+	g.Checks.Add(task, false, reason)
+}
+
+// Pass records a check that speaks for taking a candidate.
+func (g *Grounds) Pass(task model.TaskID, reason Reason) {
+	if g != nil {
+		g.Checks.Add(task, true, reason)
+	}
+}
+
+// Explains reports whether passed checks are wanted, so that their numbers need not be put together in vain.
+func (g *Grounds) Explains() bool { return g != nil && g.Checks != nil }

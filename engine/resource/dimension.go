@@ -1,0 +1,109 @@
+// Package resource is the arithmetic of resource vectors: named dimensions, dense rows that know which dimensions they name, and the
+// few comparisons that policies take decisions by.
+//
+// A dimension of a row is absent, zero, finite or unlimited (+Inf). Absent and zero have equal amounts but differ in presence, and
+// presence decides verdicts, as it does in Volcano's map of scalars (pkg/scheduler/api/resource_info.go).
+package resource
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+const (
+	// CPU is the dimension of `cpu` in every Dimensions, in milli-cores.
+	CPU = 0
+	// Memory is the dimension of `memory` in every Dimensions, in bytes.
+	Memory = 1
+	// MaxDimensions bounds the dimensions of one snapshot: a row's presence is one machine word.
+	MaxDimensions = 64
+	// Threshold is the absolute tolerance of LessEqual and IsEmpty (Volcano's minResource).
+	Threshold = 0.1
+)
+
+// Mask is a set of dimensions.
+type Mask uint64
+
+// Base is the set of cpu and memory, which every account names.
+const Base Mask = 1<<CPU | 1<<Memory
+
+// Has reports whether dimension d is in the set.
+func (m Mask) Has(d int) bool { return m>>uint(d)&1 != 0 }
+
+// With returns the set with dimension d in it.
+func (m Mask) With(d int) Mask { return m | 1<<uint(d) }
+
+// Without returns the set with dimension d not in it.
+func (m Mask) Without(d int) Mask { return m &^ (1 << uint(d)) }
+
+// First returns the lowest dimension of a set that is not empty.
+func (m Mask) First() int { return bits.TrailingZeros64(uint64(m)) }
+
+// Rest returns the set without its lowest dimension; ranging is for m := set; m != 0; m = m.Rest() { d := m.First() }.
+func (m Mask) Rest() Mask { return m & (m - 1) }
+
+// Dimensions names the dimensions of rows: cpu, memory, then the others by name, so that no result depends on the order in which a
+// snapshot happens to name them.
+type Dimensions struct {
+	names []string
+	pods  Mask
+}
+
+// NewDimensions returns the dimensions of the given names together with cpu and memory, and for each given name its dimension. It
+// fails if a name is empty or given twice, or if there are more than MaxDimensions.
+func NewDimensions(given []string) (Dimensions, []int, error) {
+	others := make([]string, 0, len(given))
+	for i, name := range given {
+		switch {
+		case name == "":
+			return Dimensions{}, nil, fmt.Errorf("dimensions[%d]: a dimension needs a name", i)
+		case name != "cpu" && name != "memory":
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	dims := Dimensions{names: append([]string{"cpu", "memory"}, others...)}
+	if len(dims.names) > MaxDimensions {
+		return Dimensions{}, nil, fmt.Errorf("dimensions: %d dimensions, at most %d are possible", len(dims.names), MaxDimensions)
+	}
+	index := make([]int, len(given))
+	var seen Mask
+	for i, name := range given {
+		d, _ := dims.Index(name)
+		if seen.Has(d) {
+			return Dimensions{}, nil, fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name)
+		}
+		seen = seen.With(d)
+		index[i] = d
+	}
+	if d, ok := dims.Index("pods"); ok {
+		dims.pods = Mask(0).With(d)
+	}
+	return dims, index, nil
+}
+
+// Len returns the number of dimensions, which is the width of rows.
+func (d Dimensions) Len() int { return len(d.names) }
+
+// Name returns the name of dimension i.
+func (d Dimensions) Name(i int) string { return d.names[i] }
+
+// Names returns all names in order of dimension.
+func (d Dimensions) Names() []string { return slices.Clone(d.names) }
+
+// Index returns the dimension of a name.
+func (d Dimensions) Index(name string) (int, bool) {
+	switch name {
+	case "cpu":
+		return CPU, true
+	case "memory":
+		return Memory, true
+	}
+	i, ok := slices.BinarySearch(d.names[2:], name)
+	return i + 2, ok
+}
+
+// Pods returns the set that holds the dimension `pods`, or the empty set: some of Volcano's comparisons leave it out
+// (IsIgnoredScalarResource).
+func (d Dimensions) Pods() Mask { return d.pods }

@@ -1,0 +1,168 @@
+package resource
+
+import "math"
+
+// Row is one resource vector. V holds an amount for every dimension, 0 where the dimension is absent; Has is the set of dimensions that
+// are present. The zero Row (V == nil) says that no vector is given at all.
+type Row struct {
+	V   []float64
+	Has Mask
+}
+
+// NewRow returns a row of the given width with nothing present.
+func NewRow(width int) Row { return Row{V: make([]float64, width)} }
+
+// NewAccount returns a row of zeros with cpu and memory present, as Volcano's EmptyResource.
+func NewAccount(width int) Row { return Row{V: make([]float64, width), Has: Base} }
+
+// NewTable returns n rows of the given width in one piece of memory, each with nothing present.
+func NewTable(n, width int) []Row {
+	rows, cells := make([]Row, n), make([]float64, n*width)
+	for i := range rows {
+		rows[i].V = cells[i*width : (i+1)*width : (i+1)*width]
+	}
+	return rows
+}
+
+// NewAccounts returns n rows as NewTable does, each with cpu and memory present.
+func NewAccounts(n, width int) []Row {
+	rows := NewTable(n, width)
+	for i := range rows {
+		rows[i].Has = Base
+	}
+	return rows
+}
+
+// Absent reports whether no vector is given at all.
+func (r Row) Absent() bool { return r.V == nil }
+
+// Clone returns a copy that shares nothing with r. The copy of an absent row is absent.
+func (r Row) Clone() Row {
+	if r.V == nil {
+		return Row{}
+	}
+	return Row{V: append([]float64(nil), r.V...), Has: r.Has}
+}
+
+// CopyFrom makes r equal to o, which has the same width.
+func (r *Row) CopyFrom(o Row) {
+	copy(r.V, o.V)
+	r.Has = o.Has
+}
+
+// Clear makes r a row of zeros with exactly the dimensions of has present.
+func (r *Row) Clear(has Mask) {
+	clear(r.V)
+	r.Has = has
+}
+
+// Set makes dimension d present with amount x.
+func (r *Row) Set(d int, x float64) {
+	r.V[d] = x
+	r.Has = r.Has.With(d)
+}
+
+// Drop makes dimension d absent.
+func (r *Row) Drop(d int) {
+	r.V[d] = 0
+	r.Has = r.Has.Without(d)
+}
+
+// Add adds o to r; the dimensions of both are present afterwards. Unlimited plus anything is unlimited.
+func (r *Row) Add(o Row) {
+	v := r.V[:len(o.V)]
+	for d, x := range o.V {
+		v[d] += x
+	}
+	r.Has |= o.Has
+}
+
+// AddTimes adds n times o to r.
+func (r *Row) AddTimes(o Row, n float64) {
+	for m := o.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		r.V[d] += float64(o.V[d] * n)
+	}
+	r.Has |= o.Has
+}
+
+// Sub subtracts o from r; the dimensions of both are present afterwards and amounts may become negative. Unlimited minus anything is
+// unlimited.
+func (r *Row) Sub(o Row) {
+	for m := o.Has; m != 0; m = m.Rest() {
+		if d := m.First(); !math.IsInf(r.V[d], 1) {
+			r.V[d] -= o.V[d]
+		}
+	}
+	r.Has |= o.Has
+}
+
+// SubWithin subtracts o from r, but where r names no scalar at all only cpu and memory: Volcano's Resource.Sub on a resource without a
+// map of scalars.
+func (r *Row) SubWithin(o Row) {
+	if r.Has&^Base == 0 {
+		o.Has &= Base
+	}
+	r.Sub(o)
+}
+
+// Default is what a dimension that a limit does not name counts as.
+type Default bool
+
+const (
+	// Zero: nothing is allowed.
+	Zero Default = false
+	// Infinity: everything is allowed.
+	Infinity Default = true
+)
+
+// Min lowers r to limit in every dimension that r names; it never makes a dimension present. Where limit does not name one, missing
+// decides: Infinity leaves r's amount, Zero makes it 0. cpu and memory are always compared (Volcano's MinDimensionResource).
+func (r *Row) Min(limit Row, missing Default) {
+	for m := r.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		if !limit.Has.Has(d) && missing == Infinity && d > Memory {
+			continue
+		}
+		if limit.V[d] < r.V[d] {
+			r.V[d] = limit.V[d]
+		}
+	}
+}
+
+// Max raises r to o in every dimension of o, making them present (Volcano's SetMaxResource).
+func (r *Row) Max(o Row) {
+	for m := o.Has; m != 0; m = m.Rest() {
+		if d := m.First(); !r.Has.Has(d) || o.V[d] > r.V[d] {
+			r.V[d] = o.V[d]
+		}
+	}
+	r.Has |= o.Has
+}
+
+// SetExceeded makes r the part of left that exceeds right: cpu and memory are floored at 0, a scalar that does not strictly exceed is
+// absent (Volcano's ExceededPart, which is Diff's first result). What right does not name counts as 0 there. r may be left.
+func (r *Row) SetExceeded(left, right Row) {
+	has := Base
+	for d := range r.V {
+		x := 0.0
+		if left.Has.Has(d) && left.V[d] > right.V[d] {
+			x = left.V[d]
+			if !math.IsInf(x, 1) {
+				x -= right.V[d]
+			}
+			has = has.With(d)
+		}
+		r.V[d] = x
+	}
+	r.Has = has
+}
+
+// FloorAtZero raises negative amounts to 0; presence stays.
+func (r *Row) FloorAtZero() {
+	for d, x := range r.V {
+		if x < 0 {
+			r.V[d] = 0
+		}
+	}
+}
