@@ -42,11 +42,11 @@ build: ## Build the static binary bin/apportion, stamped with the version.
 
 .PHONY: test
 test: ## Vet, then run every test under the race detector (TESTFLAGS=-short for less).
-	$(GO) vet ./... && $(GO) test -race $(TESTFLAGS) ./...
+	$(GO) vet ./... && $(GO) test -race $(strip $(TESTFLAGS) ./...)
 
 .PHONY: reference
 reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
-	$(GO) run ./cmd/reference $(CASES)
+	$(GO) run $(strip ./cmd/reference $(CASES))
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).

@@ -3,8 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t packages < <(scripts/test-functions.sh Benchmark | cut -d ' ' -f 1 | sort -u)
-if ((${#packages[@]} == 0)); then
+listed=$(scripts/test-functions.sh Benchmark | cut -d ' ' -f 1 | sort -u)
+mapfile -t packages <<<"$listed"
+if [[ -z $listed ]]; then
   echo "no benchmarks"
   exit 0
 fi

@@ -4,10 +4,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${1:-10s}
+targets=$(scripts/test-functions.sh Fuzz)
 count=0
 while read -r package target; do
+  [[ -n $target ]] || continue
   echo "-- $package $target"
   go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
   count=$((count + 1))
-done < <(scripts/test-functions.sh Fuzz)
+done <<<"$targets"
 echo "$count fuzz targets, $time each"
