@@ -12,6 +12,8 @@ type View struct {
 	*model.Model
 	// Journal undoes changes; plugins save to it whatever they are about to change.
 	Journal *Journal
+	// SortVictims sorts candidates by who is evicted first for a claimant, by all plugins of the session; it is set once they are open.
+	SortVictims func(claimant model.TaskID, candidates []model.TaskID)
 	// Stop, if not nil, says that nobody waits for the answer any more; loops ask it now and then.
 	Stop func() bool
 

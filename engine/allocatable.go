@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Allocatable reports whether every plugin lets the tasks' queue use that much more. The tasks belong to one queue; several are asked
+// as their sum.
+func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
+	q, r := s.request(tasks)
+	for _, p := range s.by.allocatable {
+		if !p.Allocatable(q, r, mode, why, checks) {
+			return false
+		}
+	}
+	return true
+}
+
+// Preemptive reports whether every plugin lets the tasks' queue take that much from others.
+func (s *Session) Preemptive(tasks []model.TaskID, why *policy.Reasons, checks *policy.Checks) bool {
+	q, r := s.request(tasks)
+	for _, p := range s.by.preemptive {
+		if !p.Preemptive(q, r, why, checks) {
+			return false
+		}
+	}
+	return true
+}
+
+// request sums what tasks ask for; the row is valid until the next question.
+func (s *Session) request(tasks []model.TaskID) (model.QueueID, policy.Request) {
+	v := s.view
+	q := v.QueueOf(tasks[0])
+	row := v.Request(tasks[0])
+	if len(tasks) > 1 {
+		sum := &s.scratch
+		sum.Clear(row.Has)
+		for _, t := range tasks {
+			sum.Add(v.Request(t))
+		}
+		row = *sum
+	}
+	return q, policy.Request{Row: row, BestEffort: v.BestEffort(row)}
+}
+
+// IsOverused reports whether some plugin says that a queue uses all it may.
+func (s *Session) IsOverused(q model.QueueID, why *policy.Reasons) bool {
+	for _, p := range s.by.overused {
+		if p.Overused(q, why) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Enqueueable decides by the plugins' votes whether a job may enter its queue, whatever its phase. A permit books what the plugins book.
+// The first tier with a permit and no rejection decides; a rejection decides at once; nobody's opinion is a permit. What a plugin
+// booked stays booked when a later plugin of its tier rejects (Volcano's JobEnqueueable).
+func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
+	permitted, tier := false, 0
+	for _, e := range s.by.enqueue {
+		if permitted && e.tier != tier {
+			break
+		}
+		tier = e.tier
+		switch e.part.Enqueueable(j, why) {
+		case policy.Reject:
+			return false
+		case policy.Permit:
+			permitted = true
+		case policy.Abstain:
+		}
+	}
+	return true
+}
+
+// Enqueue does for one job what Volcano's enqueue action does: only a pending job is asked, one without minimum resources enters
+// unasked, and an admitted job is in phase Inqueue from then on. It reports whether the job was admitted.
+func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
+	if s.view.Phase(j) != model.PhasePending {
+		why.Add(policy.Because("", policy.JobNotPending, model.None))
+		return false
+	}
+	if !s.view.Jobs[j].MinResources.Absent() && !s.Enqueueable(j, why) {
+		return false
+	}
+	for _, e := range s.by.enqueued {
+		e.Enqueued(j)
+	}
+	s.view.SetPhase(j, model.PhaseInqueue)
+	return true
+}
+
+// PendingInOrder lists the pending jobs in the order in which the enqueue action takes them: queue by queue, job by job. Volcano puts a
+// queue back after each of its jobs, but nothing that enqueueing changes moves a queue or a job.
+func (s *Session) PendingInOrder() []model.JobID {
+	byQueue := make([][]model.JobID, len(s.view.Queues))
+	var queues []model.QueueID
+	for _, j := range s.view.Present() {
+		if s.view.Phase(j) != model.PhasePending {
+			continue
+		}
+		q := s.view.Jobs[j].Queue
+		if byQueue[q] == nil {
+			queues = append(queues, q)
+		}
+		byQueue[q] = append(byQueue[q], j)
+	}
+	s.QueuesInOrder(queues)
+	var jobs []model.JobID
+	for _, q := range queues {
+		s.JobsInOrder(byQueue[q])
+		jobs = append(jobs, byQueue[q]...)
+	}
+	return jobs
+}

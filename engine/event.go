@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+// ErrWrongStatus is returned for an event that a task's status does not allow. Volcano would book twice, or panic.
+var ErrWrongStatus = errors.New("the task is not in a status that this event can start from")
+
+// ErrRemoved is returned for a task of a job that was removed.
+var ErrRemoved = errors.New("the job was removed")
+
+// Allocate places a task that holds nothing: it becomes Allocated, on the node if one is given, and every plugin books it.
+func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
+	switch s.view.Status(t) {
+	case model.Pending, model.Pipelined, model.Releasing:
+	default:
+		return ErrWrongStatus
+	}
+	s.view.SetStatus(t, model.Allocated, n)
+	for _, e := range s.by.events {
+		e.Allocate(t)
+	}
+	return nil
+}
+
+// Deallocate takes a task off that holds resources: it gets the status given, which holds none, and every plugin gives its resources
+// back.
+func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
+	if !s.view.Status(t).Holds() || to.Holds() {
+		return ErrWrongStatus
+	}
+	s.view.SetStatus(t, to, model.None)
+	for _, e := range s.by.events {
+		e.Deallocate(t)
+	}
+	return nil
+}
+
+// SetStatus changes the status of a task without telling the plugins, so that the accounts of queues stay as they are.
+func (s *Session) SetStatus(t model.TaskID, to model.Status) {
+	s.view.SetStatus(t, to, model.None)
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Valid reports whether every plugin says that a job can be scheduled at all.
+func (s *Session) Valid(j model.JobID, why *policy.Reasons) bool {
+	for _, p := range s.by.valid {
+		if !p.Valid(j, why) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ready reports whether every plugin says that enough of a job runs.
+func (s *Session) Ready(j model.JobID, why *policy.Reasons) bool {
+	for _, p := range s.by.ready {
+		if !p.Ready(j, why) {
+			return false
+		}
+	}
+	return true
+}
+
+// Pipelined reports whether every plugin says that enough of a job runs or waits for resources that are being released.
+func (s *Session) Pipelined(j model.JobID, why *policy.Reasons) bool {
+	for _, p := range s.by.pipelined {
+		if !p.Pipelined(j, why) {
+			return false
+		}
+	}
+	return true
+}
+
+// Starving reports whether a job lacks tasks that it needs: the first tier that has an opinion decides, and all its plugins must say so
+// (Volcano's JobStarving).
+func (s *Session) Starving(j model.JobID, why *policy.Reasons) bool {
+	for i, e := range s.by.starving {
+		if i > 0 && e.tier != s.by.starving[0].tier {
+			break
+		}
+		if !e.part.Starving(j, why) {
+			return false
+		}
+	}
+	return len(s.by.starving) > 0
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Fits reports whether every plugin lets a task run on a node. It says nothing of what the node has left: see HasRoom.
+func (s *Session) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	for _, p := range s.by.predicate {
+		if !p.Fits(t, n, why) {
+			return false
+		}
+	}
+	return true
+}
+
+// Scorer is a plugin that scores nodes.
+type Scorer struct {
+	Name string
+	policy.NodeScorer
+}
+
+// Scorers returns the plugins that score nodes, in order of the policy.
+func (s *Session) Scorers() []Scorer {
+	list := make([]Scorer, len(s.by.score))
+	for i, p := range s.by.score {
+		list[i] = Scorer{p.name, p.part}
+	}
+	return list
+}
+
+// HasRoom reports whether a node has left what a task asks for, with Volcano's tolerance (Resource.LessEqual on NodeInfo.Idle).
+func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	v := s.view
+	idle := &s.scratch
+	v.Idle(n, idle)
+	request := v.Request(t)
+	d := resource.FirstUncovered(*idle, request)
+	if d < 0 {
+		return true
+	}
+	reason := policy.Because("", policy.InsufficientResource, model.None)
+	reason.Dimension = d
+	reason.Have, reason.Need, reason.Limit = v.Used(n).V[d], request.V[d], v.Nodes[n].Allocatable.V[d]
+	why.Add(reason)
+	return false
+}

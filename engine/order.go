@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Comparison is how two things of one kind compare.
+type Comparison struct {
+	// Plugins is the first plugin's comparison that is not 0: negative if the left comes first.
+	Plugins int
+	// Less: the left comes first, fallbacks included.
+	Less bool
+}
+
+// CompareQueues compares two queues by priority of service. Where no plugin tells them apart, the older one comes first, then the one
+// whose name is smaller.
+func (s *Session) CompareQueues(l, r model.QueueID) Comparison {
+	c := s.by.compareQueues(l, r)
+	return Comparison{c, c < 0 || c == 0 && olderQueue(s.view, l, r)}
+}
+
+// CompareVictimQueues compares two queues by who loses tasks first to a claimant's queue. Where no plugin tells them apart, it is the
+// reverse of CompareQueues.
+func (s *Session) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
+	c := s.by.compareVictimQueues(l, r, claimant)
+	return Comparison{c, s.by.lessVictimQueue(s.view, l, r, claimant)}
+}
+
+// CompareJobs compares two jobs by priority of service. Where no plugin tells them apart, the older one comes first, then the one whose
+// uid is smaller.
+func (s *Session) CompareJobs(l, r model.JobID) Comparison {
+	c := s.by.compareJobs(l, r)
+	if c != 0 {
+		return Comparison{c, c < 0}
+	}
+	lj, rj := &s.view.Jobs[l], &s.view.Jobs[r]
+	return Comparison{0, older(lj.CreateTime, rj.CreateTime, lj.UID, rj.UID)}
+}
+
+// CompareTasks compares two tasks by priority of service. Where no plugin tells them apart, the smaller index within the role comes
+// first, then the older one, then the one whose uid is smaller.
+func (s *Session) CompareTasks(l, r model.TaskID) Comparison {
+	c := s.by.compareTasks(l, r)
+	return Comparison{c, s.by.lessTask(s.view, l, r)}
+}
+
+// CompareVictims compares two candidates by who is evicted first for a claimant: by their queues, then by their jobs, then by
+// themselves, the last in service first (Volcano's BuildVictimsPriorityQueue).
+func (s *Session) CompareVictims(l, r, claimant model.TaskID) Comparison {
+	less := s.by.lessVictim(s.view, l, r, s.view.QueueOf(claimant))
+	return Comparison{0, less}
+}
+
+// SortVictims sorts candidates by who is evicted first for a claimant.
+func (s *Session) SortVictims(claimant model.TaskID, candidates []model.TaskID) {
+	sortVictims(s.view, &s.by, claimant, candidates)
+}
+
+// Sort sorts ids, which are of distinct things, by less. A comparison that is not transitive has no sorted order; the result is then one
+// that depends on nothing but the comparison and the order of name.
+func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) {
+	slices.SortStableFunc(ids, name)
+	slices.SortStableFunc(ids, func(l, r ID) int {
+		switch {
+		case l == r:
+			return 0
+		case less(l, r):
+			return -1
+		case less(r, l):
+			return 1
+		}
+		return 0
+	})
+}
+
+// QueuesInOrder sorts queues by priority of service.
+func (s *Session) QueuesInOrder(queues []model.QueueID) {
+	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
+}
+
+// JobsInOrder sorts jobs by priority of service.
+func (s *Session) JobsInOrder(jobs []model.JobID) {
+	Sort(jobs, s.jobName, func(l, r model.JobID) bool { return s.CompareJobs(l, r).Less })
+}
+
+func (s *Session) queueName(l, r model.QueueID) int {
+	return strings.Compare(s.view.Queues[l].Name, s.view.Queues[r].Name)
+}
+
+func (s *Session) jobName(l, r model.JobID) int {
+	return strings.Compare(s.view.Jobs[l].UID, s.view.Jobs[r].UID)
+}
+
+func (t *table) compareQueues(l, r model.QueueID) int {
+	for _, p := range t.queueOrder {
+		if c := p.CompareQueues(l, r); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (t *table) compareVictimQueues(l, r, claimant model.QueueID) int {
+	for _, p := range t.victimQueueOrder {
+		if c := p.CompareVictimQueues(l, r, claimant); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (t *table) compareJobs(l, r model.JobID) int {
+	for _, p := range t.jobOrder {
+		if c := p.CompareJobs(l, r); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (t *table) compareTasks(l, r model.TaskID) int {
+	for _, p := range t.taskOrder {
+		if c := p.CompareTasks(l, r); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (t *table) lessVictimQueue(v *policy.View, l, r, claimant model.QueueID) bool {
+	if c := t.compareVictimQueues(l, r, claimant); c != 0 {
+		return c < 0
+	}
+	c := t.compareQueues(l, r)
+	return c > 0 || c == 0 && !olderQueue(v, l, r)
+}
+
+func (t *table) lessTask(v *policy.View, l, r model.TaskID) bool {
+	if c := t.compareTasks(l, r); c != 0 {
+		return c < 0
+	}
+	lt, rt := &v.Tasks[l], &v.Tasks[r]
+	switch {
+	case lt.Index >= 0 && rt.Index >= 0 && lt.Index != rt.Index:
+		return lt.Index < rt.Index
+	case lt.CreateTime != rt.CreateTime:
+		return lt.CreateTime < rt.CreateTime
+	}
+	if lk, rk := v.TaskKey(l), v.TaskKey(r); lk != rk {
+		return lk < rk
+	}
+	return l < r
+}
+
+// lessVictim compares jobs by the plugins alone: Volcano's fallback between jobs is never used here.
+func (t *table) lessVictim(v *policy.View, l, r model.TaskID, claimant model.QueueID) bool {
+	lj, rj := v.Tasks[l].Job, v.Tasks[r].Job
+	if lq, rq := v.Jobs[lj].Queue, v.Jobs[rj].Queue; lq != rq {
+		return t.lessVictimQueue(v, lq, rq, claimant)
+	}
+	if lj != rj {
+		if c := t.compareJobs(lj, rj); c != 0 {
+			return c > 0
+		}
+	}
+	return !t.lessTask(v, l, r)
+}
+
+func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []model.TaskID) {
+	queue := v.QueueOf(claimant)
+	Sort(candidates,
+		func(l, r model.TaskID) int { return strings.Compare(v.TaskKey(l), v.TaskKey(r)) },
+		func(l, r model.TaskID) bool { return t.lessVictim(v, l, r, queue) })
+}
+
+func olderQueue(v *policy.View, l, r model.QueueID) bool {
+	lq, rq := &v.Queues[l], &v.Queues[r]
+	return older(lq.CreateTime, rq.CreateTime, lq.Name, rq.Name)
+}
+
+func older(l, r int64, lName, rName string) bool {
+	if l != r {
+		return l < r
+	}
+	return lName < rName
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Decision is a kind of question that a plugin takes part in; the values are those of the contract's Decision.
+type Decision uint8
+
+// The decisions.
+const (
+	QueueOrder       Decision = 1
+	JobOrder         Decision = 2
+	TaskOrder        Decision = 3
+	JobReady         Decision = 4
+	JobPipelined     Decision = 5
+	JobStarving      Decision = 6
+	JobEnqueued      Decision = 7
+	Overused         Decision = 8
+	Allocatable      Decision = 9
+	Preemptive       Decision = 10
+	Reclaimable      Decision = 11
+	Preemptable      Decision = 12
+	Predicate        Decision = 13
+	NodeOrder        Decision = 14
+	JobValid         Decision = 15
+	VictimQueueOrder Decision = 16
+)
+
+// Decisions is a set of decisions.
+type Decisions uint32
+
+// With returns the set with d in it.
+func (s Decisions) With(d Decision) Decisions { return s | 1<<d }
+
+// Has reports whether d is in the set.
+func (s Decisions) Has(d Decision) bool { return s>>d&1 != 0 }
+
+// Entry is a plugin in a tier.
+type Entry struct {
+	Plugin policy.Plugin
+	// Disabled are the decisions that the plugin takes no part in.
+	Disabled Decisions
+}
+
+// Tier is a list of plugins that decide together.
+type Tier []Entry
+
+// Walk says how tiers are combined where plugins choose victims.
+type Walk uint8
+
+const (
+	// Strict: a tier in which some plugin voted has decided, even for no victims.
+	Strict Walk = iota
+	// Volcano: an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the next
+	// (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
+	Volcano
+)
+
+// Policy is what a session decides by.
+type Policy struct {
+	Tiers []Tier
+	Walk  Walk
+}
+
+// check returns an *model.Error if a plugin occurs twice: its accounts would be kept, and its votes counted, twice.
+func (p Policy) check() error {
+	var faults model.Error
+	seen := map[string]string{}
+	for i, tier := range p.Tiers {
+		for k, entry := range tier {
+			path := fmt.Sprintf("tiers[%d].plugins[%d]", i, k)
+			if entry.Plugin == nil {
+				faults.Add(path, "no plugin is named")
+				continue
+			}
+			name := entry.Plugin.Name()
+			if first, twice := seen[name]; twice {
+				faults.Add(path, "plugin %q is %s already", name, first)
+				continue
+			}
+			seen[name] = path
+		}
+	}
+	return faults.OrNil()
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Session answers questions about one model by one policy, and follows what changes.
+type Session struct {
+	policy Policy
+	state
+	marks []mark
+}
+
+// state is what a what-if about whole jobs replaces as one.
+type state struct {
+	view    *policy.View
+	plugins []opened
+	by      table
+	scratch resource.Row
+}
+
+// opened is a plugin of the policy with its state.
+type opened struct {
+	name  string
+	tier  int
+	state policy.State
+}
+
+// voter is a plugin's part in choosing victims.
+type voter struct {
+	name   string
+	tier   int
+	choose policy.VictimFunc
+}
+
+type named[T any] struct {
+	name string
+	tier int
+	part T
+}
+
+// table lists for each decision the plugins that take part, in order of the policy.
+type table struct {
+	queueOrder       []policy.QueueOrderer
+	victimQueueOrder []policy.VictimQueueOrderer
+	jobOrder         []policy.JobOrderer
+	taskOrder        []policy.TaskOrderer
+	overused         []policy.Overuser
+	allocatable      []policy.Allocater
+	preemptive       []policy.Preempter
+	enqueue          []named[policy.Enqueuer]
+	enqueued         []policy.EnqueuedHandler
+	reclaim          []voter
+	preempt          []voter
+	valid            []policy.Validator
+	ready            []policy.Readier
+	pipelined        []policy.Pipeliner
+	starving         []named[policy.Starver]
+	predicate        []policy.Predicater
+	score            []named[policy.NodeScorer]
+	events           []policy.EventHandler
+}
+
+// Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns
+// policy.ErrStopped. Violations of the policy, or of the snapshot as a plugin reads it, are an *model.Error.
+func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	s := &Session{policy: p}
+	st, err := open(policy.NewView(m, stop), p)
+	if err != nil {
+		return nil, err
+	}
+	s.state = st
+	return s, nil
+}
+
+func open(v *policy.View, p Policy) (state, error) {
+	st := state{view: v, scratch: resource.NewAccount(v.Dims.Len())}
+	for i, tier := range p.Tiers {
+		for _, entry := range tier {
+			opening, err := entry.Plugin.Open(v)
+			if err != nil {
+				return state{}, err
+			}
+			st.plugins = append(st.plugins, opened{entry.Plugin.Name(), i, opening})
+			st.by.add(entry.Plugin.Name(), i, opening, entry.Disabled)
+		}
+	}
+	by := &st.by
+	v.SortVictims = func(claimant model.TaskID, candidates []model.TaskID) { sortVictims(v, by, claimant, candidates) }
+	return st, nil
+}
+
+// part appends a plugin's state to a list if it takes part in the decision.
+func part[T any](list *[]T, state policy.State, d Decision, off Decisions) {
+	if p, ok := state.(T); ok && !off.Has(d) {
+		*list = append(*list, p)
+	}
+}
+
+func (t *table) add(name string, tier int, state policy.State, off Decisions) {
+	part(&t.queueOrder, state, QueueOrder, off)
+	part(&t.victimQueueOrder, state, VictimQueueOrder, off)
+	part(&t.jobOrder, state, JobOrder, off)
+	part(&t.taskOrder, state, TaskOrder, off)
+	part(&t.overused, state, Overused, off)
+	part(&t.allocatable, state, Allocatable, off)
+	part(&t.preemptive, state, Preemptive, off)
+	part(&t.enqueued, state, JobEnqueued, off)
+	part(&t.valid, state, JobValid, off)
+	part(&t.ready, state, JobReady, off)
+	part(&t.pipelined, state, JobPipelined, off)
+	part(&t.predicate, state, Predicate, off)
+	part(&t.events, state, 0, off)
+	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {
+		t.enqueue = append(t.enqueue, named[policy.Enqueuer]{name, tier, p})
+	}
+	if p, ok := state.(policy.Starver); ok && !off.Has(JobStarving) {
+		t.starving = append(t.starving, named[policy.Starver]{name, tier, p})
+	}
+	if p, ok := state.(policy.NodeScorer); ok && !off.Has(NodeOrder) {
+		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
+	}
+	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
+		t.reclaim = append(t.reclaim, voter{name, tier, p.Reclaimable})
+	}
+	if p, ok := state.(policy.Preemptor); ok && !off.Has(Preemptable) {
+		t.preempt = append(t.preempt, voter{name, tier, p.Preemptable})
+	}
+}
+
+// View returns the state that questions see. Callers only read it.
+func (s *Session) View() *policy.View { return s.view }
+
+// Policy returns what the session decides by.
+func (s *Session) Policy() Policy { return s.policy }
+
+// Stop replaces the function that long work asks whether to stop.
+func (s *Session) Stop(stop func() bool) { s.view.Stop = stop }

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Ballot is one plugin's own choice of victims.
+type Ballot struct {
+	Plugin  string
+	Tier    int
+	Vote    policy.Vote
+	Victims []model.TaskID
+}
+
+// Choice says whom a claimant may evict.
+type Choice struct {
+	// Decided: some plugin voted in a tier that was asked. False: nobody has an opinion.
+	Decided bool
+	// Tier that decided, -1 for none.
+	Tier    int
+	Victims []model.TaskID
+	// Ballots of all plugins that take part, whether or not their tier was reached.
+	Ballots []Ballot
+	// Spared has an entry for each protection, in order of plugins and candidates; nil unless grounds are wanted.
+	Spared []policy.Check
+	// Checks has every check; nil unless explained.
+	Checks []policy.Check
+}
+
+// Reclaimable decides which candidates of other queues a claimant may evict.
+func (s *Session) Reclaimable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
+	return s.choose(s.by.reclaim, claimant, candidates, explain)
+}
+
+// Preemptable decides which candidates of its own queue a claimant may evict.
+func (s *Session) Preemptable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
+	return s.choose(s.by.preempt, claimant, candidates, explain)
+}
+
+func (s *Session) choose(voters []voter, claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
+	choice := Choice{Tier: -1, Ballots: make([]Ballot, 0, len(voters))}
+	victims := make([]model.TaskID, 0, len(voters)*len(candidates))
+	var g policy.Grounds
+	if explain {
+		g.Checks = &policy.Checks{}
+	}
+	for _, voter := range voters {
+		spared, checked := len(g.Spared.List), 0
+		if explain {
+			checked = len(g.Checks.List)
+		}
+		from := len(victims)
+		var vote policy.Vote
+		victims, vote = voter.choose(claimant, candidates, victims, &g)
+		choice.Ballots = append(choice.Ballots, Ballot{voter.name, voter.tier, vote, victims[from:len(victims):len(victims)]})
+		for i := range g.Spared.List[spared:] {
+			g.Spared.List[spared+i].Tier = voter.tier
+		}
+		if explain {
+			for i := range g.Checks.List[checked:] {
+				g.Checks.List[checked+i].Tier = voter.tier
+			}
+			choice.Checks = g.Checks.List
+		}
+	}
+	choice.Spared = g.Spared.List
+	if s.policy.Walk == Volcano {
+		walkAsVolcano(&choice)
+	} else {
+		walkStrictly(&choice)
+	}
+	return choice
+}
+
+// walkStrictly combines the ballots: within a tier the victims are those that every plugin that voted chose; the first tier in which a
+// plugin voted has decided.
+func walkStrictly(c *Choice) {
+	for _, ballot := range c.Ballots {
+		switch {
+		case ballot.Vote == policy.Abstain:
+		case !c.Decided:
+			c.Decided, c.Tier, c.Victims = true, ballot.Tier, slices.Clone(ballot.Victims)
+		case ballot.Tier == c.Tier:
+			c.Victims = intersect(c.Victims, ballot.Victims)
+		}
+	}
+}
+
+// walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection cannot be told from no opinion, so the
+// next plugin of the tier starts afresh; a plugin without victims ends its tier; a tier without victims leaves the decision to the next.
+func walkAsVolcano(c *Choice) {
+	for i := 0; i < len(c.Ballots); {
+		tier := c.Ballots[i].Tier
+		var victims []model.TaskID
+		ended := false
+		for ; i < len(c.Ballots) && c.Ballots[i].Tier == tier; i++ {
+			ballot := &c.Ballots[i]
+			if ended || ballot.Vote == policy.Abstain {
+				continue
+			}
+			c.Decided = true
+			switch {
+			case len(ballot.Victims) == 0:
+				victims, ended = nil, true
+			case len(victims) == 0:
+				victims = slices.Clone(ballot.Victims)
+			default:
+				victims = intersect(victims, ballot.Victims)
+			}
+		}
+		if len(victims) > 0 {
+			c.Tier, c.Victims = tier, victims
+			return
+		}
+	}
+}
+
+// intersect keeps of list what is also in other, in the order of list.
+func intersect(list, other []model.TaskID) []model.TaskID {
+	in := make(map[model.TaskID]struct{}, len(other))
+	for _, t := range other {
+		in[t] = struct{}{}
+	}
+	return slices.DeleteFunc(list, func(t model.TaskID) bool { _, ok := in[t]; return !ok })
+}
+
+// Eligible says whether the reclaim action (or the preempt action) considers a candidate for a claimant at all, and if not, why
+// (pkg/scheduler/actions/reclaim and preempt).
+func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (policy.Reason, bool) {
+	v := s.view
+	task := &v.Tasks[candidate]
+	mine, theirs := v.QueueOf(claimant), v.QueueOf(candidate)
+	code := policy.Code(0)
+	switch {
+	case v.Status(candidate) != model.Running:
+		code = policy.NotRunning
+	case !task.Preemptable:
+		code = policy.NotPreemptable
+	case v.BestEffort(v.Request(candidate)) && !(preempt && v.BestEffort(v.Request(claimant))):
+		code = policy.BestEffortVictim
+	case preempt && mine != theirs:
+		code = policy.OtherQueue
+	case preempt && v.Tasks[claimant].Job == task.Job:
+		code = policy.SameJob
+	case !preempt && mine == theirs:
+		code = policy.SameQueue
+	case !preempt && !v.Queues[theirs].Reclaimable:
+		code = policy.QueueNotReclaimable
+	default:
+		return policy.Reason{}, true
+	}
+	return policy.Because("", code, theirs), false
+}

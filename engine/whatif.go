@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// ErrNoMark is returned for a mark that was never set, or was undone.
+var ErrNoMark = errors.New("no such mark")
+
+type mark struct {
+	at    policy.Position
+	state state
+}
+
+// Mark remembers the present state and returns a number for Rollback.
+func (s *Session) Mark() int {
+	s.marks = append(s.marks, mark{s.view.Journal.Mark(), s.state})
+	return len(s.marks) - 1
+}
+
+// Rollback undoes everything since a mark: afterwards every answer is bit for bit what it was. The mark stays; later ones are gone.
+func (s *Session) Rollback(number int) error {
+	if number < 0 || number >= len(s.marks) {
+		return ErrNoMark
+	}
+	m := s.marks[number]
+	journal := s.view.Journal
+	journal.Rollback(m.at)
+	for range s.marks[number+1:] {
+		journal.Release()
+	}
+	clear(s.marks[number+1:])
+	s.marks = s.marks[:number+1]
+	s.state = m.state
+	return nil
+}
+
+// Extend adds jobs, as if a new scheduling session were opened on the state reached so far and these jobs: shares are divided anew, jobs
+// admitted before count as Inqueue, tasks count by their present status. add builds the jobs; its builder's paths begin at jobs[0]. A
+// fault of theirs is an *model.Error and changes nothing.
+func (s *Session) Extend(dimensions []string, add func(*model.Builder)) error {
+	v := s.view
+	b := v.Extend(dimensions)
+	add(b)
+	larger, err := v.Extended(b.BuildExtended)
+	if err != nil {
+		return err
+	}
+	return s.reopen(larger)
+}
+
+// Remove withdraws jobs, as if a new scheduling session were opened without them.
+func (s *Session) Remove(jobs []model.JobID) error {
+	return s.reopen(s.view.Without(jobs))
+}
+
+func (s *Session) reopen(v *policy.View) error {
+	st, err := open(v, s.policy)
+	if err != nil {
+		return err
+	}
+	s.state = st
+	return nil
+}
