@@ -7,6 +7,7 @@ func newAccounts(jobs []Job, groups, width int) []Account {
 	accounts := make([]Account, len(jobs))
 	rows := resource.NewAccounts(4*len(jobs), width)
 	counts := make([][NumStatus]int32, groups)
+	bestEffort := make([]int32, groups)
 	first := GroupID(0)
 	if len(jobs) > 0 {
 		first = jobs[0].FirstGroup
@@ -15,6 +16,7 @@ func newAccounts(jobs []Job, groups, width int) []Account {
 		a := &accounts[i]
 		a.Allocated, a.Pending, a.Gated, a.Total = rows[4*i], rows[4*i+1], rows[4*i+2], rows[4*i+3]
 		a.GroupTasks = counts[jobs[i].FirstGroup-first : jobs[i].EndGroup-first]
+		a.GroupPendingBestEffort = bestEffort[jobs[i].FirstGroup-first : jobs[i].EndGroup-first]
 	}
 	return accounts
 }
@@ -24,10 +26,10 @@ func (a *Account) put(request resource.Row, status Status, gate Gate, group int,
 	a.Tasks[status] += n
 	a.GroupTasks[group][status] += n
 	addTimes(&a.Total, request, n)
-	a.hold(request, status, gate, n, bestEffort)
+	a.hold(request, status, gate, group, n, bestEffort)
 }
 
-func (a *Account) hold(request resource.Row, status Status, gate Gate, n int32, bestEffort bool) {
+func (a *Account) hold(request resource.Row, status Status, gate Gate, group int, n int32, bestEffort bool) {
 	switch {
 	case status.Holds():
 		addTimes(&a.Allocated, request, n)
@@ -38,6 +40,7 @@ func (a *Account) hold(request resource.Row, status Status, gate Gate, n int32, 
 		}
 		if bestEffort {
 			a.PendingBestEffort += n
+			a.GroupPendingBestEffort[group] += n
 		}
 	}
 }
@@ -57,11 +60,12 @@ func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group i
 		}
 		if bestEffort {
 			a.PendingBestEffort--
+			a.GroupPendingBestEffort[group]--
 		}
 	}
 	a.Tasks[to]++
 	a.GroupTasks[group][to]++
-	a.hold(request, to, gate, 1, bestEffort)
+	a.hold(request, to, gate, group, 1, bestEffort)
 }
 
 // CloneAccounts returns copies that share nothing with the given ones.
@@ -75,6 +79,7 @@ func CloneAccounts(from []Account, jobs []Job, groups, width int) []Account {
 		a.Total.CopyFrom(b.Total)
 		a.Tasks, a.PendingBestEffort = b.Tasks, b.PendingBestEffort
 		copy(a.GroupTasks, b.GroupTasks)
+		copy(a.GroupPendingBestEffort, b.GroupPendingBestEffort)
 	}
 	return to
 }

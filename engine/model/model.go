@@ -58,6 +58,8 @@ type Account struct {
 	PendingBestEffort int32
 	// GroupTasks counts tasks by status for each group of the job, in group order.
 	GroupTasks [][NumStatus]int32
+	// GroupPendingBestEffort is PendingBestEffort for each group of the job, in group order.
+	GroupPendingBestEffort []int32
 }
 
 // Ready counts tasks that hold resources or have succeeded (Volcano's ReadyTaskNum).
@@ -65,6 +67,11 @@ func (a *Account) Ready() int32 { return ready(&a.Tasks) }
 
 // Valid counts tasks that hold, wait for, or will ask for resources, or have succeeded (Volcano's ValidTaskNum).
 func (a *Account) Valid() int32 { return valid(&a.Tasks) }
+
+// Holding counts tasks that hold resources (Volcano's CalculateAllocatedTaskNum).
+func (a *Account) Holding() int32 {
+	return a.Tasks[Allocated] + a.Tasks[Binding] + a.Tasks[Bound] + a.Tasks[Running]
+}
 
 // AllTasks counts all tasks.
 func (a *Account) AllTasks() int32 {

@@ -143,6 +143,7 @@ func (v *View) save(a *model.Account, group int, from, to model.Status) {
 	v.Journal.Row(&a.Pending)
 	v.Journal.Row(&a.Gated)
 	v.Journal.Int(&a.PendingBestEffort)
+	v.Journal.Int(&a.GroupPendingBestEffort[group])
 	v.Journal.Int(&a.Tasks[from])
 	v.Journal.Int(&a.Tasks[to])
 	v.Journal.Int(&a.GroupTasks[group][from])
