@@ -1,0 +1,119 @@
+package volcano
+
+import (
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// cluster makes a snapshot of all that was read, or gives the problems that were found.
+func (r *reader) cluster() (*Cluster, error) {
+	if err := r.found.err(); err != nil {
+		return nil, err
+	}
+	jobs := r.keptJobs()
+	r.placePods(jobs)
+	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label, Nodes: r.nodes, Queues: r.queues}
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		if jobs[identity{namespace: j.message.Namespace, name: j.message.Name}] != j {
+			continue
+		}
+		r.shareRequests(j)
+		snapshot.Jobs = append(snapshot.Jobs, j.message)
+	}
+	snapshot.Dimensions = r.dimensions.finish()
+	return &Cluster{Snapshot: snapshot, Warnings: r.warnings.all()}, nil
+}
+
+// keptJobs gives priorities to the jobs whose queue exists, by namespace and name, and warns of the others.
+func (r *reader) keptJobs() map[identity]*job {
+	queues := make(map[string]bool, len(r.queues))
+	for _, queue := range r.queues {
+		queues[queue.Name] = true
+	}
+	kept := make(map[identity]*job, len(r.jobs))
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		if !queues[j.message.Queue] {
+			r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, j.queue.String,
+				"PodGroup %s/%s is left out with its pods: there is no queue %q", j.message.Namespace, j.message.Name, j.message.Queue)
+			continue
+		}
+		priority, ok := r.priorities[j.priorityClass]
+		if !ok {
+			priority = r.globalPriority
+		}
+		j.message.Priority = priority
+		kept[identity{namespace: j.message.Namespace, name: j.message.Name}] = j
+	}
+	return kept
+}
+
+// placePods makes each pod a task of its job, or, where it has none in the snapshot, usage of its node.
+func (r *reader) placePods(jobs map[identity]*job) {
+	nodes := make(map[string]uint32, len(r.nodes))
+	for i, node := range r.nodes {
+		nodes[node.Name] = uint32(i)
+	}
+	others := make([]*amounts, len(r.nodes))
+	for i := range r.pods {
+		p := &r.pods[i]
+		node, placed := nodes[p.node]
+		if j := jobs[identity{namespace: p.namespace, name: p.group}]; j != nil && p.group != "" {
+			if placed {
+				p.task.Node = &node
+			}
+			j.add(p)
+			continue
+		}
+		if placed && !p.terminated {
+			if others[node] == nil {
+				others[node] = &amounts{}
+			}
+			others[node].plus(p.request)
+		}
+	}
+	for i, used := range others {
+		r.nodes[i].UsedByOthers = r.dimensions.message(used)
+	}
+}
+
+// add makes a pod a task of the group of its role.
+func (j *job) add(p *pod) {
+	group := j.group(p.role)
+	group.Tasks = append(group.Tasks, p.task)
+	i := j.groups[p.role]
+	j.requests[i] = append(j.requests[i], p.request)
+}
+
+// shareRequests gives each group the request that most of its tasks have, the earliest of several; the other tasks keep their own.
+func (r *reader) shareRequests(j *job) {
+	for i, group := range j.message.Groups {
+		shared := mostCommon(j.requests[i])
+		group.Request = r.dimensions.message(shared)
+		for k, request := range j.requests[i] {
+			if request == shared {
+				continue
+			}
+			task := group.Tasks[k]
+			if task.Detail == nil {
+				task.Detail = &apportionv1.TaskDetail{}
+			}
+			task.Detail.Request = r.dimensions.message(request)
+		}
+	}
+}
+
+// mostCommon is the request that occurs most often; nil if there is none.
+func mostCommon(list []*amounts) *amounts {
+	counts := make(map[*amounts]int)
+	for _, request := range list {
+		counts[request]++
+	}
+	var best *amounts
+	for _, request := range list {
+		if best == nil || counts[request] > counts[best] {
+			best = request
+		}
+	}
+	return best
+}

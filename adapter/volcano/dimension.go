@@ -1,0 +1,151 @@
+package volcano
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// unit is how a quantity of a resource becomes an amount.
+type unit uint8
+
+const (
+	// dropped resources are left out without a trace, as Volcano does it.
+	dropped unit = iota
+	// milli rounds up to thousandths.
+	milli
+	// whole rounds up to ones.
+	whole
+)
+
+// unitOf says how Volcano reads a resource: cpu in thousandths, memory in bytes, pods as they are; then what Kubernetes' scheduler
+// accounts as a scalar (huge pages, attachable volumes, names with a domain) and ephemeral-storage, all in thousandths.
+func unitOf(name string) unit {
+	switch {
+	case name == string(corev1.ResourceMemory), name == string(corev1.ResourcePods):
+		return whole
+	case name == string(corev1.ResourceCPU), name == string(corev1.ResourceEphemeralStorage),
+		strings.HasPrefix(name, corev1.ResourceHugePagesPrefix), strings.HasPrefix(name, corev1.ResourceAttachableVolumesPrefix):
+		return milli
+	case strings.HasPrefix(name, "count/"):
+		return dropped
+	case strings.Contains(name, corev1.ResourceDefaultNamespacePrefix):
+		return milli
+	case strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix), !strings.Contains(name, "/"):
+		return dropped
+	case len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0:
+		return milli
+	}
+	return dropped
+}
+
+// amountOf is the float64 that Volcano accounts with. The rounding is that of each single quantity.
+func amountOf(q *resource.Quantity, u unit) float64 {
+	if u == whole {
+		return float64(q.Value())
+	}
+	return float64(q.MilliValue())
+}
+
+// dimension is what is known of a resource name.
+type dimension struct {
+	unit  unit
+	index int32
+}
+
+// dimensions numbers the resource names of a cluster in the order of their first appearance. The final order is only known at the end.
+type dimensions struct {
+	byName map[string]dimension
+	names  []string
+	// written are the messages that hold provisional numbers until finish.
+	written []*apportionv1.Resource
+}
+
+// of numbers a name. fresh says that it was never seen before.
+func (d *dimensions) of(name string) (dim dimension, fresh bool) {
+	if dim, ok := d.byName[name]; ok {
+		return dim, false
+	}
+	dim = dimension{unit: unitOf(name)}
+	if dim.unit != dropped {
+		dim.index = int32(len(d.names))
+		d.names = append(d.names, name)
+	}
+	if d.byName == nil {
+		d.byName = make(map[string]dimension)
+	}
+	d.byName[name] = dim
+	return dim, true
+}
+
+// message writes amounts down; nil stays nil.
+func (d *dimensions) message(a *amounts) *apportionv1.Resource {
+	if a == nil {
+		return nil
+	}
+	r := &apportionv1.Resource{}
+	for _, entry := range a.entries {
+		r.Dimension = append(r.Dimension, uint32(entry.dimension))
+		r.Amount = append(r.Amount, entry.amount)
+	}
+	d.written = append(d.written, r)
+	return r
+}
+
+// finish names the dimensions that are used, cpu and memory first, the others in the order of their names, and renumbers every message.
+func (d *dimensions) finish() []string {
+	used := make([]bool, len(d.names))
+	for _, r := range d.written {
+		for _, index := range r.Dimension {
+			used[index] = true
+		}
+	}
+	var order []int
+	for index := range d.names {
+		if used[index] {
+			order = append(order, index)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(d.names[a]), rank(d.names[b])), cmp.Compare(d.names[a], d.names[b]))
+	})
+	final := make([]uint32, len(d.names))
+	names := make([]string, 0, len(order))
+	for position, index := range order {
+		final[index] = uint32(position)
+		names = append(names, d.names[index])
+	}
+	for _, r := range d.written {
+		renumber(r, final)
+	}
+	return names
+}
+
+// rank puts cpu and memory before the others.
+func rank(name string) int {
+	switch name {
+	case string(corev1.ResourceCPU):
+		return 0
+	case string(corev1.ResourceMemory):
+		return 1
+	}
+	return 2
+}
+
+// renumber gives r its final dimensions, in ascending order.
+func renumber(r *apportionv1.Resource, final []uint32) {
+	entries := make([]entry, len(r.Dimension))
+	for i, index := range r.Dimension {
+		entries[i] = entry{dimension: int32(final[index]), amount: r.Amount[i]}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.dimension, b.dimension) })
+	for i, e := range entries {
+		r.Dimension[i], r.Amount[i] = uint32(e.dimension), e.amount
+	}
+}

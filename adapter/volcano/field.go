@@ -1,0 +1,162 @@
+package volcano
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// maxDimensions bounds the number of resource names; more than a policy can decide with are no cluster's.
+const maxDimensions = 1024
+
+// The methods below read one value each, as what it must be. An absent value gives the zero of its type; a wrong one is noted and gives
+// the same.
+
+// textAt reads a text.
+func (r *reader) textAt(v *value) string {
+	if v == nil {
+		return ""
+	}
+	if v.kind != text {
+		r.found.add(r.doc, v, "not a text")
+		return ""
+	}
+	return v.text
+}
+
+// flagAt reads true or false; nil: absent.
+func (r *reader) flagAt(v *value) *bool {
+	if v == nil {
+		return nil
+	}
+	if v.kind != boolean || v.text != "true" && v.text != "false" {
+		r.found.add(r.doc, v, "neither true nor false")
+		return nil
+	}
+	flag := v.text == "true"
+	return &flag
+}
+
+// wholeAt reads a whole number of 32 bits.
+func (r *reader) wholeAt(v *value) int32 {
+	if v == nil {
+		return 0
+	}
+	parsed, err := strconv.ParseInt(v.text, 10, 32)
+	if v.kind != number || err != nil {
+		r.found.add(r.doc, v, "not a whole number between %d and %d%s", math.MinInt32, math.MaxInt32, shown(v))
+		return 0
+	}
+	return int32(parsed)
+}
+
+// countAt reads a whole number that is not negative.
+func (r *reader) countAt(v *value) uint32 {
+	count := r.wholeAt(v)
+	if count < 0 {
+		r.found.add(r.doc, v, "negative: %d", count)
+		return 0
+	}
+	return uint32(count)
+}
+
+// momentAt reads a time in Unix nanoseconds.
+func (r *reader) momentAt(v *value) int64 {
+	if v == nil {
+		return 0
+	}
+	moment, err := time.Parse(time.RFC3339, v.text)
+	if v.kind != text || err != nil {
+		r.found.add(r.doc, v, "not a time like 2006-01-02T15:04:05Z%s", shown(v))
+		return 0
+	}
+	if year := moment.UTC().Year(); year < 1678 || year > 2261 {
+		r.found.add(r.doc, v, "not between the years 1678 and 2261%s", shown(v))
+		return 0
+	}
+	return moment.UnixNano()
+}
+
+// textsAt reads a list of texts.
+func (r *reader) textsAt(v *value) []string {
+	if !r.is(v, array) {
+		return nil
+	}
+	var texts []string
+	for _, item := range v.items {
+		texts = append(texts, r.textAt(item))
+	}
+	return texts
+}
+
+// resourcesAt reads quantities by resource name. nil: absent. Names that Volcano drops leave nothing behind.
+func (r *reader) resourcesAt(v *value) *amounts {
+	if !r.is(v, object) {
+		return nil
+	}
+	list := &amounts{entries: make([]entry, 0, len(v.items)+1)}
+	for _, item := range v.items {
+		quantity, ok := r.quantityAt(item)
+		if !ok {
+			continue
+		}
+		dim, fresh := r.dimensions.of(item.key)
+		if dim.unit == dropped {
+			if fresh {
+				r.warnDropped(item, "%q is no resource that Volcano accounts", item.key)
+			}
+			continue
+		}
+		if fresh && len(r.dimensions.names) > maxDimensions {
+			r.found.add(r.doc, item, "more than %d resource names", maxDimensions)
+			continue
+		}
+		place, _ := list.at(dim.index)
+		place.amount = amountOf(&quantity, dim.unit)
+	}
+	return list
+}
+
+// quantityAt reads a quantity, which must not be negative.
+func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
+	if v.kind != text && v.kind != number {
+		r.found.add(r.doc, v, "not a quantity")
+		return resource.Quantity{}, false
+	}
+	quantity, err := resource.ParseQuantity(v.text)
+	if err != nil {
+		r.found.add(r.doc, v, "not a quantity: %q", v.text)
+		return resource.Quantity{}, false
+	}
+	if quantity.Sign() < 0 {
+		r.found.add(r.doc, v, "negative: %q", v.text)
+		return resource.Quantity{}, false
+	}
+	return quantity, true
+}
+
+// is says whether v is there and of a kind; another kind is noted.
+func (r *reader) is(v *value, want kind) bool {
+	if v == nil {
+		return false
+	}
+	if v.kind == want {
+		return true
+	}
+	if want == array {
+		r.found.add(r.doc, v, "not a list")
+	} else {
+		r.found.add(r.doc, v, "not an object")
+	}
+	return false
+}
+
+// shown repeats a scalar in a message.
+func shown(v *value) string {
+	if v.kind != text && v.kind != number && v.kind != boolean {
+		return ""
+	}
+	return ": " + strconv.Quote(v.text)
+}

@@ -1,0 +1,211 @@
+package volcano
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// scanner builds values from JSON that is known to be valid. It exists because most of a cluster's dump is never looked at: what a shape
+// passes over costs no memory.
+type scanner struct {
+	data []byte
+	pos  int
+	// names holds each name of a field once.
+	names map[string]string
+}
+
+// document visits the object at the scanner's position, or the items of the list or array there.
+func (s *scanner) document(doc *document, each visit) {
+	s.names = make(map[string]string)
+	s.space()
+	switch s.data[s.pos] {
+	case '[':
+		s.elements(func(int) { each(doc, s.value(objectShape)) })
+		return
+	case '{':
+	default:
+		each(doc, s.value(objectShape))
+		return
+	}
+	list := false
+	root := &value{kind: object, at: s.pos}
+	s.members(func(name string, at int) {
+		if name == "items" && s.data[s.pos] == '[' {
+			list = true
+			s.elements(func(int) { each(doc, s.value(objectShape)) })
+			return
+		}
+		s.member(root, name, at, objectShape)
+	})
+	if !list {
+		each(doc, root)
+	}
+}
+
+// value builds what is at the scanner's position as far as the shape wants it, and moves behind it.
+func (s *scanner) value(sh *shape) *value {
+	v := &value{at: s.pos}
+	switch s.data[s.pos] {
+	case '{':
+		v.kind = object
+		s.members(func(name string, at int) { s.member(v, name, at, sh) })
+	case '[':
+		v.kind = array
+		s.elements(func(int) { v.add(s.value(sh)) })
+	case '"':
+		v.kind, v.text = text, s.text()
+	default:
+		v.text = string(s.word())
+		switch v.text[0] {
+		case 'n':
+			v.kind = null
+		case 't', 'f':
+			v.kind = boolean
+		default:
+			v.kind = number
+		}
+	}
+	return v
+}
+
+// member builds a field of v, or passes over it.
+func (s *scanner) member(v *value, name string, at int, sh *shape) {
+	wanted := sh.of(name)
+	if wanted == nil {
+		if sh.names {
+			v.add(&value{kind: skipped, at: s.pos, key: name, keyAt: at})
+		}
+		s.skip()
+		return
+	}
+	child := s.value(wanted)
+	child.key, child.keyAt = name, at
+	v.add(child)
+}
+
+// members calls each with the name of every field of an object, and its place; each must move behind the field's value.
+func (s *scanner) members(each func(name string, at int)) {
+	s.pos++
+	for s.space(); s.data[s.pos] != '}'; s.space() {
+		if s.data[s.pos] == ',' {
+			s.pos++
+			s.space()
+		}
+		at := s.pos
+		name := s.name()
+		s.space()
+		s.pos++ // the colon
+		s.space()
+		each(name, at)
+	}
+	s.pos++
+}
+
+// elements calls each with the index of every element of an array; each must move behind the element.
+func (s *scanner) elements(each func(int)) {
+	s.pos++
+	index := 0
+	for s.space(); s.data[s.pos] != ']'; s.space() {
+		if s.data[s.pos] == ',' {
+			s.pos++
+			s.space()
+		}
+		each(index)
+		index++
+	}
+	s.pos++
+}
+
+// skip moves behind a value.
+func (s *scanner) skip() {
+	depth := 0
+	for {
+		switch s.data[s.pos] {
+		case '"':
+			s.quoted()
+		case '{', '[':
+			depth++
+			s.pos++
+		case '}', ']':
+			depth--
+			s.pos++
+		case ' ', '\t', '\r', '\n', ',', ':':
+			s.pos++
+			continue
+		default:
+			s.word()
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// space moves behind white space.
+func (s *scanner) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// word is the number or literal at the scanner's position.
+func (s *scanner) word() []byte {
+	start := s.pos
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ',', '}', ']', ' ', '\t', '\r', '\n':
+			return s.data[start:s.pos]
+		}
+		s.pos++
+	}
+	return s.data[start:]
+}
+
+// quoted is the text at the scanner's position, still quoted.
+func (s *scanner) quoted() []byte {
+	start := s.pos
+	for s.pos++; s.data[s.pos] != '"'; s.pos++ {
+		if s.data[s.pos] == '\\' {
+			s.pos++
+		}
+	}
+	s.pos++
+	return s.data[start:s.pos]
+}
+
+// text is the text at the scanner's position. What is not UTF-8 is replaced, as encoding/json does it.
+func (s *scanner) text() string { return unquote(s.quoted()) }
+
+// name is text for names of fields, of which there are few.
+func (s *scanner) name() string {
+	quoted := s.quoted()
+	if name, ok := s.names[string(quoted)]; ok {
+		return name
+	}
+	name := unquote(quoted)
+	if len(s.names) < maxNames {
+		s.names[string(quoted)] = name
+	}
+	return name
+}
+
+// maxNames bounds how many names of fields are held at once.
+const maxNames = 4096
+
+func unquote(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var plain string
+	if err := json.Unmarshal(quoted, &plain); err != nil {
+		return "" // not reached: the text was found valid before
+	}
+	return plain
+}

@@ -1,0 +1,132 @@
+package volcano
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+)
+
+// itemList is a YAML list cut into its items without being parsed. A dump of a real cluster is one such list; parsed as a whole it would
+// take a hundred times its size in memory.
+type itemList struct {
+	doc *document
+	// items are the parts of the text that hold one item each, as a list of one; rest is what stands around them.
+	items []document
+	rest  []document
+}
+
+// cutList cuts a document that has a top-level `items` in block style, as kubectl prints it. It is false for any other document, and for
+// one with anchors, because an alias may stand in another item than its anchor.
+func cutList(doc *document) (itemList, bool) {
+	start, line := itemsBegin(doc.data)
+	if start < 0 || bytes.Contains(doc.data, []byte(": &")) || bytes.Contains(doc.data, []byte("- &")) {
+		return itemList{}, false
+	}
+	list := itemList{doc: doc}
+	list.rest = append(list.rest, document{name: doc.name, data: doc.data[:start], first: doc.first, lines: true})
+	indent := -1
+	from, fromLine := start, line
+	end := len(doc.data)
+	for at := start; at < len(doc.data); line++ {
+		text := lineAt(doc.data, at)
+		column, begins := indentation(text)
+		switch {
+		case begins == 0 || begins == '#': // blank or comment: part of whatever it stands in
+		case indent < 0 && begins != '-':
+			return itemList{}, false // empty, or not in block style
+		case indent < 0:
+			indent = column
+		case column < indent || column == indent && begins != '-':
+			end = at
+		case column == indent:
+			list.cut(from, at, fromLine)
+			from, fromLine = at, line
+		}
+		if end < len(doc.data) {
+			break
+		}
+		at += len(text)
+	}
+	if indent < 0 {
+		return itemList{}, false
+	}
+	list.cut(from, end, fromLine)
+	if end < len(doc.data) {
+		list.rest = append(list.rest, document{name: doc.name, data: doc.data[end:], first: doc.first + line, lines: true})
+	}
+	return list, true
+}
+
+// cut makes an item of a part of the text that begins after so many lines.
+func (l *itemList) cut(from, to, lines int) {
+	l.items = append(l.items, document{name: l.doc.name, data: l.doc.data[from:to], first: l.doc.first + lines, lines: true})
+}
+
+// itemsBegin is where the line after a top-level `items:` begins, and how many lines come before it; -1 if there is none.
+func itemsBegin(data []byte) (at, lines int) {
+	for at < len(data) {
+		text := lineAt(data, at)
+		at += len(text)
+		lines++
+		if name, ok := bytes.CutPrefix(text, []byte("items:")); ok && len(bytes.TrimSpace(name)) == 0 {
+			return at, lines
+		}
+	}
+	return -1, 0
+}
+
+// indentation is the column of the first character of a line that is not a space, and that character: 0 for a blank line.
+func indentation(line []byte) (int, byte) {
+	for column, c := range line {
+		switch c {
+		case ' ':
+		case '\r', '\n':
+			return column, 0
+		default:
+			return column, c
+		}
+	}
+	return len(line), 0
+}
+
+// parsedItem is what became of an item.
+type parsedItem struct {
+	values []*value
+	found  problems
+}
+
+// visit parses the items, several at a time, and visits them in their order.
+func (l itemList) visit(found *problems, each visit) {
+	const batch = 256
+	for _, part := range l.rest {
+		readYAML(&part, found, func(*value) {})
+	}
+	parsed := make([]parsedItem, batch)
+	for len(l.items) > 0 {
+		now := l.items[:min(batch, len(l.items))]
+		l.items = l.items[len(now):]
+		parseItems(now, parsed)
+		for i := range now {
+			found.append(&parsed[i].found)
+			for _, v := range parsed[i].values {
+				each(&now[i], v)
+			}
+			parsed[i] = parsedItem{}
+		}
+	}
+}
+
+// parseItems parses items into the places of the same index.
+func parseItems(items []document, parsed []parsedItem) {
+	workers := min(runtime.GOMAXPROCS(0), len(items))
+	var wait sync.WaitGroup
+	for worker := range workers {
+		wait.Go(func() {
+			for i := worker; i < len(items); i += workers {
+				out := &parsed[i]
+				readYAML(&items[i], &out.found, func(v *value) { out.values = append(out.values, v) })
+			}
+		})
+	}
+	wait.Wait()
+}

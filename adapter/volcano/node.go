@@ -1,0 +1,46 @@
+package volcano
+
+import (
+	"math"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// node reads a Node. Every node counts, ready or not, cordoned or not: Volcano's total holds them all.
+func (r *reader) node(m metadata, root *value) {
+	allocatable := r.resourcesAt(root.field("status").field("allocatable"))
+	if allocatable == nil {
+		allocatable = &amounts{}
+	}
+	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.field(oversubscribedCPUAnnotation))
+	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.field(oversubscribedMemoryAnnotation))
+	n := &apportionv1.Node{Name: m.name, Allocatable: r.dimensions.message(allocatable)}
+	if label := m.labels.field(nodeGroupLabel); label != nil {
+		group := r.textAt(label)
+		n.Group = &group
+	}
+	r.nodes = append(r.nodes, n)
+}
+
+// oversubscribe adds what a node's annotation lends beyond its own: a plain number of milli-cores or bytes, not a quantity. No label
+// needs to switch it on. What is no number counts as 0, as for Volcano.
+func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v *value) {
+	written := r.textAt(v)
+	if written == "" {
+		return
+	}
+	extra, err := strconv.ParseFloat(written, 64)
+	if err != nil && !math.IsInf(extra, 0) {
+		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a number: %q", written)
+		return
+	}
+	if math.IsNaN(extra) || math.IsInf(extra, 0) || extra < 0 {
+		r.found.add(r.doc, v, "neither 0 nor a finite number above: %q", written)
+		return
+	}
+	dim, _ := r.dimensions.of(string(name))
+	allocatable.add(dim.index, extra)
+}

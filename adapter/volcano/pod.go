@@ -1,0 +1,192 @@
+package volcano
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// pod is a Pod on its way into the snapshot, as a task or as usage of its node.
+type pod struct {
+	task *apportionv1.Task
+	// group is the name of its PodGroup, in its own namespace. Empty: it has none.
+	group, namespace string
+	role             string
+	node             string
+	// terminated pods use nothing.
+	terminated bool
+	request    *amounts
+}
+
+// pod reads a Pod.
+func (r *reader) pod(m metadata, root *value) {
+	spec, status := root.field("spec"), root.field("status")
+	p := pod{
+		group:     r.textAt(m.annotations.field(groupNameAnnotation)),
+		namespace: m.namespace,
+		role:      r.role(m),
+		node:      r.textAt(spec.field("nodeName")),
+		request:   r.requests.share(r.podRequest(spec, status)),
+	}
+	phase := corev1.PodPhase(r.textAt(status.field("phase")))
+	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed
+	p.task = &apportionv1.Task{
+		Uid:        m.uid,
+		Status:     taskStatus(phase, m.value.field("deletionTimestamp") != nil, p.node != ""),
+		Priority:   r.taskPriority(m, spec),
+		Name:       m.name,
+		CreateTime: m.created,
+		Index:      taskIndex(m.name),
+		Detail:     r.detail(m, spec, status, phase),
+	}
+	r.pods = append(r.pods, p)
+}
+
+// taskStatus is the status of a pod. A pod without a phase is one that no API server has seen yet; it starts out pending.
+func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskStatus {
+	switch phase {
+	case corev1.PodRunning:
+		if deleted {
+			return apportionv1.TaskStatus_TASK_STATUS_RELEASING
+		}
+		return apportionv1.TaskStatus_TASK_STATUS_RUNNING
+	case corev1.PodPending, "":
+		switch {
+		case deleted:
+			return apportionv1.TaskStatus_TASK_STATUS_RELEASING
+		case placed:
+			return apportionv1.TaskStatus_TASK_STATUS_BOUND
+		}
+		return apportionv1.TaskStatus_TASK_STATUS_PENDING
+	case corev1.PodSucceeded:
+		return apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED
+	case corev1.PodFailed:
+		return apportionv1.TaskStatus_TASK_STATUS_FAILED
+	}
+	return apportionv1.TaskStatus_TASK_STATUS_UNKNOWN
+}
+
+// role is the part that the pod plays in its job: the annotation, or the label where the annotation says nothing.
+func (r *reader) role(m metadata) string {
+	if role := r.textAt(m.annotations.field(taskRoleKey)); role != "" {
+		return role
+	}
+	return r.textAt(m.labels.field(taskRoleKey))
+}
+
+// taskPriority is the pod's own priority, which Volcano's annotation overrides. nil: it is 1, the default.
+func (r *reader) taskPriority(m metadata, spec *value) *int32 {
+	priority := int32(1)
+	if v := spec.field("priority"); v != nil {
+		priority = r.wholeAt(v)
+	}
+	if written, err := strconv.ParseInt(r.textAt(m.annotations.field(taskPriorityAnnotation)), 10, 32); err == nil {
+		priority = int32(written)
+	}
+	if priority == 1 {
+		return nil
+	}
+	return &priority
+}
+
+// taskIndex is the number at the end of names like `job-role-0`; nil if the name has no three parts or ends in no number.
+func taskIndex(name string) *uint32 {
+	if strings.Count(name, "-") < 2 {
+		return nil
+	}
+	number, err := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 32)
+	if err != nil {
+		return nil
+	}
+	index := uint32(number)
+	return &index
+}
+
+// detail holds what few pods have; nil if the pod has none of it.
+func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) *apportionv1.TaskDetail {
+	var d apportionv1.TaskDetail
+	some := false
+	if written, ok := r.annotationOrLabel(m, preemptableKey); ok {
+		if preemptable, err := strconv.ParseBool(written); err != nil || !preemptable {
+			some, d.Preemptable = true, new(bool)
+		}
+	}
+	if gate := r.gate(spec.field("schedulingGates")); gate != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED {
+		some, d.Gate = true, gate
+	}
+	if class := r.textAt(spec.field("priorityClassName")); class != "" {
+		some, d.PriorityClass = true, class
+	}
+	if cooldown, ok := r.cooldown(m); ok {
+		some, d.Cooldown = true, &cooldown
+		if phase == corev1.PodRunning {
+			d.ScheduleTime = r.scheduleTime(status.field("conditions"))
+		}
+	}
+	if !some {
+		return nil
+	}
+	return &d
+}
+
+// annotationOrLabel is the text under a key of the annotations, or else of the labels; present tells an empty text from none.
+func (r *reader) annotationOrLabel(m metadata, key string) (content string, present bool) {
+	if v := m.annotations.field(key); v != nil {
+		return r.textAt(v), true
+	}
+	if v := m.labels.field(key); v != nil {
+		return r.textAt(v), true
+	}
+	return "", false
+}
+
+// gate says who holds the pod back: Volcano's own gate counts as such only where it is the only one.
+func (r *reader) gate(gates *value) apportionv1.TaskGate {
+	if !r.is(gates, array) || len(gates.items) == 0 {
+		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
+	}
+	if len(gates.items) == 1 && r.textAt(gates.items[0].field("name")) == queueAllocationGate {
+		return apportionv1.TaskGate_TASK_GATE_ADMISSION
+	}
+	return apportionv1.TaskGate_TASK_GATE_OTHER
+}
+
+// cooldown is how long the pod is protected. The label goes before the annotation, even where it is no duration: then nothing protects.
+func (r *reader) cooldown(m metadata) (int64, bool) {
+	v := m.labels.field(cooldownKey)
+	if v == nil {
+		v = m.annotations.field(cooldownKey)
+	}
+	if v == nil {
+		return 0, false
+	}
+	duration, err := time.ParseDuration(r.textAt(v))
+	if err != nil {
+		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a duration, so the pod is not protected%s", shown(v))
+		return 0, false
+	}
+	return int64(duration), true
+}
+
+// scheduleTime is when the condition PodScheduled became true; nil: it is not.
+func (r *reader) scheduleTime(conditions *value) *int64 {
+	if !r.is(conditions, array) {
+		return nil
+	}
+	for _, condition := range conditions.items {
+		if condition.textOf("type") != string(corev1.PodScheduled) || condition.textOf("status") != string(corev1.ConditionTrue) {
+			continue
+		}
+		since := condition.field("lastTransitionTime")
+		if since == nil {
+			return nil
+		}
+		moment := r.momentAt(since)
+		return &moment
+	}
+	return nil
+}

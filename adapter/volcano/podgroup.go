@@ -1,0 +1,106 @@
+package volcano
+
+import (
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+var (
+	podGroupSpecNames = namesOf("minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology",
+		"subGroupPolicy")
+	networkTopologyNames = namesOf("mode", "highestTierAllowed", "highestTierName")
+	subGroupPolicyNames  = namesOf("name", "networkTopology", "subGroupSize", "minSubGroups", "labelSelector", "matchLabelKeys")
+)
+
+// job is a PodGroup on its way into the snapshot.
+type job struct {
+	message       *apportionv1.Job
+	priorityClass string
+	// queue is where its queue is named, or the PodGroup itself where none is.
+	queue origin
+	// groups is where each role's group is in the message, requests what the tasks of each group ask for.
+	groups   map[string]int
+	requests [][]*amounts
+}
+
+// podGroup reads a PodGroup.
+func (r *reader) podGroup(m metadata, root *value) {
+	spec := r.known(root.field("spec"), podGroupSpecNames)
+	r.checkTopology(spec)
+	queueName, named := spec.field("queue"), root
+	queue := r.textAt(queueName)
+	if queueName != nil {
+		named = queueName
+	}
+	if queue == "" {
+		queue = defaultQueue
+	}
+	j := job{
+		message: &apportionv1.Job{
+			Name:         m.name,
+			Namespace:    m.namespace,
+			Queue:        queue,
+			Phase:        jobPhase(r.textAt(root.field("status").field("phase"))),
+			MinAvailable: r.countAt(spec.field("minMember")),
+			MinResources: r.resourceMessage(spec.field("minResources")),
+			CreateTime:   m.created,
+		},
+		priorityClass: r.textAt(spec.field("priorityClassName")),
+		queue:         origin{doc: r.doc, at: named.at},
+		groups:        make(map[string]int),
+	}
+	if roles := spec.field("minTaskMember"); r.is(roles, object) {
+		for _, role := range roles.items {
+			minimum := r.countAt(role)
+			j.group(role.key).MinAvailable = &minimum
+		}
+	}
+	r.jobs = append(r.jobs, j)
+}
+
+// group is the task group of a role, made where there is none.
+func (j *job) group(role string) *apportionv1.TaskGroup {
+	i, ok := j.groups[role]
+	if !ok {
+		i = len(j.message.Groups)
+		j.groups[role] = i
+		j.message.Groups = append(j.message.Groups, &apportionv1.TaskGroup{Role: role})
+		j.requests = append(j.requests, nil)
+	}
+	return j.message.Groups[i]
+}
+
+// checkTopology finds misspelt fields in the parts of a PodGroup that take no part in decisions here.
+func (r *reader) checkTopology(spec *value) {
+	r.known(spec.field("networkTopology"), networkTopologyNames)
+	policies := spec.field("subGroupPolicy")
+	if !r.is(policies, array) {
+		return
+	}
+	for _, policy := range policies.items {
+		r.known(r.known(policy, subGroupPolicyNames).field("networkTopology"), networkTopologyNames)
+	}
+}
+
+// jobPhase is the phase of a name. A PodGroup without one is pending, as Volcano takes it.
+func jobPhase(name string) apportionv1.JobPhase {
+	switch name {
+	case "", "Pending":
+		return apportionv1.JobPhase_JOB_PHASE_PENDING
+	case "Inqueue":
+		return apportionv1.JobPhase_JOB_PHASE_INQUEUE
+	case "Running":
+		return apportionv1.JobPhase_JOB_PHASE_RUNNING
+	case "Completed":
+		return apportionv1.JobPhase_JOB_PHASE_COMPLETED
+	}
+	return apportionv1.JobPhase_JOB_PHASE_UNKNOWN
+}
+
+// priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
+func (r *reader) priorityClass(m metadata, root *value) {
+	priority := r.wholeAt(root.field("value"))
+	r.priorities[m.name] = priority
+	if global := r.flagAt(root.field("globalDefault")); global != nil && *global {
+		r.globalPriority = priority
+	}
+}

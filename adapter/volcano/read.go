@@ -1,0 +1,225 @@
+package volcano
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Cluster is what was read of a cluster.
+type Cluster struct {
+	Snapshot *apportionv1.Snapshot
+	// Warnings name what was left out.
+	Warnings []*apportionv1.Warning
+}
+
+// Option sets what the objects of a cluster do not say.
+type Option func(*reader)
+
+// WithAsOf sets the clock of all decisions. Default: the epoch, at which no cooldown has ended yet.
+func WithAsOf(now time.Time) Option {
+	return func(r *reader) { r.asOf = now.UnixNano() }
+}
+
+// WithClusterLabel sets the snapshot's label, which takes part in no decision.
+func WithClusterLabel(label string) Option {
+	return func(r *reader) { r.label = label }
+}
+
+// ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
+// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; of each other kind one warning tells that it
+// was left out. An error is an *Error.
+func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
+	r := newReader(opts)
+	for _, source := range sources {
+		eachObject(source, &r.found, r.object)
+	}
+	return r.cluster()
+}
+
+// FromObjects reads objects in their JSON form. An error is an *Error, whose files are named by position: `objects[3]`.
+func FromObjects(objects []json.RawMessage, opts ...Option) (*Cluster, error) {
+	r := newReader(opts)
+	for i, raw := range objects {
+		doc := &document{name: fmt.Sprintf("objects[%d]", i), data: raw}
+		if !json.Valid(raw) {
+			r.found.addText(doc, 0, "not JSON")
+			continue
+		}
+		s := scanner{data: raw}
+		s.document(doc, r.object)
+	}
+	return r.cluster()
+}
+
+// reader collects objects, and makes a snapshot of them once all are known.
+type reader struct {
+	asOf  int64
+	label string
+
+	found      problems
+	warnings   warnings
+	dimensions dimensions
+	requests   requests
+
+	// doc is the document of the object being read.
+	doc *document
+
+	queues     []*apportionv1.Queue
+	nodes      []*apportionv1.Node
+	jobs       []job
+	pods       []pod
+	priorities map[string]int32
+	// globalPriority is that of the last class that is the global default.
+	globalPriority int32
+
+	// seen is where each object was read, by kind and name.
+	seen map[identity]origin
+	// ignored are the kinds that were warned of.
+	ignored map[string]bool
+}
+
+// identity tells objects apart.
+type identity struct{ kind, namespace, name string }
+
+// origin is where an object was written.
+type origin struct {
+	doc *document
+	at  int
+}
+
+func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.line(o.at)) }
+
+func newReader(opts []Option) *reader {
+	r := &reader{priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool)}
+	for _, opt := range opts {
+		opt(r)
+	}
+	return r
+}
+
+// object reads one object.
+func (r *reader) object(doc *document, root *value) {
+	r.doc = doc
+	if root.kind != object {
+		r.found.add(doc, root, "not an object of Kubernetes")
+		return
+	}
+	kindName := r.textAt(root.field("kind"))
+	if kindName == "" {
+		r.found.add(doc, root, "not an object of Kubernetes: no kind")
+		return
+	}
+	version := r.textAt(root.field("apiVersion"))
+	read := r.readerOf(version, kindName)
+	if read == nil {
+		r.ignore(version, kindName, root)
+		return
+	}
+	m, ok := r.metadata(kindName, root)
+	if ok {
+		read(m, root)
+	}
+}
+
+// readerOf is the method that reads a kind, nil if it is not read. An object without apiVersion is taken for what its kind says.
+func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
+	group, _, grouped := strings.Cut(version, "/")
+	if !grouped {
+		group = ""
+	}
+	switch {
+	case version == "":
+	case kindName == "Queue" || kindName == "PodGroup":
+		if group != volcanoGroup {
+			return nil
+		}
+	case kindName == "PriorityClass":
+		if group != priorityGroup {
+			return nil
+		}
+	case version != coreVersion:
+		return nil
+	}
+	switch kindName {
+	case "Queue":
+		return r.queue
+	case "PodGroup":
+		return r.podGroup
+	case "Pod":
+		return r.pod
+	case "Node":
+		return r.node
+	case "PriorityClass":
+		return r.priorityClass
+	}
+	return nil
+}
+
+// ignore warns of a kind that is not read, once.
+func (r *reader) ignore(version, kindName string, root *value) {
+	full := kindName
+	if version != "" {
+		full = version + " " + kindName
+	}
+	if r.ignored[full] {
+		return
+	}
+	r.ignored[full] = true
+	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
+}
+
+// metadata is what is read of every kind.
+type metadata struct {
+	name, namespace, uid string
+	created              int64
+	labels, annotations  *value
+	value                *value
+}
+
+// metadata reads an object's metadata. It is false if the object has no name, or if another one of its kind has the same.
+func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
+	v := root.field("metadata")
+	m := metadata{
+		name: r.textAt(v.field("name")), namespace: r.textAt(v.field("namespace")), uid: r.textAt(v.field("uid")),
+		created: r.momentAt(v.field("creationTimestamp")),
+		labels:  v.field("labels"), annotations: v.field("annotations"), value: v,
+	}
+	if m.name == "" {
+		r.found.add(r.doc, root, "%s without metadata.name", kindName)
+		return m, false
+	}
+	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
+	if first, ok := r.seen[key]; ok {
+		if r.found.total < maxProblems {
+			r.found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
+		} else {
+			r.found.total++
+		}
+		return m, false
+	}
+	r.seen[key] = origin{doc: r.doc, at: root.at}
+	return m, true
+}
+
+// full is the name by which people and policies refer to the object.
+func (m metadata) full() string {
+	if m.namespace == "" {
+		return m.name
+	}
+	return m.namespace + "/" + m.name
+}
+
+// annotationOrLabel is the text under a key of the annotations, or else of the labels; present tells an empty text from none.
+func (m metadata) annotationOrLabel(key string) (content string, present bool) {
+	if v := m.annotations.field(key); v != nil {
+		return v.text, true
+	}
+	if v := m.labels.field(key); v != nil {
+		return v.text, true
+	}
+	return "", false
+}

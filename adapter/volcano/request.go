@@ -1,0 +1,134 @@
+package volcano
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// requests holds each request once: pods that ask for the same share it, and comparing is comparing pointers.
+type requests struct {
+	byKey  map[string]*amounts
+	buffer []byte
+}
+
+// share is the first request that was equal to a.
+func (q *requests) share(a *amounts) *amounts {
+	q.buffer = a.key(q.buffer[:0])
+	if known, ok := q.byKey[string(q.buffer)]; ok {
+		return known
+	}
+	if q.byKey == nil {
+		q.byKey = make(map[string]*amounts)
+	}
+	q.byKey[string(q.buffer)] = a
+	return a
+}
+
+// podRequest is what a pod needs on its node: the larger of what its containers and sidecars need together and what any init container
+// needs beside the sidecars started before it; requests of the pod as a whole go before that; the overhead comes on top. The pod itself
+// counts as one of `pods`.
+//
+// Kubernetes' own PodRequests (k8s.io/component-helpers/resource) adds quantities exactly and leaves the rounding to its caller. Volcano
+// rounds each container's quantity before it adds, so two containers of 1500m bytes need 4, not 3; hence the sums here.
+func (r *reader) podRequest(spec, status *value) *amounts {
+	infeasible := resizeInfeasible(status.field("conditions"))
+	total := &amounts{}
+	running := statusesByName(status.field("containerStatuses"))
+	for _, container := range r.listAt(spec.field("containers")) {
+		total.plus(r.containerRequest(container, running, infeasible))
+	}
+	sidecars, peak := &amounts{}, &amounts{}
+	running = statusesByName(status.field("initContainerStatuses"))
+	for _, container := range r.listAt(spec.field("initContainers")) {
+		if container.textOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
+			request := r.containerRequest(container, running, infeasible)
+			total.plus(request)
+			sidecars.plus(request)
+			peak.raise(sidecars)
+			continue
+		}
+		step := &amounts{}
+		step.plus(r.containerRequest(container, nil, infeasible))
+		step.plus(sidecars)
+		peak.raise(step)
+	}
+	total.raise(peak)
+	pods, _ := r.dimensions.of(string(corev1.ResourcePods))
+	total.add(pods.index, 1)
+	r.overridePod(total, spec.field("resources").field("requests"))
+	total.plus(r.resourcesAt(spec.field("overhead")))
+	return total
+}
+
+// listAt is the elements of a list.
+func (r *reader) listAt(v *value) []*value {
+	if !r.is(v, array) {
+		return nil
+	}
+	return v.items
+}
+
+// containerRequest is what a container asks for, or, while it is resized in place, the most of what it asks for, has, and was granted.
+// nil: nothing.
+func (r *reader) containerRequest(container *value, running map[string]*value, infeasible bool) *amounts {
+	asked := r.resourcesAt(container.field("resources").field("requests"))
+	state, ok := running[container.textOf("name")]
+	if !ok {
+		return asked
+	}
+	most := &amounts{}
+	if !infeasible {
+		most.raise(asked)
+	}
+	most.raise(r.resourcesAt(state.field("resources").field("requests")))
+	most.raise(r.resourcesAt(state.field("allocatedResources")))
+	return most
+}
+
+// statusesByName finds containers' states that tell resources.
+func statusesByName(statuses *value) map[string]*value {
+	if statuses == nil {
+		return nil
+	}
+	var byName map[string]*value
+	for _, state := range statuses.items {
+		if state.field("resources") == nil {
+			continue
+		}
+		if byName == nil {
+			byName = make(map[string]*value, len(statuses.items))
+		}
+		byName[state.textOf("name")] = state
+	}
+	return byName
+}
+
+// resizeInfeasible says whether the pod's node has refused the resize that it asks for.
+func resizeInfeasible(conditions *value) bool {
+	if conditions == nil {
+		return false
+	}
+	for _, condition := range conditions.items {
+		if condition.textOf("type") == string(corev1.PodResizePending) {
+			return condition.textOf("reason") == corev1.PodReasonInfeasible
+		}
+	}
+	return false
+}
+
+// overridePod puts requests of the pod as a whole, which only cpu, memory and huge pages can be, in place of its containers'.
+func (r *reader) overridePod(total *amounts, v *value) {
+	if v == nil || v.kind != object {
+		return
+	}
+	written := r.resourcesAt(v)
+	for _, e := range written.entries {
+		name := r.dimensions.names[e.dimension]
+		if name == string(corev1.ResourceCPU) || name == string(corev1.ResourceMemory) ||
+			strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) {
+			place, _ := total.at(e.dimension)
+			place.amount = e.amount
+		}
+	}
+}

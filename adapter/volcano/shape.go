@@ -1,0 +1,71 @@
+package volcano
+
+// shape says which parts of an object are read. Everything else is passed over without being built, which is most of a real cluster's
+// dump. One shape serves all kinds, because the kind is often written last.
+type shape struct {
+	fields map[string]*shape
+	// rest is the shape of fields that are not named; nil passes over them.
+	rest *shape
+	// names keeps the names of the fields passed over, so that misspelt ones can be found.
+	names bool
+}
+
+// of is the shape of a field, nil if it is passed over. A nil shape passes over everything.
+func (s *shape) of(name string) *shape {
+	if f, ok := s.fields[name]; ok {
+		return f
+	}
+	return s.rest
+}
+
+type fields = map[string]*shape
+
+var (
+	// leaf is a scalar, or a map or list of scalars.
+	leaf = &shape{rest: &shape{}}
+
+	containerShape = &shape{fields: fields{
+		"name": leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
+	}}
+	containerStatusShape = &shape{fields: fields{
+		"name": leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
+	}}
+	conditionShape = &shape{fields: fields{"type": leaf, "status": leaf, "reason": leaf, "lastTransitionTime": leaf}}
+	termsShape     = &shape{names: true, fields: fields{
+		"requiredDuringSchedulingIgnoredDuringExecution": leaf, "preferredDuringSchedulingIgnoredDuringExecution": leaf,
+	}}
+
+	metadataShape = &shape{fields: fields{
+		"name": leaf, "namespace": leaf, "uid": leaf, "creationTimestamp": leaf, "deletionTimestamp": leaf,
+		"labels":      {fields: fields{nodeGroupLabel: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf}},
+		"annotations": annotationsShape,
+	}}
+	annotationsShape = &shape{fields: fields{
+		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
+		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf,
+		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
+	}}
+
+	specShape = &shape{names: true, fields: fields{
+		// Queue
+		"weight": leaf, "capability": leaf, "reclaimable": leaf, "parent": leaf, "deserved": leaf, "priority": leaf,
+		"guarantee": {names: true, fields: fields{"resource": leaf}},
+		"affinity":  {names: true, fields: fields{"nodeGroupAffinity": termsShape, "nodeGroupAntiAffinity": termsShape}},
+		// PodGroup
+		"minMember": leaf, "minTaskMember": leaf, "queue": leaf, "priorityClassName": leaf, "minResources": leaf,
+		"networkTopology": {names: true}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
+		// Pod
+		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf,
+		"schedulingGates": {fields: fields{"name": leaf}}, "resources": {fields: fields{"requests": leaf}},
+	}}
+
+	statusShape = &shape{fields: fields{
+		"state": leaf, "phase": leaf, "allocatable": leaf, "conditions": conditionShape,
+		"containerStatuses": containerStatusShape, "initContainerStatuses": containerStatusShape,
+	}}
+
+	objectShape = &shape{fields: fields{
+		"apiVersion": leaf, "kind": leaf, "metadata": metadataShape, "spec": specShape, "status": statusShape,
+		"value": leaf, "globalDefault": leaf,
+	}}
+)

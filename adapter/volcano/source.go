@@ -1,0 +1,144 @@
+package volcano
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Source is one input.
+type Source struct {
+	// Name is the file name that errors and warnings show.
+	Name string
+	// Data is what the file holds.
+	Data []byte
+}
+
+// maxFlowRetry is the size up to which a text that begins like JSON but is none is tried as YAML, whose flow style begins the same way.
+const maxFlowRetry = 1 << 20
+
+// document is a part of a source that is read in one go. It knows how to turn positions into lines.
+type document struct {
+	name string
+	data []byte
+	// first is the number of lines of the source above the document.
+	first int
+	// lines says that positions are lines of the source already, as in YAML; else they are offsets into data.
+	lines bool
+}
+
+// line is the line of a position within the source, counted from 1.
+func (d *document) line(at int) int {
+	if d.lines {
+		return at
+	}
+	return d.first + 1 + bytes.Count(d.data[:min(at, len(d.data))], []byte("\n"))
+}
+
+// visit is called for each object of a source.
+type visit func(*document, *value)
+
+// eachObject visits every object of a source in the order written: of JSON documents one after the other, of a stream of YAML documents
+// (whose documents may be JSON), of the items of lists.
+func eachObject(source Source, found *problems, each visit) {
+	first := 0
+	for _, part := range splitDocuments(source.Data) {
+		doc := document{name: source.Name, data: part, first: first}
+		first += bytes.Count(part, []byte("\n"))
+		if begins := firstByte(part); begins == 0 {
+			continue
+		} else if begins != '{' && begins != '[' {
+			doc.lines = true
+			eachYAML(&doc, found, each)
+			continue
+		}
+		if !eachJSON(&doc, found, each) {
+			flow := doc
+			flow.lines = true
+			eachYAML(&flow, found, each)
+		}
+	}
+}
+
+// splitDocuments cuts a stream at the lines that begin a YAML document. No JSON text and no YAML scalar may hold such a line.
+func splitDocuments(data []byte) [][]byte {
+	var parts [][]byte
+	start := 0
+	for at := 0; at < len(data); {
+		line := lineAt(data, at)
+		if at > start && isMarker(line) {
+			parts = append(parts, data[start:at])
+			start = at
+		}
+		at += len(line)
+	}
+	return append(parts, data[start:])
+}
+
+// lineAt is the line that begins at an offset, its end included.
+func lineAt(data []byte, at int) []byte {
+	if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
+		return data[at : at+end+1]
+	}
+	return data[at:]
+}
+
+// isMarker says whether a line is `---`, alone or before other text.
+func isMarker(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	return ok && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])))
+}
+
+// firstByte is the first byte that says something: neither space nor within a comment, a directive or a document marker. 0: there is none.
+func firstByte(part []byte) byte {
+	for at := 0; at < len(part); {
+		line := lineAt(part, at)
+		at += len(line)
+		if isMarker(line) {
+			line = line[len("---"):]
+		}
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
+			return line[0]
+		}
+	}
+	return 0
+}
+
+// eachJSON visits the objects of JSON documents. It is false, with nothing visited, if the text may be YAML after all.
+func eachJSON(doc *document, found *problems, each visit) bool {
+	body := doc.data
+	if isMarker(body) {
+		body = body[len("---"):]
+	}
+	offset := len(doc.data) - len(body)
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	for documents := 0; ; documents++ {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			var syntax *json.SyntaxError
+			if documents == 0 && len(body) <= maxFlowRetry && errors.As(err, &syntax) {
+				return false
+			}
+			found.addText(doc, offset+syntaxOffset(err, len(body)), "not JSON: %v", err)
+			return true
+		}
+		end := offset + int(decoder.InputOffset())
+		s := scanner{data: doc.data[:end], pos: end - len(raw)}
+		s.document(doc, each)
+	}
+}
+
+// syntaxOffset is where in a text of this size the JSON decoder gave up.
+func syntaxOffset(err error, size int) int {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return min(int(syntax.Offset), size)
+	}
+	return size
+}

@@ -1,0 +1,80 @@
+package volcano
+
+import "strconv"
+
+// kind is what a value is in JSON's terms.
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	number
+	text
+	array
+	object
+	// skipped is a value that nobody reads; only its name is known.
+	skipped
+)
+
+// value is a node of the tree that JSON and YAML are both read into. It knows its place, so that a fault found much later can still be
+// shown where it was written.
+type value struct {
+	kind kind
+	// at and keyAt are positions of the value and of its name, in the terms of its document.
+	at, keyAt int
+	// text is the content of a text, and a number, a boolean as written.
+	text string
+	// items are the fields of an object, or the elements of an array.
+	items []*value
+	// key is the name within the parent object, index the position within the parent array.
+	parent *value
+	key    string
+	index  int
+}
+
+// field is what an object holds under a name: the last one, if the name is written twice; nil, if it is absent or null. A nil value has
+// no fields.
+func (v *value) field(name string) *value {
+	if v == nil || v.kind != object {
+		return nil
+	}
+	for i := len(v.items) - 1; i >= 0; i-- {
+		if v.items[i].key != name {
+			continue
+		}
+		if v.items[i].kind == null {
+			return nil
+		}
+		return v.items[i]
+	}
+	return nil
+}
+
+// textOf is the text under a name, or nothing if there is none. It is for places where a wrong type was, or will be, noted elsewhere.
+func (v *value) textOf(name string) string {
+	if f := v.field(name); f != nil && f.kind == text {
+		return f.text
+	}
+	return ""
+}
+
+// path names the place within the object, as in `spec.containers[0].resources.requests.cpu`.
+func (v *value) path() string {
+	if v == nil || v.parent == nil {
+		return ""
+	}
+	if v.parent.kind == array {
+		return v.parent.path() + "[" + strconv.Itoa(v.index) + "]"
+	}
+	if above := v.parent.path(); above != "" {
+		return above + "." + v.key
+	}
+	return v.key
+}
+
+// add hangs a child into an object or array.
+func (v *value) add(child *value) {
+	child.parent = v
+	child.index = len(v.items)
+	v.items = append(v.items, child)
+}

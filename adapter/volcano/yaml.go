@@ -1,0 +1,207 @@
+package volcano
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxDepth bounds how deep lists may nest within what is read; no object of Kubernetes comes near.
+	maxDepth = 64
+	// maxExpanded bounds how many values the aliases of one document may stand for.
+	maxExpanded = 100_000
+)
+
+// eachYAML visits the objects of a document, or the items of the list that it is.
+func eachYAML(doc *document, found *problems, each visit) {
+	if list, ok := cutList(doc); ok {
+		list.visit(found, each)
+		return
+	}
+	readYAML(doc, found, func(v *value) { each(doc, v) })
+}
+
+// readYAML parses the documents in doc and calls each with every object, those of lists one by one.
+func readYAML(doc *document, found *problems, each func(*value)) {
+	decoder := yaml.NewDecoder(bytes.NewReader(doc.data))
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			line, message := yamlFault(err)
+			found.addText(doc, doc.first+line, "not YAML: %s", message)
+			return
+		}
+		t := tree{doc: doc, found: found}
+		t.document(&root, each)
+	}
+}
+
+// faultLine is how the parser begins its messages.
+var faultLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// yamlFault takes the parser's message apart.
+func yamlFault(err error) (line int, message string) {
+	full := err.Error()
+	match := faultLine.FindStringSubmatch(full)
+	line, convErr := strconv.Atoi(match[1])
+	if convErr != nil {
+		line = 1
+	}
+	return line, full[len(match[0]):]
+}
+
+// tree turns the nodes of one YAML document into values.
+type tree struct {
+	doc   *document
+	found *problems
+	// depth is how deep the current node is, expanded how many values came from aliases.
+	depth, aliases, expanded int
+	full                     bool
+}
+
+// document calls each with the object at the root, or with the items of the list or array there.
+func (t *tree) document(root *yaml.Node, each func(*value)) {
+	if len(root.Content) == 0 {
+		return
+	}
+	top := root.Content[0]
+	if top.Kind == yaml.SequenceNode {
+		for _, item := range top.Content {
+			each(t.value(item, objectShape))
+		}
+		return
+	}
+	if top.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(top.Content); i += 2 {
+			if top.Content[i].Value != "items" || top.Content[i+1].Kind != yaml.SequenceNode {
+				continue
+			}
+			for _, item := range top.Content[i+1].Content {
+				each(t.value(item, objectShape))
+			}
+			return
+		}
+	}
+	if v := t.value(top, objectShape); v.kind != null {
+		each(v)
+	}
+}
+
+// value builds a node as far as the shape wants it.
+func (t *tree) value(n *yaml.Node, sh *shape) *value {
+	v := &value{kind: skipped, at: t.doc.first + n.Line}
+	if t.aliases > 0 {
+		t.expanded++
+	}
+	if t.depth >= maxDepth || t.expanded > maxExpanded {
+		if !t.full {
+			t.full = true
+			t.found.addText(t.doc, v.at, "nested too deeply, or aliases stand for too much")
+		}
+		return v
+	}
+	t.depth++
+	defer func() { t.depth-- }()
+	switch n.Kind {
+	case yaml.AliasNode:
+		t.aliases++
+		v = t.value(n.Alias, sh)
+		t.aliases--
+	case yaml.MappingNode:
+		v.kind = object
+		t.members(v, n, sh)
+	case yaml.SequenceNode:
+		v.kind = array
+		for _, item := range n.Content {
+			v.add(t.value(item, sh))
+		}
+	default:
+		v.kind, v.text = scalar(n)
+	}
+	return v
+}
+
+// members builds the fields of an object. Merged ones (`<<`) come first, because a field written in the object itself wins.
+func (t *tree) members(v *value, n *yaml.Node, sh *shape) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag == "!!merge" {
+			t.merge(v, n.Content[i+1], sh)
+		}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Tag == "!!merge" || t.full {
+			continue
+		}
+		name := strings.ToValidUTF8(key.Value, "\uFFFD")
+		child := &value{kind: skipped, at: t.doc.first + n.Content[i+1].Line}
+		if wanted := sh.of(name); wanted != nil {
+			child = t.value(n.Content[i+1], wanted)
+		} else if !sh.names {
+			continue
+		}
+		child.key, child.keyAt = name, t.doc.first+key.Line
+		v.add(child)
+	}
+}
+
+// merge adds the fields of the object, or of the list of objects, that n stands for; the first of a list wins.
+func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
+	merged := t.value(n, sh)
+	from := []*value{merged}
+	if merged.kind == array {
+		from = merged.items
+	}
+	for i := len(from) - 1; i >= 0; i-- {
+		for _, child := range from[i].items {
+			v.add(child)
+		}
+	}
+}
+
+// scalar is what a scalar means, by the rules of the YAML that Kubernetes and Volcano read: 1.1, where yes and no are booleans.
+func scalar(n *yaml.Node) (kind, string) {
+	content := strings.ToValidUTF8(n.Value, "\uFFFD")
+	switch n.ShortTag() {
+	case "!!null":
+		return null, ""
+	case "!!bool":
+		return boolean, strings.ToLower(content)
+	case "!!int":
+		return number, decimal(n, content)
+	case "!!float":
+		return number, content
+	}
+	if n.Style == 0 && n.Tag == "!!str" {
+		switch content {
+		case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+			return boolean, "true"
+		case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+			return boolean, "false"
+		}
+	}
+	return text, content
+}
+
+// decimal is an integer in JSON's form, whatever base or separators it was written with.
+func decimal(n *yaml.Node, content string) string {
+	digits := strings.TrimPrefix(content, "-")
+	if strings.Trim(digits, "0123456789") == "" && (len(digits) == 1 || digits[0] != '0') {
+		return content
+	}
+	var whole int64
+	if err := n.Decode(&whole); err != nil {
+		return content
+	}
+	return strconv.FormatInt(whole, 10)
+}
