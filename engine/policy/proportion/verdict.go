@@ -1,0 +1,123 @@
+package proportion
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/account"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Allocatable reports whether a queue stays within deserved in every dimension that is asked for; `pods` does not count. A session asks
+// for an open queue, a simulation only for the numbers; best effort is always allocatable.
+func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
+	if mode == policy.InSession && !s.open(q, why, checks) {
+		return false
+	}
+	if r.BestEffort {
+		return true
+	}
+	over := resource.Exceeding(s.deserved[q], s.allocated[q], r.Row, ^s.v.Dims.Pods())
+	if why != nil || checks != nil {
+		for m := r.Row.Positive() &^ s.v.Dims.Pods(); m != 0; m = m.Rest() {
+			d := m.First()
+			reason := policy.Reason{
+				Plugin: name, Code: policy.AboveDeserved, Queue: q, Dimension: d,
+				Have: s.allocated[q].V[d], Need: r.Row.V[d], Limit: s.deserved[q].V[d],
+			}
+			if over.Has(d) {
+				why.Add(reason)
+			}
+			checks.Add(model.None, !over.Has(d), reason)
+		}
+	}
+	return over == 0
+}
+
+// Preemptive is Allocatable: a queue may take from others as long as it stays within deserved.
+func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reasons, checks *policy.Checks) bool {
+	return s.Allocatable(q, r, policy.InSession, why, checks)
+}
+
+func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks) bool {
+	if s.v.Queues[q].State == model.Open {
+		return true
+	}
+	reason := policy.Because(name, policy.QueueNotOpen, q)
+	why.Add(reason)
+	checks.Add(model.None, false, reason)
+	return false
+}
+
+// Enqueueable permits a job if its minimum, what the queue has allocated and what it has admitted, less what is elastic, stay within real
+// capability, in the dimensions that the minimum asks for. A permit adds the minimum, less what gated pods ask for, to what is admitted.
+func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
+	job := &s.v.Jobs[j]
+	q := job.Queue
+	if !s.open(q, why, nil) {
+		return policy.Reject
+	}
+	if job.MinResources.Absent() {
+		return policy.Permit
+	}
+	if !account.Fits(name, q, job.MinResources, s.allocated[q], s.inqueue[q], s.elastic[q], s.realCapability[q], s.v.Dims.Pods(), why) {
+		return policy.Reject
+	}
+	account.InqueueNeed(s.v, j, &s.need)
+	s.v.Journal.Row(&s.inqueue[q])
+	s.inqueue[q].Add(s.need)
+	return policy.Permit
+}
+
+// Reclaimable takes candidates, in the order given, whose queue has more than it deserves in some dimension, whatever the candidate uses
+// and the claimant needs; each one taken is subtracted before the next is judged. Its vote is a permit even for no victims.
+func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
+	s.begin()
+	for _, t := range candidates {
+		q := s.v.QueueOf(t)
+		allocated := s.runningOf(q)
+		over := resource.Uncovered(s.deserved[q], *allocated)
+		if over == 0 {
+			g.Protect(t, s.reason(q, *allocated, t, s.v.Request(t).Positive()))
+			continue
+		}
+		if g.Explains() {
+			g.Pass(t, s.reason(q, *allocated, t, over))
+		}
+		dst = append(dst, t)
+		allocated.SubWithin(s.v.Request(t))
+	}
+	return dst, policy.Permit
+}
+
+// reason compares what a queue has with what it deserves, in the dimension of mask where the former is largest in proportion.
+func (s *State) reason(q model.QueueID, allocated resource.Row, t model.TaskID, mask resource.Mask) policy.Reason {
+	reason := policy.Because(name, policy.WithinDeserved, q)
+	_, d := resource.DominantShare(allocated, s.deserved[q], mask&s.deserved[q].AtLeastThreshold())
+	if d < 0 && mask != 0 {
+		d = mask.First()
+	}
+	if d >= 0 {
+		reason.Dimension, reason.Have, reason.Need, reason.Limit = d, allocated.V[d], s.v.Request(t).V[d], s.deserved[q].V[d]
+	}
+	return reason
+}
+
+// begin starts a new round of judging: what queues have is what the session says.
+func (s *State) begin() {
+	if s.running == nil {
+		s.running, s.stamp = resource.NewAccounts(len(s.v.Queues), s.v.Dims.Len()), make([]uint32, len(s.v.Queues))
+	}
+	if s.epoch++; s.epoch == 0 {
+		clear(s.stamp)
+		s.epoch = 1
+	}
+}
+
+// runningOf returns what a queue has left after the victims so far.
+func (s *State) runningOf(q model.QueueID) *resource.Row {
+	if s.stamp[q] != s.epoch {
+		s.stamp[q] = s.epoch
+		s.running[q].CopyFrom(s.allocated[q])
+	}
+	return &s.running[q]
+}
