@@ -123,11 +123,12 @@ func (b *Builder) Build() (*Model, error) {
 		return nil, err
 	}
 	m := &b.m
+	m.NodeOrder = order(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name })
 	m.QueueOrder = order(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name })
 	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
 	if !b.explicit {
 		m.Total = resource.NewAccount(b.width)
-		for _, n := range order(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }) {
+		for _, n := range m.NodeOrder {
 			m.Total.Add(m.Nodes[n].Allocatable)
 		}
 	}

@@ -27,8 +27,9 @@ type Model struct {
 	// Accounts belong to the jobs at the same positions.
 	Accounts []Account
 
-	// QueueOrder and JobOrder list everything by name and uid: the order in which sums are formed, so that no answer depends on the
-	// order in which a snapshot lists things.
+	// NodeOrder, QueueOrder and JobOrder list everything by name and uid: the order in which sums are formed, so that no answer depends on
+	// the order in which a snapshot lists things.
+	NodeOrder  []NodeID
 	QueueOrder []QueueID
 	JobOrder   []JobID
 

@@ -115,6 +115,10 @@ func (v *View) SetPhase(j model.JobID, p model.Phase) {
 // SetStatus changes the status of a task, and its node unless node is model.None: a task that becomes pending leaves its node.
 func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.detach()
+	if v.used == nil {
+		// Usage that is first summed after a change could not be put back when the change is undone.
+		v.fillUsed()
+	}
 	task := &v.Tasks[t]
 	from, was := v.status[t], v.node[t]
 	switch {
@@ -150,9 +154,9 @@ func (v *View) save(a *model.Account, group int, from, to model.Status) {
 	v.Journal.Int(&a.GroupTasks[group][to])
 }
 
-// occupy moves a task's usage between nodes, if usage is kept already.
+// occupy moves a task's usage between nodes.
 func (v *View) occupy(t model.TaskID, from model.NodeID, did bool, to model.NodeID, does bool) {
-	if v.used == nil || from == to && did == does {
+	if from == to && did == does {
 		return
 	}
 	if from != model.None && did {
