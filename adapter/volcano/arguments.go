@@ -1,0 +1,141 @@
+package volcano
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// arguments are the arguments of one plugin. Like Volcano, each of its readers takes only values of the types it knows and passes over
+// the others, which is a warning here.
+type arguments struct {
+	c      *configuration
+	plugin string
+	v      *value
+	read   map[string]bool
+}
+
+// at is the value of an argument, marked as read; nil if it is absent.
+func (a *arguments) at(key string) *value {
+	if a.read == nil {
+		a.read = make(map[string]bool)
+	}
+	a.read[key] = true
+	return a.v.field(key)
+}
+
+// whole reads an argument that must be an integer of YAML: `1`, neither `"1"` nor `1.0`.
+func (a *arguments) whole(key string) *int64 {
+	v := a.at(key)
+	if v == nil {
+		return nil
+	}
+	parsed, err := strconv.ParseInt(v.text, 10, 64)
+	if v.kind != number || err != nil {
+		a.c.ignored(v, "not a whole number, so Volcano takes the default%s", shown(v))
+		return nil
+	}
+	return &parsed
+}
+
+// weight is whole as a weight.
+func (a *arguments) weight(key string) *float64 {
+	parsed := a.whole(key)
+	if parsed == nil {
+		return nil
+	}
+	weight := float64(*parsed)
+	return &weight
+}
+
+// flag reads an argument that may be a boolean, or a text that Go takes for one.
+func (a *arguments) flag(key string) *bool {
+	v := a.at(key)
+	if v == nil {
+		return nil
+	}
+	parsed, err := strconv.ParseBool(v.text)
+	if v.kind != boolean && v.kind != text || err != nil {
+		a.c.ignored(v, "neither true nor false, so Volcano takes the default%s", shown(v))
+		return nil
+	}
+	return &parsed
+}
+
+// real reads an argument that may be any number.
+func (a *arguments) real(key string) *float64 {
+	v := a.at(key)
+	if v == nil {
+		return nil
+	}
+	parsed, err := strconv.ParseFloat(strings.Replace(v.text, ".inf", "inf", 1), 64)
+	if v.kind != number || err != nil {
+		a.c.ignored(v, "not a number, so Volcano takes the default%s", shown(v))
+		return nil
+	}
+	return &parsed
+}
+
+// warnUnread warns of the arguments that were not asked for.
+func (a *arguments) warnUnread() {
+	if a.v == nil {
+		return
+	}
+	for _, item := range a.v.items {
+		if !a.read[item.key] {
+			a.c.ignored(item, "%s takes no such argument here", a.plugin)
+		}
+	}
+}
+
+func (a *arguments) capacity(hierarchy bool) *apportionv1.Capacity {
+	capacity := &apportionv1.Capacity{Hierarchical: hierarchy}
+	if level := a.whole("ancestorReclaimLevel"); level != nil {
+		capacity.AncestorReclaimLevel = int32(min(max(*level, 0), math.MaxInt32))
+	}
+	return capacity
+}
+
+func (a *arguments) nodeGroup(hierarchy bool) *apportionv1.NodeGroup {
+	group := &apportionv1.NodeGroup{Hierarchical: hierarchy, Strict: a.flag("strict")}
+	if ordered := a.flag("enablePreferredOrder"); ordered != nil {
+		group.PreferredOrder = *ordered
+	}
+	return group
+}
+
+// overcommit: a factor below 1 is kept as written; it counts as the default.
+func (a *arguments) overcommit() *apportionv1.Overcommit {
+	factor := a.real("overcommit-factor")
+	if factor != nil && math.IsNaN(*factor) {
+		a.c.found.add(a.c.doc, a.at("overcommit-factor"), "not a number")
+	}
+	return &apportionv1.Overcommit{Factor: factor}
+}
+
+// binpack: weights below 0 are kept as written; they count as 1, but for the weight of the whole.
+func (a *arguments) binpack() *apportionv1.Binpack {
+	binpack := &apportionv1.Binpack{
+		Weight: a.weight("binpack.weight"), Cpu: a.weight("binpack.cpu"), Memory: a.weight("binpack.memory"),
+	}
+	list := a.at("binpack.resources")
+	if list == nil {
+		return binpack
+	}
+	if list.kind != text {
+		a.c.ignored(list, "not a text, so Volcano takes none%s", shown(list))
+		return binpack
+	}
+	listed := make(map[string]bool)
+	for name := range strings.SplitSeq(list.text, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || listed[name] {
+			continue
+		}
+		listed[name] = true
+		binpack.Resources = append(binpack.Resources, &apportionv1.ResourceWeight{Name: name, Weight: a.weight("binpack.resources." + name)})
+	}
+	return binpack
+}
