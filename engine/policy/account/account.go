@@ -58,6 +58,13 @@ func InqueueNeed(v *policy.View, j model.JobID, dst *resource.Row) {
 	deductGated(v, j, dst)
 }
 
+// InqueueLack sets dst to what is booked as inqueue for a job that runs already: what it holds less than its minimum, less the requests
+// of its gated tasks.
+func InqueueLack(v *policy.View, j model.JobID, dst *resource.Row) {
+	setLack(v, j, unbookedAtOpen(v), dst)
+	deductGated(v, j, dst)
+}
+
 // setMinimum sets dst to the minimum resources of a job, which are zeros of cpu and memory where it names none.
 func setMinimum(v *policy.View, j model.JobID, dst *resource.Row) {
 	if minimum := v.Jobs[j].MinResources; minimum.Absent() {
@@ -111,9 +118,13 @@ func unbookedAtOpen(v *policy.View) resource.Mask {
 	return 0
 }
 
-// deductGated takes the requests of a job's gated tasks off dst, floored at 0; no dimension appears or disappears.
+// deductGated takes the requests of a job's gated tasks off dst, floored at 0; no dimension appears or disappears. Gated tasks that ask
+// for nothing but `pods` take nothing off (Volcano's DeductSchGatedResources).
 func deductGated(v *policy.View, j model.JobID, dst *resource.Row) {
 	gated := v.Account(j).Gated
+	if v.BestEffort(gated) {
+		return
+	}
 	for m := dst.Has & gated.Has; m != 0; m = m.Rest() {
 		d := m.First()
 		dst.V[d] = max(dst.V[d]-gated.V[d], 0)
