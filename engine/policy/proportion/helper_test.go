@@ -1,0 +1,108 @@
+package proportion_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// amounts are named quantities in the engine's units.
+type amounts map[string]float64
+
+// names are the dimensions of every test cluster, in the order of the snapshot.
+var names = []string{"cpu", "memory", "gpu", "pods"}
+
+func sparse(a amounts) *model.Amounts {
+	if a == nil {
+		return nil
+	}
+	s := &model.Amounts{}
+	for i, name := range names {
+		if x, ok := a[name]; ok {
+			s.Dimension, s.Amount = append(s.Dimension, uint32(i)), append(s.Amount, x)
+		}
+	}
+	return s
+}
+
+type queue struct {
+	name                  string
+	weight                uint32
+	priority              int32
+	state                 model.QueueState
+	capability, guarantee amounts
+}
+
+type task struct {
+	status  model.Status
+	gate    model.Gate
+	request amounts
+}
+
+type job struct {
+	queue string
+	phase model.Phase
+	min   amounts
+	tasks []task
+}
+
+// build returns the model of a cluster of one node.
+func build(t require.TestingT, node amounts, queues []queue, jobs []job) *model.Model {
+	b := model.NewBuilder(0)
+	b.Dimensions(names)
+	b.Node(model.NodeSpec{Name: "node", Allocatable: sparse(node)})
+	for _, q := range queues {
+		b.Queue(model.QueueSpec{
+			Name: q.name, Weight: q.weight, Priority: q.priority, State: q.state,
+			Capability: sparse(q.capability), Guarantee: sparse(q.guarantee),
+		})
+	}
+	for i, j := range jobs {
+		b.Job(model.JobSpec{Name: string(rune('a' + i)), Queue: j.queue, Phase: j.phase, MinResources: sparse(j.min)})
+		for k, each := range j.tasks {
+			b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
+			b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return m
+}
+
+func open(t require.TestingT, m *model.Model) (*policy.View, *proportion.State) {
+	v := policy.NewView(m, nil)
+	s, err := proportion.Plugin{}.Open(v)
+	require.NoError(t, err)
+	return v, s.(*proportion.State)
+}
+
+// named returns what a row names, unlimited as +Inf.
+func named(m *model.Model, r resource.Row) amounts {
+	a := amounts{}
+	for d := range m.Dims.Len() {
+		if r.Has.Has(d) {
+			a[m.Dims.Name(d)] = r.V[d]
+		}
+	}
+	return a
+}
+
+func running(request amounts) task { return task{status: model.Running, request: request} }
+
+func pending(request amounts) task { return task{status: model.Pending, request: request} }
+
+func jobOf(queue string, tasks ...task) job { return job{queue: queue, tasks: tasks} }
+
+func share(t *testing.T, m *model.Model, s *proportion.State, queue string) policy.Share {
+	t.Helper()
+	q, ok := m.Queue(queue)
+	require.True(t, ok)
+	got, ok := s.Share(q)
+	require.True(t, ok, "queue %s takes no part", queue)
+	return got
+}
