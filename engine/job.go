@@ -36,8 +36,12 @@ func (s *Session) Pipelined(j model.JobID, why *policy.Reasons) bool {
 }
 
 // Starving reports whether a job lacks tasks that it needs: the first tier that has an opinion decides, and all its plugins must say so
-// (Volcano's JobStarving).
+// (Volcano's JobStarving). Without any opinion no job starves.
 func (s *Session) Starving(j model.JobID, why *policy.Reasons) bool {
+	if len(s.by.starving) == 0 {
+		why.Add(policy.Because("", policy.NotStarving, model.None))
+		return false
+	}
 	for i, e := range s.by.starving {
 		if i > 0 && e.tier != s.by.starving[0].tier {
 			break
@@ -46,5 +50,5 @@ func (s *Session) Starving(j model.JobID, why *policy.Reasons) bool {
 			return false
 		}
 	}
-	return len(s.by.starving) > 0
+	return true
 }

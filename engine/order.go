@@ -51,8 +51,7 @@ func (s *Session) CompareTasks(l, r model.TaskID) Comparison {
 // CompareVictims compares two candidates by who is evicted first for a claimant: by their queues, then by their jobs, then by
 // themselves, the last in service first (Volcano's BuildVictimsPriorityQueue).
 func (s *Session) CompareVictims(l, r, claimant model.TaskID) Comparison {
-	less := s.by.lessVictim(s.view, l, r, s.view.QueueOf(claimant))
-	return Comparison{0, less}
+	return s.by.compareVictims(s.view, l, r, s.view.QueueOf(claimant))
 }
 
 // SortVictims sorts candidates by who is evicted first for a claimant.
@@ -75,6 +74,19 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 		}
 		return 0
 	})
+}
+
+// Transitive reports whether each of a sorted list of ids comes before all that follow it: whether less orders them at all. It compares
+// every pair; where there are more ids than limit it compares every id with the limit ids that follow.
+func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool {
+	for i, l := range sorted {
+		for _, r := range sorted[i+1 : min(i+1+limit, len(sorted))] {
+			if !less(l, r) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // QueuesInOrder sorts queues by priority of service.
@@ -156,25 +168,29 @@ func (t *table) lessTask(v *policy.View, l, r model.TaskID) bool {
 	return l < r
 }
 
-// lessVictim compares jobs by the plugins alone: Volcano's fallback between jobs is never used here.
-func (t *table) lessVictim(v *policy.View, l, r model.TaskID, claimant model.QueueID) bool {
+// compareVictims compares jobs by the plugins alone: Volcano's fallback between jobs is never used here.
+func (t *table) compareVictims(v *policy.View, l, r model.TaskID, claimant model.QueueID) Comparison {
 	lj, rj := v.Tasks[l].Job, v.Tasks[r].Job
 	if lq, rq := v.Jobs[lj].Queue, v.Jobs[rj].Queue; lq != rq {
-		return t.lessVictimQueue(v, lq, rq, claimant)
+		c := t.compareVictimQueues(lq, rq, claimant)
+		if c == 0 {
+			c = -t.compareQueues(lq, rq)
+		}
+		return Comparison{c, t.lessVictimQueue(v, lq, rq, claimant)}
 	}
 	if lj != rj {
 		if c := t.compareJobs(lj, rj); c != 0 {
-			return c > 0
+			return Comparison{-c, c > 0}
 		}
 	}
-	return !t.lessTask(v, l, r)
+	return Comparison{-t.compareTasks(l, r), !t.lessTask(v, l, r)}
 }
 
 func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []model.TaskID) {
 	queue := v.QueueOf(claimant)
 	Sort(candidates,
 		func(l, r model.TaskID) int { return strings.Compare(v.TaskKey(l), v.TaskKey(r)) },
-		func(l, r model.TaskID) bool { return t.lessVictim(v, l, r, queue) })
+		func(l, r model.TaskID) bool { return t.compareVictims(v, l, r, queue).Less })
 }
 
 func olderQueue(v *policy.View, l, r model.QueueID) bool {

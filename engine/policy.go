@@ -53,9 +53,9 @@ type Tier []Entry
 type Walk uint8
 
 const (
-	// Strict: a tier in which some plugin voted has decided, even for no victims.
+	// Strict says that a tier in which some plugin voted has decided, even for no victims.
 	Strict Walk = iota
-	// Volcano: an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the next
+	// Volcano says that an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the next
 	// (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
 	Volcano
 )
@@ -66,8 +66,8 @@ type Policy struct {
 	Walk  Walk
 }
 
-// check returns an *model.Error if a plugin occurs twice: its accounts would be kept, and its votes counted, twice.
-func (p Policy) check() error {
+// Check returns a *model.Error if a plugin occurs twice: its accounts would be kept, and its votes counted, twice.
+func (p Policy) Check() error {
 	var faults model.Error
 	seen := map[string]string{}
 	for i, tier := range p.Tiers {

@@ -66,7 +66,7 @@ type table struct {
 // Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns
 // policy.ErrStopped. Violations of the policy, or of the snapshot as a plugin reads it, are an *model.Error.
 func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	s := &Session{policy: p}

@@ -104,7 +104,7 @@ func walkAsVolcano(c *Choice) {
 			c.Decided = true
 			switch {
 			case len(ballot.Victims) == 0:
-				victims, ended = nil, true
+				victims, ended = victims[:0], true
 			case len(victims) == 0:
 				victims = slices.Clone(ballot.Victims)
 			default:
@@ -133,7 +133,7 @@ func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (poli
 	v := s.view
 	task := &v.Tasks[candidate]
 	mine, theirs := v.QueueOf(claimant), v.QueueOf(candidate)
-	code := policy.Code(0)
+	var code policy.Code
 	switch {
 	case v.Status(candidate) != model.Running:
 		code = policy.NotRunning

@@ -84,7 +84,6 @@ type Builder struct {
 	known      int
 	requestIDs map[string]int32
 	key        []byte
-	rows       []resource.Row
 	explicit   bool
 	counted    int64
 	roles      map[string]struct{}
@@ -272,6 +271,9 @@ func (b *Builder) Task(s TaskSpec) {
 	b.m.Tasks = append(b.m.Tasks, task)
 }
 
+// Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
+func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
+
 func (b *Builder) findJob(uid string) (JobID, bool) {
 	if j, ok := b.m.jobIndex[uid]; ok || b.base == nil {
 		return j, ok
@@ -280,15 +282,10 @@ func (b *Builder) findJob(uid string) (JobID, bool) {
 }
 
 func (b *Builder) findTask(uid string) (TaskID, bool) {
-	if t, ok := b.m.taskIndex[uid]; ok {
+	if t, ok := b.m.taskIndex[uid]; ok || b.base == nil {
 		return t, ok
 	}
-	for at := b.base; at != nil; at = at.base {
-		if t, ok := at.taskIndex[uid]; ok {
-			return t, true
-		}
-	}
-	return None, false
+	return b.base.TaskOf(uid)
 }
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }

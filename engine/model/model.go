@@ -144,12 +144,20 @@ func (m *Model) Job(uid string) (JobID, bool) {
 	return None, false
 }
 
-// Task returns the task of a uid, or of namespace/name. Where the uid of one task is the path of another, the uid wins.
-func (m *Model) Task(key string) (TaskID, bool) {
+// TaskOf returns the task of a uid.
+func (m *Model) TaskOf(uid string) (TaskID, bool) {
 	for at := m; at != nil; at = at.base {
-		if t, ok := at.taskIndex[key]; ok {
+		if t, ok := at.taskIndex[uid]; ok {
 			return t, true
 		}
+	}
+	return None, false
+}
+
+// Task returns the task of a uid, or of namespace/name. Where the uid of one task is the path of another, the uid wins.
+func (m *Model) Task(key string) (TaskID, bool) {
+	if t, ok := m.TaskOf(key); ok {
+		return t, true
 	}
 	// A path belongs to a job of its namespace, and few jobs are worth a second index of all tasks.
 	for t := range m.Tasks {

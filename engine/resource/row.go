@@ -110,9 +110,9 @@ func (r *Row) SubWithin(o Row) {
 type Default bool
 
 const (
-	// Zero: nothing is allowed.
+	// Zero allows nothing.
 	Zero Default = false
-	// Infinity: everything is allowed.
+	// Infinity allows everything.
 	Infinity Default = true
 )
 

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// MaxWarnings bounds what Warnings returns.
+const MaxWarnings = 100
+
+// Warnings names input that is decided, but may not be meant so: first what holds by every policy, then what each plugin finds, in order
+// of the policy. Where there are more than MaxWarnings the last one says so.
+func (s *Session) Warnings() []policy.Warning {
+	var list []policy.Warning
+	found := 0
+	add := func(w policy.Warning) {
+		if found++; found < MaxWarnings {
+			list = append(list, w)
+		}
+	}
+	s.warnOfUnoffered(add)
+	for _, p := range s.plugins {
+		if w, ok := p.state.(policy.Warner); ok {
+			w.Warnings(add)
+		}
+	}
+	if found >= MaxWarnings {
+		list = append(list, policy.Warning{
+			Code: policy.WarningsTruncated, Queue: model.None,
+			Text: fmt.Sprintf("%d warnings in all, of which %d are listed", found, len(list)),
+		})
+	}
+	return list
+}
+
+// warnOfUnoffered names the dimensions that queues or jobs name but the cluster's total does not.
+func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
+	v := s.view
+	named := resource.Mask(0)
+	for q := range v.Queues {
+		queue := &v.Queues[q]
+		named |= queue.Capability.Has | queue.Guarantee.Has | queue.Deserved.Has
+	}
+	for j := range v.Jobs {
+		named |= v.Jobs[j].MinResources.Has
+	}
+	for _, request := range v.Requests {
+		named |= request.Has
+	}
+	for m := named &^ v.Total.Has; m != 0; m = m.Rest() {
+		add(policy.Warning{
+			Code: policy.DimensionNotOffered, Path: "dimensions", Queue: model.None,
+			Text: fmt.Sprintf("queues or jobs name %q, which no node offers", v.Dims.Name(m.First())),
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package engine_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/undecided"
+)
+
+func TestADimensionThatNoNodeOffersIsNamed(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu", "gpu", "fpga"})
+	b.Node(model.NodeSpec{Name: "n", Allocatable: &model.Amounts{Dimension: []uint32{0, 2}, Amount: []float64{1, 1}}})
+	b.Queue(model.QueueSpec{Name: "q", Capability: &model.Amounts{Dimension: []uint32{0, 1, 2}, Amount: []float64{1, 1, 1}}})
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, engine.Policy{}, nil)
+	require.NoError(t, err)
+
+	require.Equal(t, []policy.Warning{{
+		Code: policy.DimensionNotOffered, Path: "dimensions", Queue: model.None, Text: `queues or jobs name "gpu", which no node offers`,
+	}}, s.Warnings())
+}
+
+func TestManyWarningsAreCountedNotListed(t *testing.T) {
+	m, err := model.NewBuilder(0).Build()
+	require.NoError(t, err)
+	var tier engine.Tier
+	for i := range 150 {
+		tier = append(tier, engine.Entry{Plugin: undecided.Plugin{Called: strconv.Itoa(i)}})
+	}
+	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{tier}}, nil)
+	require.NoError(t, err)
+
+	warnings := s.Warnings()
+	require.Len(t, warnings, engine.MaxWarnings)
+	last := warnings[len(warnings)-1]
+	require.Equal(t, policy.WarningsTruncated, last.Code)
+	require.Equal(t, "150 warnings in all, of which 99 are listed", last.Text)
+}
