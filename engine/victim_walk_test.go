@@ -27,39 +27,48 @@ func TestTierWalk(t *testing.T) {
 	}{
 		"nobody votes": {
 			[]Ballot{ballot(0, abstain), ballot(1, abstain)},
-			outcome{false, -1, nil}, outcome{false, -1, nil},
+			outcome{false, -1, nil},
+			outcome{false, -1, nil},
 		},
 		"one plugin decides": {
 			[]Ballot{ballot(0, permit, 3, 1)},
-			outcome{true, 0, []model.TaskID{3, 1}}, outcome{true, 0, []model.TaskID{3, 1}},
+			outcome{true, 0, []model.TaskID{3, 1}},
+			outcome{true, 0, []model.TaskID{3, 1}},
 		},
 		"a tier agrees on what every plugin chose, in the first plugin's order": {
 			[]Ballot{ballot(0, permit, 3, 1, 2), ballot(0, permit, 1, 2, 3), ballot(0, permit, 2, 3)},
-			outcome{true, 0, []model.TaskID{3, 2}}, outcome{true, 0, []model.TaskID{3, 2}},
+			outcome{true, 0, []model.TaskID{3, 2}},
+			outcome{true, 0, []model.TaskID{3, 2}},
 		},
 		"an abstention in a tier changes nothing": {
 			[]Ballot{ballot(0, permit, 1, 2), ballot(0, abstain), ballot(0, permit, 2)},
-			outcome{true, 0, []model.TaskID{2}}, outcome{true, 0, []model.TaskID{2}},
+			outcome{true, 0, []model.TaskID{2}},
+			outcome{true, 0, []model.TaskID{2}},
 		},
 		"the first tier that decides wins": {
 			[]Ballot{ballot(0, permit, 1), ballot(1, permit, 2)},
-			outcome{true, 0, []model.TaskID{1}}, outcome{true, 0, []model.TaskID{1}},
+			outcome{true, 0, []model.TaskID{1}},
+			outcome{true, 0, []model.TaskID{1}},
 		},
 		"disjoint choices: strictly nobody, in Volcano the next plugin starts afresh": {
 			[]Ballot{ballot(0, permit, 1), ballot(0, permit, 2), ballot(0, permit, 1, 2, 3)},
-			outcome{true, 0, none}, outcome{true, 0, []model.TaskID{1, 2, 3}},
+			outcome{true, 0, none},
+			outcome{true, 0, []model.TaskID{1, 2, 3}},
 		},
 		"a tier that decided for nobody: strictly nobody, in Volcano the next tier decides": {
 			[]Ballot{ballot(0, permit), ballot(1, permit, 4)},
-			outcome{true, 0, none}, outcome{true, 1, []model.TaskID{4}},
+			outcome{true, 0, none},
+			outcome{true, 1, []model.TaskID{4}},
 		},
 		"in Volcano a plugin without victims ends its tier": {
 			[]Ballot{ballot(0, permit, 1), ballot(0, permit), ballot(0, permit, 1), ballot(1, permit, 5)},
-			outcome{true, 0, none}, outcome{true, 1, []model.TaskID{5}},
+			outcome{true, 0, none},
+			outcome{true, 1, []model.TaskID{5}},
 		},
 		"decided for nobody everywhere": {
 			[]Ballot{ballot(0, reject), ballot(1, permit)},
-			outcome{true, 0, none}, outcome{true, -1, nil},
+			outcome{true, 0, none},
+			outcome{true, -1, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // plainDeserved divides as Volcano's loop reads, on maps of names: the twin of the dense division. A missing name is a missing key.
-func plainDeserved(total amounts, queues []string, weight map[string]float64, real, request, guarantee map[string]amounts) map[string]amounts {
+func plainDeserved(total amounts, queues []string, weight map[string]float64, upper, request, guarantee map[string]amounts) map[string]amounts {
 	deserved, met := map[string]amounts{}, map[string]bool{}
 	for _, q := range queues {
 		deserved[q] = amounts{"cpu": 0, "memory": 0}
@@ -40,7 +40,7 @@ func plainDeserved(total amounts, queues []string, weight map[string]float64, re
 				d[name] += x * (weight[q] / sum)
 			}
 			for name, x := range d {
-				if limit, ok := real[q][name]; ok && limit < x {
+				if limit, ok := upper[q][name]; ok && limit < x {
 					d[name] = limit
 				}
 			}
@@ -135,15 +135,15 @@ func TestDivisionEqualsItsPlainTwin(t *testing.T) {
 		m := build(t, node, queues, jobs)
 		_, s := open(t, m)
 		var order []string
-		weight, real, request, guarantee := map[string]float64{}, map[string]amounts{}, map[string]amounts{}, map[string]amounts{}
+		weight, upper, request, guarantee := map[string]float64{}, map[string]amounts{}, map[string]amounts{}, map[string]amounts{}
 		for _, q := range m.QueueOrder {
 			got, _ := s.Share(q)
 			name := m.Queues[q].Name
 			order = append(order, name)
 			weight[name] = float64(got.Weight)
-			real[name], request[name], guarantee[name] = named(m, got.RealCapability), named(m, got.Request), named(m, got.Guarantee)
+			upper[name], request[name], guarantee[name] = named(m, got.RealCapability), named(m, got.Request), named(m, got.Guarantee)
 		}
-		want := plainDeserved(named(m, m.Total), order, weight, real, request, guarantee)
+		want := plainDeserved(named(m, m.Total), order, weight, upper, request, guarantee)
 		for q, name := range order {
 			got, _ := s.Share(m.QueueOrder[q])
 			require.Equal(t, want[name], named(m, got.Deserved), "queue %s", name)

@@ -18,32 +18,38 @@ func TestDeserved(t *testing.T) {
 		want   map[string]amounts
 	}{
 		"weights divide what both want": {
-			ten, []queue{{name: "a", weight: 3}, {name: "b", weight: 1}},
+			ten,
+			[]queue{{name: "a", weight: 3}, {name: "b", weight: 1}},
 			[]job{jobOf("a", pending(amounts{"cpu": 10_000})), jobOf("b", pending(amounts{"cpu": 10_000}))},
 			map[string]amounts{"a": {"cpu": 7500, "memory": 0}, "b": {"cpu": 2500, "memory": 0}},
 		},
 		"what one queue does not want goes to the others": {
-			ten, []queue{{name: "a", weight: 1}, {name: "b", weight: 1}},
+			ten,
+			[]queue{{name: "a", weight: 1}, {name: "b", weight: 1}},
 			[]job{jobOf("a", pending(amounts{"cpu": 2000})), jobOf("b", pending(amounts{"cpu": 10_000}))},
 			map[string]amounts{"a": {"cpu": 2000, "memory": 0}, "b": {"cpu": 8000, "memory": 0}},
 		},
 		"a queue without jobs takes no part but keeps its guarantee from the others' real capability": {
-			ten, []queue{{name: "a", weight: 1}, {name: "idle", weight: 9, guarantee: amounts{"cpu": 4000}}},
+			ten,
+			[]queue{{name: "a", weight: 1}, {name: "idle", weight: 9, guarantee: amounts{"cpu": 4000}}},
 			[]job{jobOf("a", pending(amounts{"cpu": 10_000}))},
 			map[string]amounts{"a": {"cpu": 6000, "memory": 0}},
 		},
 		"an idle guarantee is given away to two busy queues together": {
-			ten, []queue{{name: "a", weight: 1}, {name: "b", weight: 1}, {name: "idle", weight: 1, guarantee: amounts{"cpu": 4000}}},
+			ten,
+			[]queue{{name: "a", weight: 1}, {name: "b", weight: 1}, {name: "idle", weight: 1, guarantee: amounts{"cpu": 4000}}},
 			[]job{jobOf("a", pending(amounts{"cpu": 10_000})), jobOf("b", pending(amounts{"cpu": 10_000}))},
 			map[string]amounts{"a": {"cpu": 5000, "memory": 0}, "b": {"cpu": 5000, "memory": 0}},
 		},
 		"guarantees beyond the cluster are deserved all the same": {
-			ten, []queue{{name: "a", weight: 1, guarantee: amounts{"cpu": 20_000}}, {name: "b", weight: 1, guarantee: amounts{"cpu": 10_000}}},
+			ten,
+			[]queue{{name: "a", weight: 1, guarantee: amounts{"cpu": 20_000}}, {name: "b", weight: 1, guarantee: amounts{"cpu": 10_000}}},
 			[]job{jobOf("a", pending(amounts{"cpu": 1000})), jobOf("b", pending(amounts{"cpu": 1000}))},
 			map[string]amounts{"a": {"cpu": 20_000, "memory": 0}, "b": {"cpu": 10_000, "memory": 0}},
 		},
 		"all weights 0 give nothing, not even guarantees": {
-			ten, []queue{{name: "a", guarantee: amounts{"cpu": 2000}}, {name: "b"}},
+			ten,
+			[]queue{{name: "a", guarantee: amounts{"cpu": 2000}}, {name: "b"}},
 			[]job{jobOf("a", pending(amounts{"cpu": 1000})), jobOf("b", pending(amounts{"cpu": 1000}))},
 			map[string]amounts{"a": {"cpu": 0, "memory": 0}, "b": {"cpu": 0, "memory": 0}},
 		},

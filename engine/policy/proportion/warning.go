@@ -15,23 +15,31 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		weight += int64(s.v.Queues[q].Weight)
 	}
 	if len(s.queues) > 0 && weight == 0 {
-		add(policy.Warning{Code: policy.AllWeightsZero, Path: "queues", Queue: -1,
-			Text: "every queue with jobs has weight 0: nothing is divided, not even guarantees"})
+		add(policy.Warning{
+			Code: policy.AllWeightsZero, Path: "queues", Queue: -1,
+			Text: "every queue with jobs has weight 0: nothing is divided, not even guarantees",
+		})
 	}
 	if s.end == Bound {
-		add(policy.Warning{Code: policy.RoundsExhausted, Path: "queues", Queue: -1,
-			Text: fmt.Sprintf("the division did not settle within %d rounds; deserved is what was divided by then", MaxRounds)})
+		add(policy.Warning{
+			Code: policy.RoundsExhausted, Path: "queues", Queue: -1,
+			Text: fmt.Sprintf("the division did not settle within %d rounds; deserved is what was divided by then", MaxRounds),
+		})
 	}
 	s.warnOfTotal(add)
 	for _, q := range s.v.QueueOrder {
 		queue := &s.v.Queues[q]
 		if !s.takesPart[q] && !queue.Guarantee.Absent() && queue.Guarantee.Positive() != 0 {
-			add(policy.Warning{Code: policy.IdleGuarantee, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
-				Text: "the queue has no jobs; its guarantee is taken off the real capability of the others, but divided among them all the same"})
+			add(policy.Warning{
+				Code: policy.IdleGuarantee, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
+				Text: "the queue has no jobs: its guarantee is taken off the others' real capability, but divided among them all the same",
+			})
 		}
 		if over := resource.Uncovered(s.capability[q], s.guarantee[q]) & queue.Capability.Has; s.takesPart[q] && over != 0 {
-			add(policy.Warning{Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
-				Text: fmt.Sprintf("the guarantee of %s is above the capability: deserved is raised to it", s.v.Dims.Name(over.First()))})
+			add(policy.Warning{
+				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
+				Text: fmt.Sprintf("the guarantee of %s is above the capability: deserved is raised to it", s.v.Dims.Name(over.First())),
+			})
 		}
 	}
 }
@@ -41,13 +49,18 @@ func (s *State) warnOfTotal(add func(policy.Warning)) {
 		d := m.First()
 		guaranteed, total := s.totalGuarantee.V[d], s.v.Total.V[d]
 		if guaranteed > total {
-			add(policy.Warning{Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: -1,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g: deserved may exceed the cluster", s.v.Dims.Name(d), guaranteed, total)})
+			add(policy.Warning{
+				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: -1,
+				Text: fmt.Sprintf("guarantees of %s add up to %g of %g: deserved may exceed the cluster",
+					s.v.Dims.Name(d), guaranteed, total),
+			})
 		}
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
-			add(policy.Warning{Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: -1,
-				Text: fmt.Sprintf("%s is guaranteed away entirely: for the other queues it counts as unlimited where shares are divided, as 0 at enqueue",
-					s.v.Dims.Name(d))})
+			add(policy.Warning{
+				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: -1,
+				Text: fmt.Sprintf("%s is guaranteed away entirely: for the other queues it is unlimited where shares are divided, 0 at enqueue",
+					s.v.Dims.Name(d)),
+			})
 		}
 	}
 }
