@@ -55,8 +55,8 @@ type Walk uint8
 const (
 	// Strict says that a tier in which some plugin voted has decided, even for no victims.
 	Strict Walk = iota
-	// Volcano says that an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the next
-	// (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
+	// Volcano says that an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the
+	// next (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
 	Volcano
 )
 

@@ -2,6 +2,7 @@ package proportion_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -78,9 +79,7 @@ func plainDeserved(total amounts, queues []string, weight map[string]float64, up
 
 func copied(a amounts) amounts {
 	b := amounts{}
-	for name, x := range a {
-		b[name] = x
-	}
+	maps.Copy(b, a)
 	return b
 }
 

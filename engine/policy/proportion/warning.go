@@ -58,7 +58,7 @@ func (s *State) warnOfTotal(add func(policy.Warning)) {
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
 			add(policy.Warning{
 				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: -1,
-				Text: fmt.Sprintf("%s is guaranteed away entirely: for the other queues it is unlimited where shares are divided, 0 at enqueue",
+				Text: fmt.Sprintf("%s is guaranteed away entirely: for the other queues unlimited where shares are divided, 0 at enqueue",
 					s.v.Dims.Name(d)),
 			})
 		}
