@@ -1,0 +1,57 @@
+// Package conformance protects what the cluster itself needs to run (Volcano's pkg/scheduler/plugins/conformance).
+package conformance
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+const name = "conformance"
+
+// Plugin is the policy; it has no settings.
+type Plugin struct{}
+
+// Name is Volcano's name of the plugin.
+func (Plugin) Name() string { return name }
+
+// Open returns a *State.
+func (Plugin) Open(v *policy.View) (policy.State, error) { return &State{v}, nil }
+
+// State answers from the model alone.
+type State struct {
+	view *policy.View
+}
+
+// Reclaimable is Preemptable.
+func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
+	return s.Preemptable(claimant, candidates, dst, g)
+}
+
+// Preemptable takes every task but those of a system priority class or of the system's namespace. Only names count: a task of high
+// priority that has neither is taken.
+func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
+	for _, t := range candidates {
+		switch {
+		case s.critical(t):
+			g.Protect(t, policy.Because(name, policy.SystemCritical, model.None))
+			continue
+		case s.view.Jobs[s.view.Tasks[t].Job].Namespace == "kube-system":
+			g.Protect(t, policy.Because(name, policy.SystemNamespace, model.None))
+			continue
+		case g.Explains():
+			g.Pass(t, policy.Because(name, policy.SystemCritical, model.None))
+			g.Pass(t, policy.Because(name, policy.SystemNamespace, model.None))
+		}
+		dst = append(dst, t)
+	}
+	return dst, policy.Permit
+}
+
+func (s *State) critical(t model.TaskID) bool {
+	at := s.view.Tasks[t].Detail
+	if at == model.None {
+		return false
+	}
+	class := s.view.Details[at].PriorityClass
+	return class == "system-cluster-critical" || class == "system-node-critical"
+}

@@ -1,0 +1,149 @@
+// Package dominant keeps the dominant share of every job: the largest part that it has of any dimension of the cluster (Ghodsi et al.,
+// Dominant Resource Fairness, NSDI 2011). It is what drf and hierarchical drf have in common.
+package dominant
+
+import (
+	"math"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/scratch"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Name is Volcano's name of the plugin, with and without hierarchy.
+const Name = "drf"
+
+// delta is how close two shares may be to count as equal where victims are chosen (Volcano's shareDelta).
+const delta = 0.000001
+
+// Jobs is the account of every job.
+type Jobs struct {
+	view *policy.View
+	// base are the dimensions that the cluster has something of; `pods` is one like any other.
+	base      resource.Mask
+	allocated []resource.Row
+	share     []float64
+	// gained is the claimant's account with its request; left holds the accounts of candidates' jobs without the candidates.
+	gained resource.Row
+	left   scratch.Values[model.JobID, resource.Row]
+}
+
+// Open returns the accounts of the jobs in the session, or policy.ErrStopped.
+func Open(v *policy.View) (*Jobs, error) {
+	s := &Jobs{
+		view:      v,
+		base:      v.Total.AtLeastThreshold(),
+		allocated: resource.NewAccounts(len(v.Jobs), v.Dims.Len()),
+		share:     make([]float64, len(v.Jobs)),
+		gained:    resource.NewAccount(v.Dims.Len()),
+		left:      scratch.New[model.JobID, resource.Row](len(v.Jobs)),
+	}
+	for i, j := range v.Present() {
+		if v.Stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		s.allocated[j].CopyFrom(v.Account(j).Allocated)
+		s.share[j], _ = s.Of(s.allocated[j])
+	}
+	return s, nil
+}
+
+// Base returns the dimensions in which shares are taken: those of which the cluster has something.
+func (s *Jobs) Base() resource.Mask { return s.base }
+
+// Of returns the dominant share of an account and its dimension, -1 if the share is 0. Of equal shares the first dimension is dominant;
+// Volcano's choice between two scalars varies.
+func (s *Jobs) Of(account resource.Row) (share float64, dimension int) {
+	return resource.DominantShare(account, s.view.Total, s.base)
+}
+
+// Allocated returns a job's account, which changes with its events.
+func (s *Jobs) Allocated(j model.JobID) *resource.Row { return &s.allocated[j] }
+
+// Share returns a job's dominant share.
+func (s *Jobs) Share(j model.JobID) float64 { return s.share[j] }
+
+// JobShare returns a job's account as answers show it.
+func (s *Jobs) JobShare(j model.JobID) (policy.JobShare, bool) {
+	if !s.view.Has(j) {
+		return policy.JobShare{Dominant: -1}, false
+	}
+	_, dimension := s.Of(s.allocated[j])
+	return policy.JobShare{Share: s.share[j], Dominant: dimension, Allocated: s.allocated[j]}, true
+}
+
+// CompareJobs puts the job of the smaller share first, without tolerance.
+func (s *Jobs) CompareJobs(l, r model.JobID) int {
+	switch lShare, rShare := s.share[l], s.share[r]; {
+	case lShare < rShare:
+		return -1
+	case lShare > rShare:
+		return 1
+	}
+	return 0
+}
+
+// Allocate books a task on its job.
+func (s *Jobs) Allocate(t model.TaskID) {
+	j := s.save(t)
+	s.allocated[j].Add(s.view.Request(t))
+	s.share[j], _ = s.Of(s.allocated[j])
+}
+
+// Deallocate takes a task off its job.
+func (s *Jobs) Deallocate(t model.TaskID) {
+	j := s.save(t)
+	s.allocated[j].SubWithin(s.view.Request(t))
+	s.share[j], _ = s.Of(s.allocated[j])
+}
+
+func (s *Jobs) save(t model.TaskID) model.JobID {
+	j := s.view.Tasks[t].Job
+	s.view.Journal.Row(&s.allocated[j])
+	s.view.Journal.Float(&s.share[j])
+	return j
+}
+
+// Preemptable takes a task if the claimant's job, having gained the claimant, has no larger share than the task's job has without it.
+// A candidate that is refused is taken off its job all the same, so the next one of that job is judged as if it were gone: Volcano
+// subtracts before it compares.
+func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
+	s.gained.CopyFrom(s.allocated[s.view.Tasks[claimant].Job])
+	s.gained.Add(s.view.Request(claimant))
+	have, _ := s.Of(s.gained)
+	for _, t := range candidates {
+		left := s.without(t)
+		limit, _ := s.Of(*left)
+		switch {
+		case !(have < limit || math.Abs(have-limit) <= delta):
+			g.Protect(t, higher(have, limit))
+			continue
+		case g.Explains():
+			g.Pass(t, higher(have, limit))
+		}
+		dst = append(dst, t)
+	}
+	s.left.Clear()
+	return dst, policy.Permit
+}
+
+// without takes a candidate off what is left of its job and returns that.
+func (s *Jobs) without(t model.TaskID) *resource.Row {
+	j := s.view.Tasks[t].Job
+	left, first := s.left.At(j)
+	if first {
+		if left.Absent() {
+			*left = resource.NewRow(s.view.Dims.Len())
+		}
+		left.CopyFrom(s.allocated[j])
+	}
+	left.SubWithin(s.view.Request(t))
+	return left
+}
+
+func higher(have, limit float64) policy.Reason {
+	because := policy.Because(Name, policy.ShareNotHigher, model.None)
+	because.Have, because.Limit = have, limit
+	return because
+}
