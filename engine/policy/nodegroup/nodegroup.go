@@ -1,0 +1,147 @@
+// Package nodegroup binds queues to groups of nodes by their affinity: Volcano's plugin nodegroup
+// (pkg/scheduler/plugins/nodegroup/nodegroup.go).
+package nodegroup
+
+import (
+	"fmt"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Name is the plugin's name in a configuration.
+const Name = "nodegroup"
+
+// Plugin holds the settings.
+type Plugin struct {
+	// Strict refuses nodes without a group even to queues without an affinity.
+	Strict bool
+	// PreferredOrder scores preferred groups by their position in the list.
+	PreferredOrder bool
+	// Hierarchical lets queues without an affinity inherit that of their nearest ancestor.
+	Hierarchical bool
+}
+
+// Default returns the settings of a configuration that says nothing.
+func Default() Plugin { return Plugin{Strict: true} }
+
+// Name returns "nodegroup".
+func (Plugin) Name() string { return Name }
+
+// Open returns a policy.Predicater that scores nodes as well.
+func (p Plugin) Open(v *policy.View) (policy.State, error) {
+	s := &state{view: v, strict: p.Strict, groups: make([]groupID, len(v.Nodes)), ruleOf: make([]ruleID, len(v.Queues))}
+	known := names{}
+	for n := range v.Nodes {
+		s.groups[n] = unlabelled
+		if node := &v.Nodes[n]; node.Labelled {
+			s.groups[n] = known.id(node.Group)
+		}
+	}
+	for q := range v.Queues {
+		if v.Stopped(q) {
+			return nil, policy.ErrStopped
+		}
+		s.ruleOf[q] = s.compile(model.QueueID(q), known, p.PreferredOrder)
+	}
+	if p.Hierarchical {
+		inherit(v.Model, s.ruleOf)
+	}
+	for q, rule := range s.ruleOf {
+		if rule == unset {
+			s.ruleOf[q] = free
+		}
+	}
+	return s, nil
+}
+
+// compile returns the rule that a queue itself writes.
+func (s *state) compile(q model.QueueID, known names, ordered bool) ruleID {
+	affinity := s.view.Queues[q].Affinity
+	if affinity == nil {
+		return unset
+	}
+	terms, some := compile(affinity, known, ordered)
+	if !some {
+		return free
+	}
+	s.rules = append(s.rules, rule{queue: q, terms: terms})
+	return ruleID(len(s.rules) - 1)
+}
+
+type state struct {
+	view   *policy.View
+	strict bool
+	groups []groupID
+	ruleOf []ruleID
+	rules  []rule
+}
+
+var (
+	_ policy.Predicater = (*state)(nil)
+	_ policy.NodeScorer = (*state)(nil)
+	_ policy.Warner     = (*state)(nil)
+)
+
+// Fits reports whether the affinity of the task's queue admits the node's group. A queue without an affinity admits no group; a node
+// without a group fits only such queues, and these only if the plugin is not strict.
+func (s *state) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	queue := s.view.QueueOf(t)
+	id, group := s.ruleOf[queue], s.groups[n]
+	if id >= 0 {
+		queue = s.rules[id].queue
+	}
+	switch {
+	case group == unlabelled && (s.strict || id >= 0):
+		why.Add(policy.Because(Name, policy.NodeGroupMissing, queue))
+		return false
+	case group == unlabelled:
+		return true
+	case id < 0:
+		why.Add(policy.Because(Name, policy.NodeGroupNotInAffinity, queue))
+		return false
+	}
+	found := s.rules[id].find(group)
+	switch {
+	case found == nil:
+		why.Add(policy.Because(Name, policy.NodeGroupNotInAffinity, queue))
+	case !found.admits:
+		why.Add(policy.Because(Name, policy.NodeGroupAntiAffinity, queue))
+	default:
+		return true
+	}
+	return false
+}
+
+// ScoreNodes sets out[i] to what the affinity of the task's queue gives the group of nodes[i]: 100 for a required group, up to 50 more
+// for a preferred one, -1 for one that is better avoided, and 0 for all others and for nodes without a group.
+func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) {
+	id := s.ruleOf[s.view.QueueOf(t)]
+	if id < 0 {
+		clear(out[:len(nodes)])
+		return
+	}
+	rule := &s.rules[id]
+	for i, n := range nodes {
+		out[i] = 0
+		if found := rule.find(s.groups[n]); found != nil {
+			out[i] = found.score
+		}
+	}
+}
+
+// Warnings names the queues whose affinity says what to stay away from and admits nothing else.
+func (s *state) Warnings(add func(policy.Warning)) {
+	for _, r := range s.rules {
+		queue := &s.view.Queues[r.queue]
+		if anti := queue.Affinity.AntiAffinity; anti == nil || len(anti.Required) == 0 || r.admitsSome() {
+			continue
+		}
+		add(policy.Warning{
+			Code:  policy.AntiAffinityAdmitsNothing,
+			Path:  fmt.Sprintf("queues[%d].node_group_affinity.anti_affinity.required", r.queue),
+			Text:  fmt.Sprintf("queue %q stays away from node groups and admits no other, so no node fits its tasks", queue.Name),
+			Queue: r.queue,
+		})
+	}
+}
