@@ -1,0 +1,116 @@
+// Package quantity translates between the amounts of a Resource and the quantities that Kubernetes writes: 500m, 4Gi, 8.
+package quantity
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Unlimited is how +Infinity is written.
+const Unlimited = "unlimited"
+
+// whole says whether amounts of a dimension count ones; the others count thousandths.
+func whole(dimension string) bool { return dimension == "memory" || dimension == "pods" }
+
+// Parse reads a quantity as the amount of a dimension: cpu in milli-cores, memory in bytes, pods in ones, everything else in
+// thousandths, fractions of those rounded up as Kubernetes does it.
+func Parse(dimension, text string) (float64, error) {
+	if text == Unlimited {
+		return math.Inf(1), nil
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return 0, fmt.Errorf("not a quantity: %q", text)
+	}
+	if q.Sign() < 0 {
+		return 0, fmt.Errorf("negative: %q", text)
+	}
+	value := q.MilliValue
+	if whole(dimension) {
+		value = q.Value
+	}
+	if amount := value(); amount >= 0 {
+		return float64(amount), nil
+	}
+	return 0, errors.New("too large: " + strconv.Quote(text))
+}
+
+// Format writes an amount so that Parse reads the same again, to the thousandth of what a person counts (to the byte for memory).
+func Format(dimension string, amount float64) string {
+	if text, special := formatSpecial(amount); special {
+		return text
+	}
+	rounded := math.Round(amount)
+	switch {
+	case math.Abs(rounded) >= math.MaxInt64:
+		if !whole(dimension) {
+			rounded /= 1000
+		}
+		return strconv.FormatFloat(rounded, 'e', -1, 64)
+	case dimension == "memory":
+		return resource.NewQuantity(int64(rounded), resource.BinarySI).String()
+	case dimension == "pods":
+		return decimals(amount, 3)
+	case rounded == amount:
+		return resource.NewMilliQuantity(int64(amount), resource.DecimalSI).String()
+	}
+	return decimals(amount/1000, 3)
+}
+
+// Short writes an amount for people: at most two decimals, memory in the largest binary unit that it reaches, less than one of
+// anything else in thousandths where that is exact.
+func Short(dimension string, amount float64) string {
+	if text, special := formatSpecial(amount); special {
+		return text
+	}
+	if dimension == "memory" {
+		return shortBytes(amount)
+	}
+	if dimension == "pods" {
+		return decimals(amount, 2)
+	}
+	if magnitude := math.Abs(amount); magnitude < 1000 && magnitude >= 1 && math.Trunc(amount) == amount {
+		return strconv.FormatFloat(amount, 'f', 0, 64) + "m"
+	}
+	return decimals(amount/1000, 2)
+}
+
+// shortBytes writes bytes in the largest binary unit that they reach.
+func shortBytes(amount float64) string {
+	units := [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+	unit := 0
+	for math.Abs(amount) >= 1024 && unit < len(units)-1 {
+		amount /= 1024
+		unit++
+	}
+	return decimals(amount, 2) + units[unit]
+}
+
+func formatSpecial(amount float64) (text string, special bool) {
+	switch {
+	case math.IsNaN(amount):
+		return "NaN", true
+	case math.IsInf(amount, 1):
+		return Unlimited, true
+	case math.IsInf(amount, -1):
+		return "-" + Unlimited, true
+	}
+	return "", false
+}
+
+// decimals writes a number with at most so many decimals, without trailing zeros.
+func decimals(number float64, places int) string {
+	text := strconv.FormatFloat(number, 'f', places, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" {
+		return "0"
+	}
+	return text
+}

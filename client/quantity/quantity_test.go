@@ -1,0 +1,86 @@
+package quantity_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client/quantity"
+)
+
+func TestParseReadsEachDimensionInItsUnit(t *testing.T) {
+	for _, test := range []struct {
+		name, dimension, text string
+		amount                float64
+	}{
+		{"cores are thousands of milli-cores", "cpu", "2", 2000},
+		{"milli-cores are as written", "cpu", "500m", 500},
+		{"less than a milli-core rounds up", "cpu", "100u", 1},
+		{"binary units of memory", "memory", "4Gi", 4 << 30},
+		{"decimal units of memory", "memory", "1G", 1e9},
+		{"a fraction of a byte rounds up", "memory", "1500m", 2},
+		{"pods are whole", "pods", "110", 110},
+		{"a GPU is a thousand", "nvidia.com/gpu", "8", 8000},
+		{"zero is zero", "cpu", "0", 0},
+		{"exponents", "memory", "1e3", 1000},
+		{"no limit", "cpu", "unlimited", math.Inf(1)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			amount, err := quantity.Parse(test.dimension, test.text)
+			require.NoError(t, err)
+			require.Equal(t, test.amount, amount)
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{"", "NaN", "Inf", "abc", "-1", "-1m", "1 Gi", "0x10"} {
+		t.Run(text, func(t *testing.T) {
+			_, err := quantity.Parse("cpu", text)
+			require.Error(t, err)
+			require.Contains(t, err.Error(), `"`+text+`"`)
+		})
+	}
+}
+
+func TestFormatIsKubernetesNotation(t *testing.T) {
+	for _, test := range []struct {
+		dimension     string
+		amount        float64
+		format, short string
+	}{
+		{"cpu", 0, "0", "0"},
+		{"cpu", 500, "500m", "500m"},
+		{"cpu", 2500, "2500m", "2.5"},
+		{"cpu", 64000, "64", "64"},
+		{"cpu", 8000.0 / 3, "2.667", "2.67"},
+		{"cpu", 0.25, "0", "0"},
+		{"cpu", -1500, "-1500m", "-1.5"},
+		{"memory", 10 << 30, "10Gi", "10Gi"},
+		{"memory", 10<<30 + 1, "10737418241", "10Gi"},
+		{"memory", 32 << 30 / 3.0, "11453246123", "10.67Gi"},
+		{"memory", 1536 << 30, "1536Gi", "1.5Ti"},
+		{"memory", 1000, "1k", "1000"},
+		{"pods", 110, "110", "110"},
+		{"pods", 36.5, "36.5", "36.5"},
+		{"nvidia.com/gpu", 8000, "8", "8"},
+		{"cpu", math.Inf(1), "unlimited", "unlimited"},
+		{"memory", 1e30, "1e+30", "867361737988.4Ei"},
+	} {
+		t.Run(test.dimension+" "+test.format, func(t *testing.T) {
+			require.Equal(t, test.format, quantity.Format(test.dimension, test.amount))
+			require.Equal(t, test.short, quantity.Short(test.dimension, test.amount))
+		})
+	}
+}
+
+func TestFormatIsReadAgain(t *testing.T) {
+	for _, dimension := range []string{"cpu", "memory", "pods", "nvidia.com/gpu"} {
+		for _, amount := range []float64{0, 1, 2, 999, 1000, 1001, 1 << 20, 3 << 30, 1e15, 1e18 - 1e6} {
+			back, err := quantity.Parse(dimension, quantity.Format(dimension, amount))
+			require.NoError(t, err)
+			require.Equal(t, amount, back, "%s %v", dimension, amount)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Resources are quantities by the name of their dimension, as Kubernetes writes them: {"cpu": "500m", "memory": "4Gi",
+// "nvidia.com/gpu": "8"}; Unlimited has no bound. A name that is left out is absent, which is not the same as "0". Nil is no statement
+// at all, Resources{} an empty one.
+type Resources map[string]string
+
+// Unlimited is the quantity without a bound.
+const Unlimited = quantity.Unlimited
+
+// Amounts are the quantities of a resource in an answer, which rests on basis. Fractions are rounded to the thousandth, memory to the byte;
+// the exact numbers are in the resource itself. Nil stays nil.
+func Amounts(basis *apportionv1.Basis, resource *apportionv1.Resource) Resources {
+	if resource == nil {
+		return nil
+	}
+	amounts := make(Resources, len(resource.GetDimension()))
+	dimensions := basis.GetDimensions()
+	for i, index := range resource.GetDimension() {
+		if int(index) < len(dimensions) && i < len(resource.GetAmount()) {
+			name := dimensions[index]
+			amounts[name] = quantity.Format(name, resource.GetAmount()[i])
+		}
+	}
+	return amounts
+}
+
+// String lists the quantities, cpu and memory first, the others by name.
+func (r Resources) String() string {
+	parts := make([]string, 0, len(r))
+	for _, name := range inOrder(slices.Collect(maps.Keys(r))) {
+		parts = append(parts, name+": "+r[name])
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// inOrder sorts names of dimensions: cpu, memory, the others by name.
+func inOrder(names []string) []string {
+	rank := func(name string) string {
+		switch name {
+		case "cpu":
+			return "\x00"
+		case "memory":
+			return "\x01"
+		}
+		return name
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
+	return names
+}

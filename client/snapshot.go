@@ -1,0 +1,283 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Snapshot builds a snapshot from names and Kubernetes quantities. Things are added in any order; each keeps the position in which it was
+// added. Faults are collected until Build.
+type Snapshot struct {
+	message    apportionv1.Snapshot
+	dimensions dimensions
+	// nodes are positions by name; placed are tasks whose node is resolved by Build.
+	nodes  map[string]uint32
+	placed []placement
+	faults []string
+	total  int
+}
+
+// placement is a task that is on a node.
+type placement struct {
+	task *apportionv1.Task
+	node string
+	job  int
+}
+
+// maxFaults bounds how many faults a SnapshotError lists; it counts all of them.
+const maxFaults = 50
+
+// SnapshotError holds the faults of a snapshot that was built, in the order in which they were made.
+type SnapshotError struct {
+	// Faults are the first 50, each with its path.
+	Faults []string
+	// Total counts all of them.
+	Total int
+}
+
+// Error lists the faults, one a line.
+func (e *SnapshotError) Error() string {
+	text := strings.Join(e.Faults, "\n")
+	if e.Total > len(e.Faults) {
+		text += fmt.Sprintf("\nand %d more", e.Total-len(e.Faults))
+	}
+	return text
+}
+
+// NewSnapshot begins an empty snapshot, which is valid.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{nodes: make(map[string]uint32), dimensions: dimensions{index: make(map[string]uint32)}}
+}
+
+// AsOf sets the clock of all decisions.
+func (s *Snapshot) AsOf(now time.Time) *Snapshot {
+	s.message.AsOf = now.UnixNano()
+	return s
+}
+
+// Cluster sets a label for logs.
+func (s *Snapshot) Cluster(label string) *Snapshot {
+	s.message.Cluster = label
+	return s
+}
+
+// Total sets the cluster's total, which is otherwise the sum of what all nodes offer.
+func (s *Snapshot) Total(total Resources) *Snapshot {
+	s.message.Total = s.resource("total", total)
+	return s
+}
+
+// Queue adds queues.
+func (s *Snapshot) Queue(queues ...Queue) *Snapshot {
+	for i := range queues {
+		s.queue(&queues[i])
+	}
+	return s
+}
+
+func (s *Snapshot) queue(q *Queue) {
+	path := fmt.Sprintf("queues[%d]", len(s.message.GetQueues()))
+	message := &apportionv1.Queue{
+		Name: q.Name, Parent: q.Parent, Priority: q.Priority, State: q.State,
+		Capability:        s.resource(path+".capability", q.Capability),
+		Guarantee:         s.resource(path+".guarantee", q.Guarantee),
+		Deserved:          s.resource(path+".deserved", q.Deserved),
+		NodeGroupAffinity: q.NodeGroupAffinity, FairShareHierarchy: q.FairShareHierarchy,
+		CreateTime: moment(q.Created),
+	}
+	switch {
+	case q.Weightless && q.Weight != 0:
+		s.fault(path+".weight", "both weightless and of weight %d", q.Weight)
+	case q.Weightless:
+		message.Weight = new(uint32(0))
+	case q.Weight != 0:
+		message.Weight = new(q.Weight)
+	}
+	if q.NotReclaimable {
+		message.Reclaimable = new(false)
+	}
+	s.message.Queues = append(s.message.Queues, message)
+}
+
+// Node adds nodes.
+func (s *Snapshot) Node(nodes ...Node) *Snapshot {
+	for i := range nodes {
+		n := &nodes[i]
+		position := len(s.message.GetNodes())
+		path := fmt.Sprintf("nodes[%d]", position)
+		message := &apportionv1.Node{
+			Name:         n.Name,
+			Allocatable:  s.resource(path+".allocatable", n.Allocatable),
+			UsedByOthers: s.resource(path+".used_by_others", n.UsedByOthers),
+		}
+		if n.Group != "" {
+			message.Group = new(n.Group)
+		}
+		if _, taken := s.nodes[n.Name]; !taken {
+			s.nodes[n.Name] = uint32(position)
+		}
+		s.message.Nodes = append(s.message.Nodes, message)
+	}
+	return s
+}
+
+// Job adds jobs with their groups and tasks.
+func (s *Snapshot) Job(jobs ...Job) *Snapshot {
+	for i := range jobs {
+		s.job(&jobs[i])
+	}
+	return s
+}
+
+func (s *Snapshot) job(j *Job) {
+	position := len(s.message.GetJobs())
+	path := fmt.Sprintf("jobs[%d]", position)
+	message := &apportionv1.Job{
+		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
+		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
+		Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+	}
+	for k := range j.Groups {
+		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
+	}
+	s.message.Jobs = append(s.message.Jobs, message)
+}
+
+func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
+	group := &apportionv1.TaskGroup{
+		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
+		Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+	}
+	for i := range g.Tasks {
+		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))
+	}
+	group.Counts = appendCount(group.Counts, apportionv1.TaskStatus_TASK_STATUS_PENDING, g.Pending)
+	group.Counts = appendCount(group.Counts, apportionv1.TaskStatus_TASK_STATUS_RUNNING, g.Running)
+	return group
+}
+
+func appendCount(counts []*apportionv1.TaskCount, status apportionv1.TaskStatus, count uint32) []*apportionv1.TaskCount {
+	if count == 0 {
+		return counts
+	}
+	return append(counts, &apportionv1.TaskCount{Status: status, Count: count})
+}
+
+func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.Task {
+	message := &apportionv1.Task{
+		Uid: t.UID, Name: t.Name, Status: t.Status, Priority: t.Priority, Index: t.Index, CreateTime: moment(t.Created),
+	}
+	if t.Node != "" {
+		s.placed = append(s.placed, placement{task: message, node: t.Node, job: job})
+	}
+	if t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil {
+		detail := &apportionv1.TaskDetail{Gate: t.Gate, PriorityClass: t.PriorityClass}
+		if t.Request != nil {
+			detail.Request = s.resource(fmt.Sprintf("%s.tasks[%d].detail.request", group, position), t.Request)
+		}
+		if t.NotPreemptable {
+			detail.Preemptable = new(false)
+		}
+		if !t.Scheduled.IsZero() {
+			detail.ScheduleTime = new(t.Scheduled.UnixNano())
+		}
+		if t.Cooldown != nil {
+			detail.Cooldown = new(t.Cooldown.Nanoseconds())
+		}
+		message.Detail = detail
+	}
+	return message
+}
+
+// Build returns the snapshot, or a *SnapshotError, and ends the building. The service checks further: names that occur twice, jobs on
+// unknown queues.
+func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
+	for _, p := range s.placed {
+		node, ok := s.nodes[p.node]
+		if !ok {
+			s.fault(fmt.Sprintf("jobs[%d]", p.job), "task %q is on node %q, which is not in the snapshot", p.task.GetName(), p.node)
+			continue
+		}
+		p.task.Node = &node
+	}
+	s.placed = nil
+	if s.total > 0 {
+		return nil, &SnapshotError{Faults: s.faults, Total: s.total}
+	}
+	s.message.Dimensions = s.dimensions.finish()
+	return &s.message, nil
+}
+
+func (s *Snapshot) fault(path, format string, args ...any) {
+	s.total++
+	if len(s.faults) < maxFaults {
+		s.faults = append(s.faults, path+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// resource writes quantities down; nil stays nil.
+func (s *Snapshot) resource(path string, r Resources) *apportionv1.Resource {
+	if r == nil {
+		return nil
+	}
+	message := &apportionv1.Resource{}
+	for _, name := range inOrder(slices.Collect(maps.Keys(r))) {
+		amount, err := quantity.Parse(name, r[name])
+		if err != nil {
+			s.fault(path+"."+name, "%v", err)
+			continue
+		}
+		message.Dimension = append(message.Dimension, s.dimensions.of(name))
+		message.Amount = append(message.Amount, amount)
+	}
+	s.dimensions.written = append(s.dimensions.written, message)
+	return message
+}
+
+// dimensions numbers names in the order of their first use until finish.
+type dimensions struct {
+	names   []string
+	index   map[string]uint32
+	written []*apportionv1.Resource
+}
+
+func (d *dimensions) of(name string) uint32 {
+	if index, ok := d.index[name]; ok {
+		return index
+	}
+	index := uint32(len(d.names))
+	d.names = append(d.names, name)
+	d.index[name] = index
+	return index
+}
+
+// finish puts the names in order and renumbers what was written.
+func (d *dimensions) finish() []string {
+	ordered := inOrder(slices.Clone(d.names))
+	final := make([]uint32, len(ordered))
+	for position, name := range ordered {
+		final[d.index[name]] = uint32(position)
+		d.index[name] = uint32(position)
+	}
+	for _, resource := range d.written {
+		for i, index := range resource.Dimension {
+			resource.Dimension[i] = final[index]
+		}
+	}
+	d.names, d.written = ordered, nil
+	return ordered
+}
+
+// moment is a time in Unix nanoseconds, 0 if it is not known.
+func moment(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

@@ -1,0 +1,121 @@
+package text
+
+import (
+	"fmt"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// plain is a clause without numbers.
+func plain(clause string) func(facts) string {
+	return func(facts) string { return clause }
+}
+
+// clauses says each reason in words.
+var clauses = map[apportionv1.ReasonCode]func(facts) string{
+	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
+		return f.exceeds("may hold at most " + f.limit() + f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED: func(f facts) string {
+		return f.exceeds("deserves " + f.limit() + f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
+		if f.reason.Dimension == nil {
+			return "nothing that is asked fits into what " + f.queue() + " deserves"
+		}
+		return f.exceeds("deserves "+f.limit()+f.of()) + ", and nothing else that is asked fits either"
+	},
+	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: func(f facts) string {
+		if f.reason.Queue == nil {
+			return "the queue tree is refused: there is no queue root"
+		}
+		return "the queue tree is refused because of " + f.queue()
+	},
+	apportionv1.ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART: func(f facts) string { return f.queue() + " has no jobs and takes no part" },
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
+		return fmt.Sprintf("the cluster has room for %s%s (overcommitted), %s are promised and %s more asked",
+			f.limit(), f.of(), f.have(), f.need())
+	},
+	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT: plain("a task that requests nothing never preempts"),
+	apportionv1.ReasonCode_REASON_CODE_OVERUSED: func(f facts) string {
+		if f.reason.Dimension == nil {
+			return f.queue() + " uses all that it deserves"
+		}
+		return fmt.Sprintf("%s uses all that it deserves: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING:          plain("the job is not pending"),
+	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES:         plain("the job names no minimum resources and enters unasked"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         tasks("the job has", "valid tasks", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                tasks("the job has", "tasks ready", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:             tasks("the job has", "tasks ready or pipelined", "needs no more than"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: tasks("", "valid tasks", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           tasks("", "tasks ready", "needs"),
+
+	apportionv1.ReasonCode_REASON_CODE_NO_SHARED_DIMENSION: plain("it uses nothing that the claimant asks for"),
+	apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT: func(f facts) string {
+		return fmt.Sprintf("%s holds %s%s, %s less would break its guarantee of %s", f.queue(), f.have(), f.of(), f.need(), f.limit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_WITHIN_DESERVED: func(f facts) string {
+		if f.reason.Dimension == nil {
+			return f.queue() + " is within what it deserves"
+		}
+		return fmt.Sprintf("%s is within what it deserves: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_SUBTREE: plain("it is in the claimant's own subtree, where no queue deserves anything"),
+	apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM:        tasks("its job has", "tasks ready", "must keep"),
+	apportionv1.ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER: func(f facts) string {
+		return fmt.Sprintf("its priority of %.0f is not below the claimant's %.0f", f.reason.GetHave(), f.reason.GetLimit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_SHARE_NOT_HIGHER: func(f facts) string {
+		return fmt.Sprintf("the claimant's job would have a share of %.4g, its own would be left with %.4g",
+			f.reason.GetHave(), f.reason.GetLimit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_SYSTEM_CRITICAL:  plain("it is system-critical"),
+	apportionv1.ReasonCode_REASON_CODE_SYSTEM_NAMESPACE: plain("it is in the namespace kube-system"),
+	apportionv1.ReasonCode_REASON_CODE_COOLDOWN: func(f facts) string {
+		return fmt.Sprintf("it was scheduled %s ago and is protected for %s",
+			f.duration(f.reason.GetHave()), f.duration(f.reason.GetLimit()))
+	},
+	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_ORDER:       plain("the claimant's queue does not come first in the fair-share tree"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_RUNNING:           plain("it does not run"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:       plain("it is not preemptable"),
+	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE: func(f facts) string { return f.queue() + " is not reclaimable" },
+	apportionv1.ReasonCode_REASON_CODE_SAME_QUEUE:            plain("it is in the claimant's own queue"),
+	apportionv1.ReasonCode_REASON_CODE_OTHER_QUEUE:           plain("it is in another queue than the claimant"),
+	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM:    plain("it requests nothing"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_IN_DECIDING_TIER:  plain("the deciding tier did not name it"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_A_CANDIDATE:       plain("it is being released already, or named twice"),
+	apportionv1.ReasonCode_REASON_CODE_SAME_JOB:              plain("it belongs to the claimant's own job"),
+
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("the node belongs to no node group"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the node's group is not in the queue's affinity"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
+	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
+		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
+	},
+}
+
+// exceeds says that what is held and what is asked together are more than a bound.
+func (f facts) exceeds(bound string) string {
+	return fmt.Sprintf("%s %s: %s taken, %s more asked", f.queue(), bound, f.have(), f.need())
+}
+
+// tasks compares a number of tasks with a bound. Nobody named: the role's.
+func tasks(who, what, bound string) func(facts) string {
+	return func(f facts) string {
+		subject := who
+		if subject == "" {
+			subject = f.role() + " has"
+		}
+		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), what, bound, f.limit())
+	}
+}
+
+func (f facts) role() string {
+	if f.reason.GetRole() == "" {
+		return "the role without a name"
+	}
+	return "role " + f.reason.GetRole()
+}

@@ -1,0 +1,130 @@
+// Package text puts reasons and verdicts into words. The words are for people alone: nothing is to be parsed back, programs look at codes
+// and numbers.
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Names gives names to the indices in answers.
+type Names struct {
+	// Dimensions of the answer's basis.
+	Dimensions []string
+	// Queues by index.
+	Queues []string
+}
+
+// NamesOf are the names for answers about a snapshot.
+func NamesOf(basis *apportionv1.Basis, snapshot *apportionv1.Snapshot) Names {
+	names := Names{Dimensions: basis.GetDimensions()}
+	for _, queue := range snapshot.GetQueues() {
+		names.Queues = append(names.Queues, queue.GetName())
+	}
+	return names
+}
+
+// Queue is the name of a queue.
+func (n Names) Queue(index uint32) string {
+	if int(index) < len(n.Queues) {
+		return n.Queues[index]
+	}
+	return fmt.Sprintf("#%d", index)
+}
+
+// Dimension is the name of a dimension.
+func (n Names) Dimension(index uint32) string {
+	if int(index) < len(n.Dimensions) {
+		return n.Dimensions[index]
+	}
+	return fmt.Sprintf("#%d", index)
+}
+
+// Vote is a vote in one word.
+func Vote(vote apportionv1.Vote) string {
+	switch vote {
+	case apportionv1.Vote_VOTE_PERMIT:
+		return "yes"
+	case apportionv1.Vote_VOTE_REJECT:
+		return "no"
+	case apportionv1.Vote_VOTE_ABSTAIN:
+		return "no opinion"
+	case apportionv1.Vote_VOTE_UNSPECIFIED:
+	}
+	return "?"
+}
+
+// Enum is a value of one of the contract's enums as people write it: `queue not open` for REASON_CODE_QUEUE_NOT_OPEN.
+func Enum(value fmt.Stringer, prefix string) string {
+	name := strings.TrimPrefix(value.String(), prefix)
+	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
+}
+
+// Reasons joins reasons, the plugin behind each; empty if there are none.
+func Reasons(names Names, reasons []*apportionv1.Reason) string {
+	texts := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		texts = append(texts, Reason(names, reason))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Reason is one reason as a clause with its numbers, and the plugin it comes from.
+func Reason(names Names, reason *apportionv1.Reason) string {
+	f := facts{names: names, reason: reason}
+	clause := f.clause()
+	if plugin := reason.GetPlugin(); plugin != "" {
+		return clause + " (" + plugin + ")"
+	}
+	return clause
+}
+
+// facts writes the parts of a reason.
+type facts struct {
+	names  Names
+	reason *apportionv1.Reason
+}
+
+// queue names the queue meant, `the queue` if none is.
+func (f facts) queue() string {
+	if f.reason.Queue == nil {
+		return "the queue"
+	}
+	return "queue " + f.names.Queue(f.reason.GetQueue())
+}
+
+// of is ` of DIMENSION`, empty if no single dimension is meant.
+func (f facts) of() string {
+	if f.reason.Dimension == nil {
+		return ""
+	}
+	return " of " + f.names.Dimension(f.reason.GetDimension())
+}
+
+func (f facts) amount(number float64) string {
+	if f.reason.Dimension == nil {
+		return quantity.Short("pods", number)
+	}
+	return quantity.Short(f.names.Dimension(f.reason.GetDimension()), number)
+}
+
+func (f facts) have() string  { return f.amount(f.reason.GetHave()) }
+func (f facts) need() string  { return f.amount(f.reason.GetNeed()) }
+func (f facts) limit() string { return f.amount(f.reason.GetLimit()) }
+
+func (f facts) duration(number float64) string {
+	return time.Duration(number).Round(time.Second).String()
+}
+
+// clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
+func (f facts) clause() string {
+	if write, ok := clauses[f.reason.GetCode()]; ok {
+		return write(f)
+	}
+	r := f.reason
+	return fmt.Sprintf("%s%s: have %s, need %s, limit %s", Enum(r.GetCode(), "REASON_CODE_"), f.of(), f.have(), f.need(), f.limit())
+}

@@ -1,0 +1,73 @@
+package text_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+var names = text.Names{Dimensions: []string{"cpu", "memory", "nvidia.com/gpu"}, Queues: []string{"root", "research"}}
+
+func TestEveryReasonHasWords(t *testing.T) {
+	for number, name := range apportionv1.ReasonCode_name {
+		if number == 0 {
+			continue
+		}
+		reason := &apportionv1.Reason{Code: apportionv1.ReasonCode(number)}
+		clause := text.Reason(names, reason)
+		require.NotContains(t, clause, "have 0, need 0", name)
+		reason.Queue, reason.Dimension, reason.Plugin, reason.Role = new(uint32(1)), new(uint32(2)), "gang", "worker"
+		require.Contains(t, text.Reason(names, reason), "(gang)", name)
+	}
+}
+
+func TestReasonsNameTheirNumbers(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		reason *apportionv1.Reason
+		text   string
+	}{
+		{
+			"a queue that would exceed its real capability",
+			&apportionv1.Reason{
+				Plugin: "proportion", Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY,
+				Queue: new(uint32(1)), Dimension: new(uint32(2)), Have: 20000, Need: 8000, Limit: 24000,
+			},
+			"queue research may hold at most 24 of nvidia.com/gpu: 20 taken, 8 more asked (proportion)",
+		},
+		{
+			"memory in binary units",
+			&apportionv1.Reason{
+				Code:  apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT,
+				Queue: new(uint32(1)), Dimension: new(uint32(1)), Have: 3 << 30, Need: 2 << 30, Limit: 2 << 30,
+			},
+			"queue research holds 3Gi of memory, 2Gi less would break its guarantee of 2Gi",
+		},
+		{
+			"counts of tasks",
+			&apportionv1.Reason{Plugin: "gang", Code: apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM, Have: 4, Limit: 4},
+			"its job has 4 tasks ready and must keep 4 (gang)",
+		},
+		{
+			"durations",
+			&apportionv1.Reason{Plugin: "cdp", Code: apportionv1.ReasonCode_REASON_CODE_COOLDOWN, Have: 90e9, Limit: 600e9},
+			"it was scheduled 1m30s ago and is protected for 10m0s (cdp)",
+		},
+		{
+			"nothing known of the queue",
+			&apportionv1.Reason{Code: apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, Queue: new(uint32(7))},
+			"queue #7 is not open",
+		},
+		{
+			"a code of a newer server",
+			&apportionv1.Reason{Code: 999, Dimension: new(uint32(0)), Have: 1000, Need: 500, Limit: math.Inf(1)},
+			"999 of cpu: have 1, need 500m, limit unlimited",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.text, text.Reason(names, test.reason)) })
+	}
+}
