@@ -85,7 +85,7 @@ func (a *arguments) warnUnread() {
 	}
 	for _, item := range a.v.items {
 		if !a.read[item.key] {
-			a.c.ignored(item, "%s takes no such argument here", a.plugin)
+			a.c.ignored(item, "%s reads no such argument", a.plugin)
 		}
 	}
 }
@@ -135,7 +135,8 @@ func (a *arguments) binpack() *apportionv1.Binpack {
 			continue
 		}
 		listed[name] = true
-		binpack.Resources = append(binpack.Resources, &apportionv1.ResourceWeight{Name: name, Weight: a.weight("binpack.resources." + name)})
+		weight := a.weight("binpack.resources." + name)
+		binpack.Resources = append(binpack.Resources, &apportionv1.ResourceWeight{Name: name, Weight: weight})
 	}
 	return binpack
 }

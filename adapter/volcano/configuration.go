@@ -128,14 +128,14 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 	if !c.is(v, object) {
 		return nil
 	}
-	name := v.textOf("name")
+	name := v.textOf(nameField)
 	if name == "" {
 		c.found.add(c.doc, v, "a plugin without a name")
 		return nil
 	}
 	var s switches
 	for _, item := range v.items {
-		if item.key != "name" && item.key != "arguments" {
+		if item.key != nameField && item.key != "arguments" {
 			c.flip(&s, item)
 		}
 	}

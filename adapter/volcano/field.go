@@ -109,7 +109,7 @@ func (r *reader) resourcesAt(v *value) *amounts {
 			}
 			continue
 		}
-		if fresh && len(r.dimensions.names) > maxDimensions {
+		if dim.index >= maxDimensions {
 			r.found.add(r.doc, item, "more than %d resource names", maxDimensions)
 			continue
 		}

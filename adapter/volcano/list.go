@@ -3,6 +3,7 @@ package volcano
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -102,9 +103,7 @@ func (l itemList) visit(found *problems, each visit) {
 		readYAML(&part, found, func(*value) {})
 	}
 	parsed := make([]parsedItem, batch)
-	for len(l.items) > 0 {
-		now := l.items[:min(batch, len(l.items))]
-		l.items = l.items[len(now):]
+	for now := range slices.Chunk(l.items, batch) {
 		parseItems(now, parsed)
 		for i := range now {
 			found.append(&parsed[i].found)
@@ -123,10 +122,22 @@ func parseItems(items []document, parsed []parsedItem) {
 	for worker := range workers {
 		wait.Go(func() {
 			for i := worker; i < len(items); i += workers {
-				out := &parsed[i]
-				readYAML(&items[i], &out.found, func(v *value) { out.values = append(out.values, v) })
+				parsed[i] = parseItem(&items[i])
 			}
 		})
 	}
 	wait.Wait()
+}
+
+// parseItem parses an item, first without what is not read anyway.
+func parseItem(item *document) (parsed parsedItem) {
+	collect := func(v *value) { parsed.values = append(parsed.values, v) }
+	lean := *item
+	lean.data = prune(item.data, objectShape)
+	readYAML(&lean, &parsed.found, collect)
+	if parsed.found.total > 0 {
+		parsed = parsedItem{}
+		readYAML(item, &parsed.found, collect)
+	}
+	return parsed
 }

@@ -66,6 +66,7 @@ func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskSta
 		return apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED
 	case corev1.PodFailed:
 		return apportionv1.TaskStatus_TASK_STATUS_FAILED
+	case corev1.PodUnknown:
 	}
 	return apportionv1.TaskStatus_TASK_STATUS_UNKNOWN
 }
@@ -149,7 +150,7 @@ func (r *reader) gate(gates *value) apportionv1.TaskGate {
 	if !r.is(gates, array) || len(gates.items) == 0 {
 		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
 	}
-	if len(gates.items) == 1 && r.textAt(gates.items[0].field("name")) == queueAllocationGate {
+	if len(gates.items) == 1 && r.textAt(gates.items[0].field(nameField)) == queueAllocationGate {
 		return apportionv1.TaskGate_TASK_GATE_ADMISSION
 	}
 	return apportionv1.TaskGate_TASK_GATE_OTHER

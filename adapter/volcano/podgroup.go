@@ -8,7 +8,7 @@ var (
 	podGroupSpecNames = namesOf("minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology",
 		"subGroupPolicy")
 	networkTopologyNames = namesOf("mode", "highestTierAllowed", "highestTierName")
-	subGroupPolicyNames  = namesOf("name", "networkTopology", "subGroupSize", "minSubGroups", "labelSelector", "matchLabelKeys")
+	subGroupPolicyNames  = namesOf(nameField, "networkTopology", "subGroupSize", "minSubGroups", "labelSelector", "matchLabelKeys")
 )
 
 // job is a PodGroup on its way into the snapshot.

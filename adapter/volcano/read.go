@@ -184,7 +184,7 @@ type metadata struct {
 func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	v := root.field("metadata")
 	m := metadata{
-		name: r.textAt(v.field("name")), namespace: r.textAt(v.field("namespace")), uid: r.textAt(v.field("uid")),
+		name: r.textAt(v.field(nameField)), namespace: r.textAt(v.field("namespace")), uid: r.textAt(v.field("uid")),
 		created: r.momentAt(v.field("creationTimestamp")),
 		labels:  v.field("labels"), annotations: v.field("annotations"), value: v,
 	}
@@ -194,11 +194,7 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
 	if first, ok := r.seen[key]; ok {
-		if r.found.total < maxProblems {
-			r.found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
-		} else {
-			r.found.total++
-		}
+		r.found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
 		return m, false
 	}
 	r.seen[key] = origin{doc: r.doc, at: root.at}
@@ -211,15 +207,4 @@ func (m metadata) full() string {
 		return m.name
 	}
 	return m.namespace + "/" + m.name
-}
-
-// annotationOrLabel is the text under a key of the annotations, or else of the labels; present tells an empty text from none.
-func (m metadata) annotationOrLabel(key string) (content string, present bool) {
-	if v := m.annotations.field(key); v != nil {
-		return v.text, true
-	}
-	if v := m.labels.field(key); v != nil {
-		return v.text, true
-	}
-	return "", false
 }

@@ -73,7 +73,7 @@ func (r *reader) listAt(v *value) []*value {
 // nil: nothing.
 func (r *reader) containerRequest(container *value, running map[string]*value, infeasible bool) *amounts {
 	asked := r.resourcesAt(container.field("resources").field("requests"))
-	state, ok := running[container.textOf("name")]
+	state, ok := running[container.textOf(nameField)]
 	if !ok {
 		return asked
 	}
@@ -99,7 +99,7 @@ func statusesByName(statuses *value) map[string]*value {
 		if byName == nil {
 			byName = make(map[string]*value, len(statuses.items))
 		}
-		byName[state.textOf("name")] = state
+		byName[state.textOf(nameField)] = state
 	}
 	return byName
 }

@@ -25,10 +25,10 @@ var (
 	leaf = &shape{rest: &shape{}}
 
 	containerShape = &shape{fields: fields{
-		"name": leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
+		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
 	}}
 	containerStatusShape = &shape{fields: fields{
-		"name": leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
+		nameField: leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
 	}}
 	conditionShape = &shape{fields: fields{"type": leaf, "status": leaf, "reason": leaf, "lastTransitionTime": leaf}}
 	termsShape     = &shape{names: true, fields: fields{
@@ -36,7 +36,7 @@ var (
 	}}
 
 	metadataShape = &shape{fields: fields{
-		"name": leaf, "namespace": leaf, "uid": leaf, "creationTimestamp": leaf, "deletionTimestamp": leaf,
+		nameField: leaf, "namespace": leaf, "uid": leaf, "creationTimestamp": leaf, "deletionTimestamp": leaf,
 		"labels":      {fields: fields{nodeGroupLabel: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf}},
 		"annotations": annotationsShape,
 	}}
@@ -56,7 +56,7 @@ var (
 		"networkTopology": {names: true}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
 		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf,
-		"schedulingGates": {fields: fields{"name": leaf}}, "resources": {fields: fields{"requests": leaf}},
+		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 	}}
 
 	statusShape = &shape{fields: fields{

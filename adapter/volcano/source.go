@@ -86,8 +86,7 @@ func lineAt(data []byte, at int) []byte {
 
 // isMarker says whether a line is `---`, alone or before other text.
 func isMarker(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	return ok && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])))
+	return bytes.HasPrefix(line, []byte("---")) && endsWord(line, len("---"))
 }
 
 // firstByte is the first byte that says something: neither space nor within a comment, a directive or a document marker. 0: there is none.
@@ -108,37 +107,39 @@ func firstByte(part []byte) byte {
 
 // eachJSON visits the objects of JSON documents. It is false, with nothing visited, if the text may be YAML after all.
 func eachJSON(doc *document, found *problems, each visit) bool {
-	body := doc.data
-	if isMarker(body) {
-		body = body[len("---"):]
+	start := 0
+	if isMarker(doc.data) {
+		start = len("---")
 	}
-	offset := len(doc.data) - len(body)
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	if json.Valid(doc.data[start:]) { // one document: the rule, and read without a copy
+		s := scanner{data: doc.data, pos: start}
+		s.document(doc, each)
+		return true
+	}
+	decoder := json.NewDecoder(bytes.NewReader(doc.data[start:]))
 	for documents := 0; ; documents++ {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
 		if errors.Is(err, io.EOF) {
 			return true
 		}
+		if _, malformed := errors.AsType[*json.SyntaxError](err); malformed && documents == 0 && len(doc.data) <= maxFlowRetry {
+			return false
+		}
 		if err != nil {
-			var syntax *json.SyntaxError
-			if documents == 0 && len(body) <= maxFlowRetry && errors.As(err, &syntax) {
-				return false
-			}
-			found.addText(doc, offset+syntaxOffset(err, len(body)), "not JSON: %v", err)
+			found.addText(doc, start+faultOffset(err, decoder.InputOffset(), len(doc.data)-start), "not JSON: %v", err)
 			return true
 		}
-		end := offset + int(decoder.InputOffset())
+		end := start + int(decoder.InputOffset())
 		s := scanner{data: doc.data[:end], pos: end - len(raw)}
 		s.document(doc, each)
 	}
 }
 
-// syntaxOffset is where in a text of this size the JSON decoder gave up.
-func syntaxOffset(err error, size int) int {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return min(int(syntax.Offset), size)
+// faultOffset is where in a text of this size the JSON decoder gave up, having read so much of it before.
+func faultOffset(err error, read int64, size int) int {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return min(max(int(syntax.Offset), int(read)), size)
 	}
 	return size
 }

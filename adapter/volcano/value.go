@@ -1,6 +1,12 @@
 package volcano
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
+
+// nameField is the field that most things are told apart by.
+const nameField = "name"
 
 // kind is what a value is in JSON's terms.
 type kind uint8
@@ -38,14 +44,14 @@ func (v *value) field(name string) *value {
 	if v == nil || v.kind != object {
 		return nil
 	}
-	for i := len(v.items) - 1; i >= 0; i-- {
-		if v.items[i].key != name {
+	for _, item := range slices.Backward(v.items) {
+		if item.key != name {
 			continue
 		}
-		if v.items[i].kind == null {
+		if item.kind == null {
 			return nil
 		}
-		return v.items[i]
+		return item
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,8 +163,8 @@ func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
 	if merged.kind == array {
 		from = merged.items
 	}
-	for i := len(from) - 1; i >= 0; i-- {
-		for _, child := range from[i].items {
+	for _, source := range slices.Backward(from) {
+		for _, child := range source.items {
 			v.add(child)
 		}
 	}
