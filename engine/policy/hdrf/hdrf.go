@@ -4,8 +4,6 @@
 package hdrf
 
 import (
-	"fmt"
-
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/dominant"
@@ -138,19 +136,9 @@ func (s *State) Nodes() []policy.TreeNode {
 	return list
 }
 
-// Warnings names weights that do not count as written, and dimensions that make jobs count as saturated because the cluster has none.
+// Warnings names weights that do not count as written.
 func (s *State) Warnings(add func(policy.Warning)) {
 	for _, w := range s.tree.warnings {
 		add(w)
-	}
-	var asked resource.Mask
-	for _, j := range s.view.Present() {
-		asked |= s.view.Account(j).Total.Positive()
-	}
-	for m := asked &^ s.Base(); m != 0; m = m.Rest() {
-		add(policy.Warning{
-			Code: policy.DimensionNotOffered, Queue: model.None,
-			Text: fmt.Sprintf("no node offers %q: jobs that hold some of it count as saturated", s.view.Dims.Name(m.First())),
-		})
 	}
 }

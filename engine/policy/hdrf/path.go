@@ -106,7 +106,7 @@ func (g *grower) grow(q int, h *model.Hierarchy) int32 {
 		g.warn(q, fmt.Sprintf("weight %d of the path is below 1 or no number and counts as 1", ignored+1))
 	}
 	if contradicts > 0 {
-		g.warn(q, fmt.Sprintf("weight %d of the path is ignored: a queue whose job comes earlier gives that node another weight", contradicts+1))
+		g.warn(q, fmt.Sprintf("weight %d of the path is ignored: an earlier job's queue weighs that node differently", contradicts+1))
 	}
 	return at
 }
