@@ -164,7 +164,7 @@ func (m *Model) Extend(dimensions []string) *Builder {
 	b := &Builder{job: -1, base: m, explicit: true}
 	b.m = *m
 	b.m.base = m
-	b.m.jobIndex, b.m.taskIndex = map[string]JobID{}, map[string]TaskID{}
+	b.m.jobIndex, b.m.taskIndex = index{}, index{}
 	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
 	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
 	b.width = m.Dims.Len()

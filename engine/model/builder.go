@@ -91,16 +91,13 @@ type Builder struct {
 	job, group, task int
 	// base is set while a model is extended.
 	base *Model
+	text text
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
 func NewBuilder(asOf int64) *Builder {
 	b := &Builder{job: -1}
 	b.m.AsOf = asOf
-	b.m.queueIndex = map[string]QueueID{}
-	b.m.nodeIndex = map[string]NodeID{}
-	b.m.jobIndex = map[string]JobID{}
-	b.m.taskIndex = map[string]TaskID{}
 	b.Dimensions(nil)
 	return b
 }
@@ -134,12 +131,10 @@ func (b *Builder) Node(s NodeSpec) {
 	path := func(field string) string { return fmt.Sprintf("nodes[%d].%s", i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a node needs a name")
-	} else if first, twice := b.m.nodeIndex[s.Name]; twice {
+	} else if first, fresh := b.m.nodeIndex.add(s.Name, int32(i), b.m.nodeName); !fresh {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
-	} else {
-		b.m.nodeIndex[s.Name] = NodeID(i)
 	}
-	node := Node{Name: s.Name, Group: s.Group, Labelled: s.Labelled}
+	node := Node{Name: b.text.keep(s.Name), Group: s.Group, Labelled: s.Labelled}
 	node.Allocatable = account(b.rowAt(s.Allocatable, limited, path, "allocatable"), b.width)
 	node.UsedByOthers = account(b.rowAt(s.UsedByOthers, limited, path, "used_by_others"), b.width)
 	b.m.Nodes = append(b.m.Nodes, node)
@@ -151,16 +146,14 @@ func (b *Builder) Queue(s QueueSpec) {
 	path := func(field string) string { return fmt.Sprintf("queues[%d].%s", i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a queue needs a name")
-	} else if first, twice := b.m.queueIndex[s.Name]; twice {
+	} else if first, fresh := b.m.queueIndex.add(s.Name, int32(i), b.m.queueName); !fresh {
 		b.faults.Add(path("name"), "queue %q is queues[%d] already", s.Name, first)
-	} else {
-		b.m.queueIndex[s.Name] = QueueID(i)
 	}
 	if s.Weight > math.MaxInt32 {
 		b.faults.Add(path("weight"), "weight %d is above %d", s.Weight, math.MaxInt32)
 	}
 	b.m.Queues = append(b.m.Queues, Queue{
-		Name: s.Name, Parent: s.Parent, Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
+		Name: b.text.keep(s.Name), Parent: b.text.again(s.Parent), Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
 		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
@@ -174,24 +167,25 @@ func (b *Builder) Job(s JobSpec) {
 	b.job++
 	b.group = -1
 	job := Job{
-		UID: s.UID, Name: s.Name, Namespace: s.Namespace, Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
+		UID: b.text.keep(s.UID), Namespace: b.text.again(s.Namespace), Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
 		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
 		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)),
 	}
 	if job.UID == "" {
-		job.UID = qualified(s.Namespace, s.Name)
+		job.UID = b.text.join(s.Namespace, s.Name)
+		job.Name = job.UID[len(job.UID)-len(s.Name):]
+	} else {
+		job.Name = b.text.keep(s.Name)
 	}
 	if s.MinAvailable > math.MaxInt32 {
 		b.faults.Add(b.jobPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
 	}
 	if job.UID == "" {
 		b.faults.Add(b.jobPath("uid"), "a job needs a uid or a name")
-	} else if first, twice := b.findJob(job.UID); twice {
+	} else if first, fresh := b.addJob(job.UID); !fresh {
 		b.faults.Add(b.jobPath("uid"), "job %q is jobs[%d] already", job.UID, first)
-	} else {
-		b.m.jobIndex[job.UID] = JobID(len(b.m.Jobs))
 	}
-	if q, ok := b.m.queueIndex[s.Queue]; ok {
+	if q, ok := b.m.Queue(s.Queue); ok {
 		job.Queue = q
 	} else {
 		b.faults.Add(b.jobPath("queue"), "no queue %q", s.Queue)
@@ -246,7 +240,7 @@ func (b *Builder) Task(s TaskSpec) {
 	id := TaskID(len(b.m.Tasks))
 	group := GroupID(len(b.m.Groups) - 1)
 	task := Task{
-		UID: s.UID, Name: s.Name, CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
+		UID: b.text.keep(s.UID), Name: b.text.keep(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
 		Request: b.m.Groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
 		Status: s.Status, Gate: s.Gate, Preemptable: s.Preemptable,
 	}
@@ -255,10 +249,8 @@ func (b *Builder) Task(s TaskSpec) {
 		task.Node = None
 	}
 	if s.UID != "" {
-		if first, twice := b.findTask(s.UID); twice {
+		if first, fresh := b.addTask(s.UID, id); !fresh {
 			b.faults.Add(b.taskPath("uid"), "uid %q is that of task %d already", s.UID, first)
-		} else {
-			b.m.taskIndex[s.UID] = id
 		}
 	}
 	if s.Detail != nil {
@@ -274,18 +266,25 @@ func (b *Builder) Task(s TaskSpec) {
 // Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
 func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
 
-func (b *Builder) findJob(uid string) (JobID, bool) {
-	if j, ok := b.m.jobIndex[uid]; ok || b.base == nil {
-		return j, ok
+// addJob and addTask index the next job or task unless its uid is taken, in which case they return by whom, and false.
+func (b *Builder) addJob(uid string) (JobID, bool) {
+	if b.base != nil {
+		if j, ok := b.base.Job(uid); ok {
+			return j, false
+		}
 	}
-	return b.base.Job(uid)
+	j, fresh := b.m.jobIndex.add(uid, int32(len(b.m.Jobs)), b.m.jobUID)
+	return JobID(j), fresh
 }
 
-func (b *Builder) findTask(uid string) (TaskID, bool) {
-	if t, ok := b.m.taskIndex[uid]; ok || b.base == nil {
-		return t, ok
+func (b *Builder) addTask(uid string, id TaskID) (TaskID, bool) {
+	if b.base != nil {
+		if t, ok := b.base.TaskOf(uid); ok {
+			return t, false
+		}
 	}
-	return b.base.TaskOf(uid)
+	t, fresh := b.m.taskIndex.add(uid, int32(id), b.m.taskUID)
+	return TaskID(t), fresh
 }
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }

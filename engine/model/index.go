@@ -1,0 +1,79 @@
+package model
+
+import "hash/maphash"
+
+// seed is the same for all models of a process. No answer depends on it: it decides where in a table an entry lies, not what is found.
+var seed = maphash.MakeSeed()
+
+// index finds entries by the text that identifies them. It is a hash table with open addressing that holds positions only: no
+// pointers, no copies of the text, 16 bytes an entry at most.
+type index struct {
+	// slots hold 32 bits of the hash above the position + 1; 0 is free. Their number is a power of two.
+	slots []uint64
+	n     int
+}
+
+// find returns the position under which a text was added. at returns the text of a position.
+func (x *index) find(key string, at func(int32) string) (int32, bool) {
+	if x.n == 0 {
+		return None, false
+	}
+	i, ok := x.slot(tagOf(key), key, at)
+	if !ok {
+		return None, false
+	}
+	return position(x.slots[i]), true
+}
+
+// add adds a text unless it is there already, in which case it returns the position it was added under, and false.
+func (x *index) add(key string, id int32, at func(int32) string) (int32, bool) {
+	if 2*x.n >= len(x.slots) {
+		x.grow()
+	}
+	tag := tagOf(key)
+	i, ok := x.slot(tag, key, at)
+	if ok {
+		return position(x.slots[i]), false
+	}
+	x.slots[i] = uint64(tag)<<32 | uint64(uint32(id)+1)
+	x.n++
+	return id, true
+}
+
+// slot returns where a text is, or the free slot where it belongs.
+func (x *index) slot(tag uint32, key string, at func(int32) string) (int, bool) {
+	mask := len(x.slots) - 1
+	for i := int(tag) & mask; ; i = (i + 1) & mask {
+		switch s := x.slots[i]; {
+		case s == 0:
+			return i, false
+		case uint32(s>>32) == tag && at(position(s)) == key:
+			return i, true
+		}
+	}
+}
+
+func (x *index) grow() {
+	old := x.slots
+	x.slots = make([]uint64, max(64, 2*len(old)))
+	mask := len(x.slots) - 1
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := int(s>>32) & mask
+		for x.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		x.slots[i] = s
+	}
+}
+
+func (x *index) reset() {
+	clear(x.slots)
+	x.n = 0
+}
+
+func tagOf(key string) uint32 { return uint32(maphash.String(seed, key)) }
+
+func position(slot uint64) int32 { return int32(uint32(slot) - 1) }

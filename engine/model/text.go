@@ -1,0 +1,53 @@
+package model
+
+import "strings"
+
+// chunk is how many bytes of text are kept in one piece of memory.
+const chunk = 64 << 10
+
+// text keeps copies of strings in few large pieces of memory: a hundred thousand uids cost some dozens of allocations, and the model
+// holds on to nothing of what it was built from.
+type text struct {
+	b    *strings.Builder
+	last string
+}
+
+// keep returns a copy of s.
+func (t *text) keep(s string) string {
+	if s == "" {
+		return ""
+	}
+	room := t.room(len(s))
+	room.WriteString(s)
+	return room.String()[room.Len()-len(s):]
+}
+
+// again is keep for strings that mostly equal the one before, such as namespaces.
+func (t *text) again(s string) string {
+	if s != t.last {
+		t.last = t.keep(s)
+	}
+	return t.last
+}
+
+// join returns namespace/name, or name alone if there is no namespace.
+func (t *text) join(namespace, name string) string {
+	if namespace == "" {
+		return t.keep(name)
+	}
+	n := len(namespace) + 1 + len(name)
+	room := t.room(n)
+	room.WriteString(namespace)
+	room.WriteByte('/')
+	room.WriteString(name)
+	return room.String()[room.Len()-n:]
+}
+
+// room returns a builder that n more bytes fit into without moving what is in it: strings cut from it stay valid.
+func (t *text) room(n int) *strings.Builder {
+	if t.b == nil || t.b.Cap()-t.b.Len() < n {
+		t.b = &strings.Builder{}
+		t.b.Grow(max(n, chunk))
+	}
+	return t.b
+}
