@@ -56,8 +56,11 @@ func (a *arguments) flag(key string) *bool {
 	if v == nil {
 		return nil
 	}
+	if truth, ok := v.truth(); ok {
+		return &truth
+	}
 	parsed, err := strconv.ParseBool(v.text)
-	if v.kind != boolean && v.kind != text || err != nil {
+	if v.kind != text || err != nil {
 		a.c.ignored(v, "neither true nor false, so Volcano takes the default%s", shown(v))
 		return nil
 	}

@@ -14,7 +14,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label, Nodes: r.nodes, Queues: r.queues}
 	for i := range r.jobs {
 		j := &r.jobs[i]
-		if jobs[identity{namespace: j.message.Namespace, name: j.message.Name}] != j {
+		if jobs[j.identity()] != j {
 			continue
 		}
 		r.shareRequests(j)
@@ -43,7 +43,7 @@ func (r *reader) keptJobs() map[identity]*job {
 			priority = r.globalPriority
 		}
 		j.message.Priority = priority
-		kept[identity{namespace: j.message.Namespace, name: j.message.Name}] = j
+		kept[j.identity()] = j
 	}
 	return kept
 }
@@ -55,15 +55,24 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		nodes[node.Name] = uint32(i)
 	}
 	others := make([]*amounts, len(r.nodes))
+	groups := make(map[identity]bool, len(r.jobs))
+	for i := range r.jobs {
+		groups[r.jobs[i].identity()] = true
+	}
+	var orphans []*pod
 	for i := range r.pods {
 		p := &r.pods[i]
+		group := identity{namespace: p.namespace, name: p.group}
 		node, placed := nodes[p.node]
-		if j := jobs[identity{namespace: p.namespace, name: p.group}]; j != nil && p.group != "" {
+		if j := jobs[group]; j != nil && p.group != "" {
 			if placed {
 				p.task.Node = &node
 			}
 			j.add(p)
 			continue
+		}
+		if p.group != "" && !groups[group] {
+			orphans = append(orphans, p)
 		}
 		if placed && !p.terminated {
 			if others[node] == nil {
@@ -75,6 +84,21 @@ func (r *reader) placePods(jobs map[identity]*job) {
 	for i, used := range others {
 		r.nodes[i].UsedByOthers = r.dimensions.message(used)
 	}
+	r.warnOrphans(orphans)
+}
+
+// warnOrphans warns of pods that name a PodGroup which nobody gave.
+func (r *reader) warnOrphans(orphans []*pod) {
+	if len(orphans) == 0 {
+		return
+	}
+	are, their := "pods are", "their PodGroups are"
+	if len(orphans) == 1 {
+		are, their = "pod is", "its PodGroup is"
+	}
+	first := orphans[0]
+	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, first.written.String,
+		"%d %s left out, as %s not in the input; the first is %s/%s", len(orphans), are, their, first.namespace, first.task.Name)
 }
 
 // add makes a pod a task of the group of its role.

@@ -227,11 +227,11 @@ func (c *configuration) flip(s *switches, v *value) {
 	if v.kind == null {
 		return
 	}
-	if v.kind != boolean {
+	on, ok := v.truth()
+	if !ok {
 		c.found.add(c.doc, v, "neither true nor false%s", shown(v))
 		return
 	}
-	on := v.text == "true"
 	if hierarchy {
 		s.hierarchy = on
 	} else if !on && decision != apportionv1.Decision_DECISION_UNSPECIFIED {

@@ -19,7 +19,7 @@ func (r *reader) textAt(v *value) string {
 	if v == nil {
 		return ""
 	}
-	if v.kind != text {
+	if v.kind != text && v.kind != word {
 		r.found.add(r.doc, v, "not a text")
 		return ""
 	}
@@ -31,11 +31,11 @@ func (r *reader) flagAt(v *value) *bool {
 	if v == nil {
 		return nil
 	}
-	if v.kind != boolean || v.text != "true" && v.text != "false" {
-		r.found.add(r.doc, v, "neither true nor false")
+	flag, ok := v.truth()
+	if !ok {
+		r.found.add(r.doc, v, "neither true nor false%s", shown(v))
 		return nil
 	}
-	flag := v.text == "true"
 	return &flag
 }
 
@@ -155,8 +155,10 @@ func (r *reader) is(v *value, want kind) bool {
 
 // shown repeats a scalar in a message.
 func shown(v *value) string {
-	if v.kind != text && v.kind != number && v.kind != boolean {
-		return ""
+	switch v.kind {
+	case text, word, number, boolean:
+		return ": " + strconv.Quote(v.text)
+	case null, array, object, skipped:
 	}
-	return ": " + strconv.Quote(v.text)
+	return ""
 }

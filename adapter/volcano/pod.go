@@ -20,6 +20,8 @@ type pod struct {
 	// terminated pods use nothing.
 	terminated bool
 	request    *amounts
+	// written is where the pod was read.
+	written origin
 }
 
 // pod reads a Pod.
@@ -31,6 +33,7 @@ func (r *reader) pod(m metadata, root *value) {
 		role:      r.role(m),
 		node:      r.textAt(spec.field("nodeName")),
 		request:   r.requests.share(r.podRequest(spec, status)),
+		written:   origin{doc: r.doc, at: root.at},
 	}
 	phase := corev1.PodPhase(r.textAt(status.field("phase")))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed

@@ -57,6 +57,11 @@ func (r *reader) podGroup(m metadata, root *value) {
 	r.jobs = append(r.jobs, j)
 }
 
+// identity is what pods find their job by.
+func (j *job) identity() identity {
+	return identity{namespace: j.message.Namespace, name: j.message.Name}
+}
+
 // group is the task group of a role, made where there is none.
 func (j *job) group(role string) *apportionv1.TaskGroup {
 	i, ok := j.groups[role]

@@ -18,6 +18,8 @@ const (
 	text
 	array
 	object
+	// word is a text that was a boolean in YAML 1.1, like yes and no: it is read as what is wanted.
+	word
 	// skipped is a value that nobody reads; only its name is known.
 	skipped
 )
@@ -58,7 +60,7 @@ func (v *value) field(name string) *value {
 
 // textOf is the text under a name, or nothing if there is none. It is for places where a wrong type was, or will be, noted elsewhere.
 func (v *value) textOf(name string) string {
-	if f := v.field(name); f != nil && f.kind == text {
+	if f := v.field(name); f != nil && (f.kind == text || f.kind == word) {
 		return f.text
 	}
 	return ""
@@ -83,4 +85,22 @@ func (v *value) add(child *value) {
 	child.parent = v
 	child.index = len(v.items)
 	v.items = append(v.items, child)
+}
+
+// truth is the boolean that v is, if it is one.
+func (v *value) truth() (truth, ok bool) {
+	switch v.kind {
+	case boolean:
+		return v.text == "true", v.text == "true" || v.text == "false"
+	case word:
+		return words[v.text], true
+	case null, number, text, array, object, skipped:
+	}
+	return false, false
+}
+
+// words are the booleans of YAML 1.1 that YAML 1.2 takes for texts.
+var words = map[string]bool{
+	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }

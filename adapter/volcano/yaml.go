@@ -170,7 +170,7 @@ func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
 	}
 }
 
-// scalar is what a scalar means, by the rules of the YAML that Kubernetes and Volcano read: 1.1, where yes and no are booleans.
+// scalar is what a scalar means, by the rules of the YAML that Kubernetes and Volcano read.
 func scalar(n *yaml.Node) (kind, string) {
 	content := strings.ToValidUTF8(n.Value, "\uFFFD")
 	switch n.ShortTag() {
@@ -183,13 +183,8 @@ func scalar(n *yaml.Node) (kind, string) {
 	case "!!float":
 		return number, content
 	}
-	if n.Style == 0 && n.Tag == "!!str" {
-		switch content {
-		case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
-			return boolean, "true"
-		case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
-			return boolean, "false"
-		}
+	if _, ok := words[content]; ok && n.Style == 0 {
+		return word, content
 	}
 	return text, content
 }
