@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -46,4 +49,19 @@ func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) b
 	reason.Have, reason.Need, reason.Limit = v.Used(n).V[d], request.V[d], v.Nodes[n].Allocatable.V[d]
 	why.Add(reason)
 	return false
+}
+
+// BestNodes appends to dst the positions of the top nodes that fit, the highest score first; among equal scores the first of the list
+// wins. With top <= 0 it appends all positions in the order of the list.
+func BestNodes(fits []bool, score []float64, top int, dst []int) []int {
+	for i := range fits {
+		if top <= 0 || fits[i] {
+			dst = append(dst, i)
+		}
+	}
+	if top <= 0 {
+		return dst
+	}
+	slices.SortStableFunc(dst, func(l, r int) int { return cmp.Compare(score[r], score[l]) })
+	return dst[:min(top, len(dst))]
 }

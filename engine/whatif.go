@@ -38,6 +38,19 @@ func (s *Session) Rollback(number int) error {
 	return nil
 }
 
+// Try carries out a change that may fail half way; if it fails, everything is as before.
+func (s *Session) Try(change func() error) error {
+	before, at := s.state, s.view.Journal.Mark()
+	journal := s.view.Journal
+	defer journal.Release()
+	err := change()
+	if err != nil {
+		journal.Rollback(at)
+		s.state = before
+	}
+	return err
+}
+
 // Extend adds jobs, as if a new scheduling session were opened on the state reached so far and these jobs: shares are divided anew, jobs
 // admitted before count as Inqueue, tasks count by their present status. add builds the jobs; its builder's paths begin at jobs[0]. A
 // fault of theirs is an *model.Error and changes nothing.

@@ -37,6 +37,9 @@ func (m Mask) With(d int) Mask { return m | 1<<uint(d) }
 // Without returns the set with dimension d not in it.
 func (m Mask) Without(d int) Mask { return m &^ (1 << uint(d)) }
 
+// Len returns the number of dimensions in the set.
+func (m Mask) Len() int { return bits.OnesCount64(uint64(m)) }
+
 // First returns the lowest dimension of a set that is not empty.
 func (m Mask) First() int { return bits.TrailingZeros64(uint64(m)) }
 

@@ -40,7 +40,7 @@ func Open(v *policy.View) (*Queues, error) {
 		qs.Allocated[q].Add(tasks.Allocated)
 		qs.Request[q].Add(tasks.Allocated)
 		qs.Request[q].Add(tasks.Pending)
-		setElastic(v, j, &part)
+		Elastic(v, j, &part)
 		qs.Elastic[q].Add(part)
 		if admitted(v, j) {
 			setLack(v, j, unbooked, &part)
@@ -75,8 +75,8 @@ func setMinimum(v *policy.View, j model.JobID, dst *resource.Row) {
 	}
 }
 
-// setElastic sets dst to what a job holds above its minimum; without a minimum that is everything (Volcano's GetElasticResources).
-func setElastic(v *policy.View, j model.JobID, dst *resource.Row) {
+// Elastic sets dst to what a job holds above its minimum; without a minimum that is everything (Volcano's GetElasticResources).
+func Elastic(v *policy.View, j model.JobID, dst *resource.Row) {
 	setMinimum(v, j, dst)
 	dst.SetExceeded(v.Account(j).Allocated, *dst)
 }

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answer, error) {
+	mode := policy.InSession
+	switch q.GetMode() {
+	case apportionv1.AccountingMode_ACCOUNTING_MODE_UNSPECIFIED, apportionv1.AccountingMode_ACCOUNTING_MODE_SESSION:
+	case apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION:
+		mode = policy.InSimulation
+	default:
+		return nil, faultAt("mode", "no mode %d", q.GetMode())
+	}
+	tasks, err := s.taskVerdicts(q.GetTasks(), q.GetJointly(), q.GetExplain(),
+		func(tasks []model.TaskID, why *policy.Reasons, checks *policy.Checks) bool {
+			return s.engine.Allocatable(tasks, mode, why, checks)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Allocatable{Allocatable: &apportionv1.AllocatableAnswer{Tasks: tasks}}}, nil
+}
+
+func (s *Session) preemptive(q *apportionv1.PreemptiveStep) (*apportionv1.Answer, error) {
+	tasks, err := s.taskVerdicts(q.GetTasks(), q.GetJointly(), q.GetExplain(), s.engine.Preemptive)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Preemptive{Preemptive: &apportionv1.PreemptiveAnswer{Tasks: tasks}}}, nil
+}
+
+// taskVerdicts asks a question of each task, or of all together.
+func (s *Session) taskVerdicts(
+	selection *apportionv1.Tasks, jointly, explain bool, ask func([]model.TaskID, *policy.Reasons, *policy.Checks) bool,
+) ([]*apportionv1.TaskVerdict, error) {
+	var faults model.Error
+	tasks := s.selectTasks(selection, "tasks", &faults)
+	if jointly && faults.Total == 0 {
+		s.checkJoint(tasks, &faults)
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	if jointly {
+		verdict := &apportionv1.TaskVerdict{}
+		s.taskVerdict(verdict, tasks, explain, ask)
+		return []*apportionv1.TaskVerdict{verdict}, s.out.check("explain")
+	}
+	if err := s.out.room(len(tasks), "tasks"); err != nil {
+		return nil, err
+	}
+	verdicts := make([]apportionv1.TaskVerdict, len(tasks))
+	list := make([]*apportionv1.TaskVerdict, len(tasks))
+	for i, t := range tasks {
+		if s.stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		list[i] = &verdicts[i]
+		list[i].Task = s.out.optional(int(t))
+		if s.taskVerdict(list[i], tasks[i:i+1], explain, ask); s.out.left < 0 {
+			return nil, s.out.tooLarge("tasks")
+		}
+	}
+	return list, nil
+}
+
+func (s *Session) checkJoint(tasks []model.TaskID, faults *model.Error) {
+	v := s.engine.View()
+	if len(tasks) == 0 {
+		faults.Add("tasks", "no task is named to be asked about jointly")
+		return
+	}
+	for _, t := range tasks {
+		if q, first := v.QueueOf(t), v.QueueOf(tasks[0]); q != first {
+			faults.Add("tasks", "tasks asked jointly belong to one queue, but task %d is of %q and task %d of %q",
+				tasks[0], v.Queues[first].Name, t, v.Queues[q].Name)
+			return
+		}
+	}
+}
+
+func (s *Session) taskVerdict(
+	out *apportionv1.TaskVerdict, tasks []model.TaskID, explain bool, ask func([]model.TaskID, *policy.Reasons, *policy.Checks) bool,
+) {
+	s.reasons.List = s.reasons.List[:0]
+	var checks *policy.Checks
+	if explain {
+		s.checks.List = s.checks.List[:0]
+		checks = &s.checks
+	}
+	permitted := ask(tasks, &s.reasons, checks)
+	out.Verdict = s.out.verdict(permitted, s.reasons.List)
+	s.out.left -= messageBytes
+	if !explain {
+		return
+	}
+	out.Checks = make([]*apportionv1.AccountCheck, len(checks.List))
+	for i := range checks.List {
+		out.Checks[i] = &apportionv1.AccountCheck{Passed: checks.List[i].Passed, Reason: s.out.reason(&checks.List[i].Reason)}
+		s.out.left -= messageBytes
+	}
+}

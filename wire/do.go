@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"errors"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Do answers one step. A step that fails changes nothing; its answer is an error whose paths begin with the kind of step
+// (reclaim.claimant).
+func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
+	s.out.begin(s.maximum)
+	answer, fault := s.do(step)
+	if fault != nil {
+		return failed(fault)
+	}
+	return answer
+}
+
+// DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned in place of
+// answers only if the answers altogether are too large, or nobody waits for them any more; some of the steps have then been done.
+func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	s.out.begin(s.maximum)
+	answers := make([]*apportionv1.Answer, 0, len(steps))
+	for i, step := range steps {
+		if s.stopped(i) {
+			return nil, AsFault(policy.ErrStopped)
+		}
+		before := s.out.left
+		answer, fault := s.do(step)
+		if fault != nil {
+			if fault.Reason == apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED {
+				return nil, fault
+			}
+			answer = failed(fault.within("steps[" + strconv.Itoa(i) + "]."))
+			s.out.left = before - proto.Size(answer)
+		}
+		s.out.left -= messageBytes
+		if s.out.left < 0 {
+			return nil, s.out.tooLarge("steps")
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+func failed(fault *Fault) *apportionv1.Answer {
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Error{Error: Status(fault)}}
+}
+
+// do answers a step, or returns a fault whose paths begin with the kind of step.
+func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
+	answer, err := s.answer(step)
+	if err == nil {
+		return answer, nil
+	}
+	var violations *model.Error
+	fault := (*Fault)(nil)
+	if errors.As(err, &violations) {
+		fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
+	} else {
+		fault = AsFault(err)
+	}
+	if kind := step.ProtoReflect().WhichOneof(stepKinds); kind != nil {
+		fault = fault.within(string(kind.Name()) + ".")
+	}
+	return nil, fault
+}
+
+var stepKinds = (*apportionv1.Step)(nil).ProtoReflect().Descriptor().Oneofs().ByName("step")
+
+// answer answers a step. An error is a *model.Error or a *Fault with paths relative to the step's field, or one of the engine's.
+func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
+	switch q := step.GetStep().(type) {
+	case *apportionv1.Step_Shares:
+		return s.shares(q.Shares)
+	case *apportionv1.Step_Jobs:
+		return s.jobs(q.Jobs)
+	case *apportionv1.Step_Enqueue:
+		return s.enqueue(q.Enqueue)
+	case *apportionv1.Step_Allocatable:
+		return s.allocatable(q.Allocatable)
+	case *apportionv1.Step_Preemptive:
+		return s.preemptive(q.Preemptive)
+	case *apportionv1.Step_Reclaim:
+		return s.reclaim(q.Reclaim)
+	case *apportionv1.Step_Preempt:
+		return s.preempt(q.Preempt)
+	case *apportionv1.Step_Order:
+		return s.order(q.Order)
+	case *apportionv1.Step_Nodes:
+		return s.nodes(q.Nodes)
+	case *apportionv1.Step_Inspect:
+		return s.inspect(q.Inspect)
+	case *apportionv1.Step_SetStatus:
+		return s.setStatus(q.SetStatus)
+	case *apportionv1.Step_Allocate:
+		return s.allocate(q.Allocate)
+	case *apportionv1.Step_Deallocate:
+		return s.deallocate(q.Deallocate)
+	case *apportionv1.Step_AddJob:
+		return s.addJob(q.AddJob)
+	case *apportionv1.Step_RemoveJob:
+		return s.removeJob(q.RemoveJob)
+	case *apportionv1.Step_Mark:
+		return s.mark()
+	case *apportionv1.Step_Rollback:
+		return s.rollback(q.Rollback)
+	}
+	return nil, &Fault{
+		Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,
+		Text: "no step is given that this version knows",
+	}
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+const (
+	// messageBytes is at least what a message of a few numbers takes.
+	messageBytes = 16
+	// numberBytes is at least what a number in a list takes.
+	numberBytes = 10
+	reasonBytes = 64
+)
+
+// encoder makes the messages of an answer and keeps account of their size. Small messages come out of larger pieces of memory.
+type encoder struct {
+	left, maximum int
+	resources     chunk[apportionv1.Resource]
+	reasons       chunk[apportionv1.Reason]
+	verdicts      chunk[apportionv1.Verdict]
+	lists         chunk[*apportionv1.Reason]
+	indices       chunk[uint32]
+	amounts       chunk[float64]
+}
+
+func (e *encoder) begin(maximum int) { e.left, e.maximum = maximum, maximum }
+
+// room returns a *Fault unless a list of n things can be sent; narrow is the selection that made it so long.
+func (e *encoder) room(n int, narrow string) error {
+	if n > e.left/messageBytes {
+		return e.tooLarge(narrow)
+	}
+	return nil
+}
+
+// check returns a *Fault if what was made so far is too large to be sent.
+func (e *encoder) check(narrow string) error {
+	if e.left < 0 {
+		return e.tooLarge(narrow)
+	}
+	return nil
+}
+
+func (e *encoder) tooLarge(narrow string) *Fault {
+	return &Fault{
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Field: narrow,
+		Text:     "the answer would exceed " + strconv.Itoa(e.maximum) + " bytes; select less",
+		Metadata: map[string]string{"maximum": strconv.Itoa(e.maximum)},
+	}
+}
+
+// chunk hands out pieces of memory, each once.
+type chunk[T any] struct {
+	free []T
+	next int
+}
+
+// take returns n zero values in a row.
+func (c *chunk[T]) take(n int) []T {
+	if n > len(c.free) {
+		c.next = max(min(2*c.next, 1024), 16)
+		if n > c.next/4 {
+			return make([]T, n)
+		}
+		c.free = make([]T, c.next)
+	}
+	out := c.free[:n:n]
+	c.free = c.free[n:]
+	return out
+}
+
+func (c *chunk[T]) one() *T { return &c.take(1)[0] }
+
+// optional returns nil for -1.
+func (e *encoder) optional(n int) *uint32 {
+	if n < 0 {
+		return nil
+	}
+	p := e.indices.one()
+	*p = uint32(n)
+	return p
+}
+
+// resource returns nil for an absent row.
+func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
+	if row.Absent() {
+		return nil
+	}
+	n := row.Has.Len()
+	r := e.resources.one()
+	r.Dimension, r.Amount = e.indices.take(n), e.amounts.take(n)
+	i := 0
+	for m := row.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		r.Dimension[i], r.Amount[i] = uint32(d), row.V[d]
+		i++
+	}
+	e.left -= messageBytes + n*numberBytes
+	return r
+}
+
+func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
+	out := e.reasons.one()
+	out.Plugin, out.Code, out.Role = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role
+	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.optional(r.Dimension)
+	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
+	e.left -= reasonBytes + len(r.Plugin) + len(r.Role)
+	return out
+}
+
+func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
+	if len(reasons) == 0 {
+		return nil
+	}
+	list := e.lists.take(len(reasons))
+	for i := range reasons {
+		list[i] = e.reason(&reasons[i])
+	}
+	return list
+}
+
+// verdict returns PERMIT, or REJECT with the reasons.
+func (e *encoder) verdict(permitted bool, reasons []policy.Reason) *apportionv1.Verdict {
+	e.left -= messageBytes
+	v := e.verdicts.one()
+	v.Vote = apportionv1.Vote_VOTE_PERMIT
+	if !permitted {
+		v.Vote, v.Reasons = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
+	}
+	return v
+}
+
+func wireVote(v policy.Vote) apportionv1.Vote {
+	switch v {
+	case policy.Permit:
+		return apportionv1.Vote_VOTE_PERMIT
+	case policy.Reject:
+		return apportionv1.Vote_VOTE_REJECT
+	case policy.Abstain:
+	}
+	return apportionv1.Vote_VOTE_ABSTAIN
+}

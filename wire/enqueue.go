@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
+	decide := s.engine.Enqueueable
+	switch q.GetMode() {
+	case apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES:
+	case apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION:
+		decide = s.engine.Enqueue
+	default:
+		return nil, faultAt("mode", "no mode %d", q.GetMode())
+	}
+	var jobs []model.JobID
+	var err error
+	if q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
+		jobs = s.engine.PendingInOrder()
+	} else if jobs, err = s.jobsOrAll(q.GetJobs()); err != nil {
+		return nil, err
+	}
+	if err := s.roomForVerdicts(jobs, q.GetOmitNames()); err != nil {
+		return nil, err
+	}
+	v := s.engine.View()
+	verdicts := make([]apportionv1.EnqueueVerdict, len(jobs))
+	answer := &apportionv1.EnqueueAnswer{Jobs: make([]*apportionv1.EnqueueVerdict, len(jobs))}
+	for i, j := range jobs {
+		s.reasons.List = s.reasons.List[:0]
+		out := &verdicts[i]
+		permitted := decide(j, &s.reasons)
+		out.Job, out.Verdict = uint32(j), s.out.verdict(permitted, s.reasons.List)
+		if !q.GetOmitNames() {
+			out.Uid = v.Jobs[j].UID
+		}
+		answer.Jobs[i] = out
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: answer}}, nil
+}
+
+// roomForVerdicts finds out before anything is booked whether the verdicts can be sent.
+func (s *Session) roomForVerdicts(jobs []model.JobID, omitNames bool) error {
+	v := s.engine.View()
+	size := 0
+	for _, j := range jobs {
+		size += 4*messageBytes + 2*reasonBytes
+		if !omitNames {
+			size += len(v.Jobs[j].UID)
+		}
+	}
+	if size > s.out.left {
+		return s.out.tooLarge("jobs")
+	}
+	return nil
+}
+
+// faultAt is a violation in a step.
+func faultAt(path, format string, args ...any) *model.Error {
+	faults := &model.Error{}
+	faults.Add(path, format, args...)
+	return faults
+}

@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Domain is that of every ErrorInfo.
+const Domain = "apportion.dev"
+
+const (
+	// maxDetail bounds the violations of a google.rpc.BadRequest, in bytes: they travel in a header.
+	maxDetail = 4 << 10
+	// maxText bounds what is quoted of an input in one place.
+	maxText = 256
+)
+
+// Fault is an error as the contract has it.
+type Fault struct {
+	Code   codes.Code
+	Reason apportionv1.ErrorReason
+	// Field is the path of what is meant, where it is one field and no violation.
+	Field string
+	// Text is for people.
+	Text string
+	// Violations become a google.rpc.BadRequest.
+	Violations *model.Error
+	// Metadata of the ErrorInfo.
+	Metadata map[string]string
+}
+
+// Error returns the field and the text.
+func (f *Fault) Error() string {
+	if f.Field == "" {
+		return f.Text
+	}
+	return f.Field + ": " + f.Text
+}
+
+// within returns the same fault with a prefix before each path.
+func (f *Fault) within(prefix string) *Fault {
+	out := *f
+	if out.Violations != nil {
+		out.Violations = prefixed(out.Violations, prefix)
+		out.Text = out.Violations.Error()
+	}
+	if out.Field != "" {
+		out.Field = prefix + out.Field
+	}
+	return &out
+}
+
+// Invalid returns an INVALID_ARGUMENT of the given violations.
+func Invalid(reason apportionv1.ErrorReason, violations *model.Error) *Fault {
+	return &Fault{Code: codes.InvalidArgument, Reason: reason, Text: violations.Error(), Violations: violations}
+}
+
+// InvalidField returns an INVALID_ARGUMENT of one violation.
+func InvalidField(reason apportionv1.ErrorReason, path, format string, args ...any) *Fault {
+	violations := &model.Error{}
+	violations.Add(path, format, args...)
+	return Invalid(reason, violations)
+}
+
+// AsFault returns the Fault that an error is or wraps. Every other error is a fault of this program, of which the text tells nothing.
+func AsFault(err error) *Fault {
+	var fault *Fault
+	switch {
+	case errors.As(err, &fault):
+		return fault
+	case errors.Is(err, policy.ErrStopped):
+		return &Fault{
+			Code: codes.DeadlineExceeded, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED,
+			Text: "the time was up before there was an answer",
+		}
+	}
+	return &Fault{Code: codes.Internal, Reason: apportionv1.ErrorReason_ERROR_REASON_INTERNAL, Text: "internal error"}
+}
+
+// Status returns an error as it is sent: with an ErrorInfo, and a BadRequest of the violations that fit. Metadata `field` is the Field
+// (`narrow` where that would make the answer smaller), `violations` the number of violations.
+func Status(err error) *status.Status {
+	fault := AsFault(err)
+	st := &status.Status{Code: int32(fault.Code), Message: cut(fault.Error(), 2*maxText)}
+	info := &errdetails.ErrorInfo{Reason: ReasonName(fault.Reason), Domain: Domain, Metadata: maps.Clone(fault.Metadata)}
+	set := func(key, value string) {
+		if info.Metadata == nil {
+			info.Metadata = map[string]string{}
+		}
+		info.Metadata[key] = value
+	}
+	switch {
+	case fault.Field == "":
+	case fault.Reason == apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE:
+		set("narrow", cut(fault.Field, maxText))
+	default:
+		set("field", cut(fault.Field, maxText))
+	}
+	violations := fault.Violations
+	if violations == nil || len(violations.Violations) == 0 {
+		st.Details = appendDetail(st.Details, info)
+		return st
+	}
+	set("violations", strconv.Itoa(violations.Total))
+	st.Message = summary(violations)
+	st.Details = appendDetail(st.Details, info)
+	st.Details = appendDetail(st.Details, badRequest(violations))
+	return st
+}
+
+// ReasonName returns an error reason without its prefix, as an ErrorInfo has it.
+func ReasonName(reason apportionv1.ErrorReason) string {
+	return strings.TrimPrefix(reason.String(), "ERROR_REASON_")
+}
+
+func summary(v *model.Error) string {
+	first := v.Violations[0]
+	text := cut(first.Path, maxText) + ": " + cut(first.Detail, maxText)
+	if v.Total > 1 {
+		text += fmt.Sprintf(" (and %d more)", v.Total-1)
+	}
+	return text
+}
+
+func badRequest(v *model.Error) *errdetails.BadRequest {
+	bad, size := &errdetails.BadRequest{}, 0
+	for _, violation := range v.Violations {
+		field := &errdetails.BadRequest_FieldViolation{Field: cut(violation.Path, maxText), Description: cut(violation.Detail, maxText)}
+		if size += proto.Size(field) + 3; size > maxDetail {
+			break
+		}
+		bad.FieldViolations = append(bad.FieldViolations, field)
+	}
+	return bad
+}
+
+func appendDetail(details []*anypb.Any, m proto.Message) []*anypb.Any {
+	detail, err := anypb.New(m)
+	if err != nil {
+		return details
+	}
+	return append(details, detail)
+}
+
+// cut shortens a text to at most limit bytes, at a boundary of characters.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "…"
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+// prefixed returns violations with a prefix before each path.
+func prefixed(v *model.Error, prefix string) *model.Error {
+	out := &model.Error{Total: v.Total, Violations: make([]model.Violation, len(v.Violations))}
+	for i, violation := range v.Violations {
+		out.Violations[i] = model.Violation{Path: prefix + violation.Path, Detail: violation.Detail}
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func (s *Session) jobs(q *apportionv1.JobsStep) (*apportionv1.Answer, error) {
+	jobs, err := s.jobsOrAll(q.GetJobs())
+	if err != nil {
+		return nil, err
+	}
+	standings := make([]apportionv1.JobStanding, len(jobs))
+	answer := &apportionv1.JobsAnswer{Jobs: make([]*apportionv1.JobStanding, len(jobs))}
+	for i, j := range jobs {
+		if s.stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		answer.Jobs[i] = &standings[i]
+		if s.jobStanding(&standings[i], j, q.GetOmitNames()); s.out.left < 0 {
+			return nil, s.out.tooLarge("jobs")
+		}
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Jobs{Jobs: answer}}, nil
+}
+
+// jobsOrAll resolves a selection; an absent one is all jobs.
+func (s *Session) jobsOrAll(selection *apportionv1.Jobs) ([]model.JobID, error) {
+	if selection == nil {
+		jobs := s.allJobs()
+		return jobs, s.out.room(len(jobs), "jobs")
+	}
+	var faults model.Error
+	jobs := s.selectJobs(selection, "jobs", &faults)
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	return jobs, s.out.room(len(jobs), "jobs")
+}
+
+func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID, omitNames bool) {
+	v := s.engine.View()
+	out.Job = uint32(j)
+	if !omitNames {
+		out.Uid = v.Jobs[j].UID
+	}
+	ask := func(question func(model.JobID, *policy.Reasons) bool) *apportionv1.Verdict {
+		s.reasons.List = s.reasons.List[:0]
+		yes := question(j, &s.reasons)
+		return s.out.verdict(yes, s.reasons.List)
+	}
+	out.Valid, out.Ready = ask(s.engine.Valid), ask(s.engine.Ready)
+	out.Pipelined, out.Starving = ask(s.engine.Pipelined), ask(s.engine.Starving)
+	account := v.Account(j)
+	out.ReadyTasks, out.ValidTasks = uint32(account.Ready()), uint32(account.Valid())
+	out.PipelinedTasks = uint32(account.Tasks[model.Pipelined])
+	out.PendingBestEffortTasks = uint32(account.PendingBestEffort)
+	out.TotalTasks, out.MinAvailable = uint32(account.AllTasks()), uint32(v.Jobs[j].MinAvailable)
+	s.out.left -= 3*messageBytes + len(out.Uid)
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
+	var faults model.Error
+	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
+	nodes := all[model.NodeID](len(s.engine.View().Nodes))
+	if q.GetNodes() != nil {
+		nodes = s.selectNodes(q.GetNodes(), "nodes", &faults)
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	if err := s.out.room(len(tasks), "tasks"); err != nil {
+		return nil, err
+	}
+	table := nodeTable{
+		Session: s, q: q, nodes: nodes, scorers: s.engine.Scorers(), fits: make([]bool, len(nodes)), total: make([]float64, len(nodes)),
+	}
+	table.scores = make([][]float64, len(table.scorers))
+	for i := range table.scores {
+		table.scores[i] = make([]float64, len(nodes))
+	}
+	answer := &apportionv1.NodesAnswer{Tasks: make([]*apportionv1.TaskNodes, len(tasks))}
+	for i, t := range tasks {
+		if s.stop != nil && s.stop() {
+			return nil, policy.ErrStopped
+		}
+		answer.Tasks[i] = table.row(t)
+		if s.out.left < 0 {
+			return nil, s.out.tooLarge("tasks")
+		}
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Nodes{Nodes: answer}}, nil
+}
+
+// nodeTable makes the rows of a table tasks x nodes, with room for one row.
+type nodeTable struct {
+	*Session
+
+	q       *apportionv1.NodesStep
+	nodes   []model.NodeID
+	scorers []engine.Scorer
+	fits    []bool
+	total   []float64
+	scores  [][]float64
+	order   []int
+}
+
+// row is one task's row.
+func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
+	out := &apportionv1.TaskNodes{Task: uint32(t)}
+	n.out.left -= messageBytes
+	for i, node := range n.nodes {
+		n.reasons.List = n.reasons.List[:0]
+		n.fits[i] = n.engine.Fits(t, node, &n.reasons) && n.engine.HasRoom(t, node, &n.reasons)
+		if n.q.GetExplain() && !n.fits[i] && n.out.left >= 0 {
+			for k := range n.reasons.List {
+				out.Unfit = append(out.Unfit, &apportionv1.Unfit{Node: uint32(node), Reason: n.out.reason(&n.reasons.List[k])})
+				n.out.left -= messageBytes
+			}
+		}
+	}
+	clear(n.total)
+	for i, scorer := range n.scorers {
+		scorer.ScoreNodes(t, n.nodes, n.scores[i])
+		for k, score := range n.scores[i] {
+			n.total[k] += score
+		}
+	}
+	n.order = engine.BestNodes(n.fits, n.total, int(n.q.GetTop()), n.order[:0])
+	n.fill(out)
+	return out
+}
+
+// fill copies what is wanted of the row into the answer.
+func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
+	k := len(n.order)
+	n.out.left -= k * (2*numberBytes + 1)
+	if n.q.GetByPlugin() {
+		n.out.left -= k * len(n.scorers) * numberBytes
+	}
+	if n.out.left < 0 {
+		return
+	}
+	out.Node, out.Fits, out.Score = make([]uint32, k), make([]bool, k), make([]float64, k)
+	for i, at := range n.order {
+		out.Node[i], out.Fits[i], out.Score[i] = uint32(n.nodes[at]), n.fits[at], n.total[at]
+	}
+	if !n.q.GetByPlugin() {
+		return
+	}
+	for p, scorer := range n.scorers {
+		scores := make([]float64, k)
+		for i, at := range n.order {
+			scores[i] = n.scores[p][at]
+		}
+		out.ByPlugin = append(out.ByPlugin, &apportionv1.PluginScores{Plugin: scorer.Name, Score: scores})
+	}
+}

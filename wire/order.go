@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// maxPairs is how many things every pair of is compared at most: to list the pairs, and to find out whether their order is transitive.
+const maxPairs = 1000
+
+func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
+	var order *apportionv1.OrderAnswer
+	var err error
+	switch subject := q.GetSubject().(type) {
+	case *apportionv1.OrderStep_Queues:
+		order, err = s.orderQueues(q, subject.Queues)
+	case *apportionv1.OrderStep_Jobs:
+		order, err = s.orderJobs(q, subject.Jobs)
+	case *apportionv1.OrderStep_Tasks:
+		order, err = s.orderTasks(q, subject.Tasks)
+	default:
+		err = faultAt("subject", "nothing is named that is to be ordered")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Order{Order: order}}, nil
+}
+
+func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Queues) (*apportionv1.OrderAnswer, error) {
+	var faults model.Error
+	queues := s.selectQueues(subject, "queues", &faults)
+	if len(subject.GetIndex())+len(subject.GetName()) == 0 {
+		queues = s.engine.Busy()
+	}
+	v := s.engine.View()
+	compare := s.engine.CompareQueues
+	if q.GetClaimant() != nil {
+		claimant := s.claimantQueue(q, &faults)
+		compare = func(l, r model.QueueID) engine.Comparison { return s.engine.CompareVictimQueues(l, r, claimant) }
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	return ordered(s, q, queues, "queues", func(q model.QueueID) string { return v.Queues[q].Name }, compare)
+}
+
+func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) model.QueueID {
+	var selection *apportionv1.Queues
+	path := "claimant_queue"
+	switch c := q.GetClaimant().(type) {
+	case *apportionv1.OrderStep_ClaimantQueue:
+		selection = &apportionv1.Queues{Index: []uint32{c.ClaimantQueue}}
+	case *apportionv1.OrderStep_ClaimantQueueName:
+		selection, path = &apportionv1.Queues{Name: []string{c.ClaimantQueueName}}, "claimant_queue_name"
+	default:
+		faults.Add("claimant", "queues are ordered for a queue, not for a task")
+		return model.None
+	}
+	return only(s.selectQueues(selection, path, faults))
+}
+
+func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs) (*apportionv1.OrderAnswer, error) {
+	var faults model.Error
+	jobs := s.selectJobs(subject, "jobs", &faults)
+	if len(subject.GetIndex())+len(subject.GetUid()) == 0 {
+		jobs = s.allJobs()
+	}
+	if q.GetClaimant() != nil {
+		faults.Add("claimant", "jobs have no order as victims")
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	v := s.engine.View()
+	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs[j].UID }, s.engine.CompareJobs)
+}
+
+func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Tasks) (*apportionv1.OrderAnswer, error) {
+	var faults model.Error
+	tasks := s.selectTasks(subject, "tasks", &faults)
+	compare := s.engine.CompareTasks
+	if q.GetClaimant() != nil {
+		claimant := s.claimantTask(q, &faults)
+		compare = func(l, r model.TaskID) engine.Comparison { return s.engine.CompareVictims(l, r, claimant) }
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	return ordered(s, q, tasks, "tasks", s.engine.View().TaskKey, compare)
+}
+
+func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) model.TaskID {
+	var selection *apportionv1.Tasks
+	path := "claimant_task"
+	switch c := q.GetClaimant().(type) {
+	case *apportionv1.OrderStep_ClaimantTask:
+		selection = &apportionv1.Tasks{Index: []uint32{c.ClaimantTask}}
+	case *apportionv1.OrderStep_ClaimantTaskUid:
+		selection, path = &apportionv1.Tasks{Uid: []string{c.ClaimantTaskUid}}, "claimant_task_uid"
+	default:
+		faults.Add("claimant", "tasks are ordered for a task, not for a queue")
+		return model.None
+	}
+	return only(s.selectTasks(selection, path, faults))
+}
+
+// only returns the one selected thing, or none if the selection was faulty.
+func only[ID ~int32](ids []ID) ID {
+	if len(ids) != 1 {
+		return model.None
+	}
+	return ids[0]
+}
+
+// ordered sorts things, each named once, and tells ties, pairs, and whether there is an order at all.
+func ordered[ID ~int32](
+	s *Session, q *apportionv1.OrderStep, ids []ID, kind string, name func(ID) string, compare func(l, r ID) engine.Comparison,
+) (*apportionv1.OrderAnswer, error) {
+	if err := s.out.room(len(ids), kind); err != nil {
+		return nil, err
+	}
+	if twice, ok := repeated(ids); ok {
+		return nil, faultAt(kind, "%d is named twice", twice)
+	}
+	if q.GetPairs() {
+		if len(ids) > maxPairs {
+			return nil, faultAt("pairs", "pairs of at most %d things are listed, not of %d", maxPairs, len(ids))
+		}
+		if err := s.out.room(2*len(ids)*(len(ids)-1)/2, kind); err != nil {
+			return nil, err
+		}
+	}
+	sorted := slices.Clone(ids)
+	less := func(l, r ID) bool { return compare(l, r).Less }
+	engine.Sort(sorted, func(l, r ID) int { return strings.Compare(name(l), name(r)) }, less)
+	answer := &apportionv1.OrderAnswer{
+		Sorted: indices(&s.out, sorted), Ties: s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
+		Intransitive: !engine.Transitive(sorted, maxPairs, less),
+	}
+	if !q.GetPairs() {
+		return answer, s.out.check(kind)
+	}
+	pairs := make([]apportionv1.Pair, len(ids)*(len(ids)-1)/2)
+	for i, l := range ids {
+		if s.stop != nil && s.stop() {
+			return nil, policy.ErrStopped
+		}
+		for _, r := range ids[i+1:] {
+			c := compare(l, r)
+			pair := &pairs[len(answer.Pairs)]
+			pair.Left, pair.Right, pair.Compare, pair.Less = uint32(l), uint32(r), int32(c.Plugins), c.Less
+			answer.Pairs = append(answer.Pairs, pair)
+			s.out.left -= 2 * messageBytes
+		}
+	}
+	return answer, s.out.check(kind)
+}
+
+// repeated returns something that a list has twice.
+func repeated[ID ~int32](ids []ID) (ID, bool) {
+	seen := make(map[ID]struct{}, len(ids))
+	for _, id := range ids {
+		if _, twice := seen[id]; twice {
+			return id, true
+		}
+		seen[id] = struct{}{}
+	}
+	return 0, false
+}
+
+// ties returns the length of each run of neighbours that are tied; the lengths add up to n.
+func (s *Session) ties(n int, tied func(i int) bool) []uint32 {
+	var runs []uint32
+	for i := range n {
+		if i == 0 || !tied(i-1) {
+			runs = append(runs, 0)
+		}
+		runs[len(runs)-1]++
+	}
+	s.out.left -= len(runs) * numberBytes
+	return runs
+}

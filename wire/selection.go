@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// indexed returns the path of an element.
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// selectAll resolves indices, then names, and adds a fault for each that is nothing.
+func selectAll[ID ~int32](
+	path string, indices []uint32, keyField string, keys []string, faults *model.Error,
+	byIndex func(uint32) (ID, string), byKey func(string) (ID, string),
+) []ID {
+	ids := make([]ID, 0, len(indices)+len(keys))
+	for i, index := range indices {
+		id, fault := byIndex(index)
+		if fault != "" {
+			faults.Add(indexed(path+".index", i), "%s", fault)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	for i, key := range keys {
+		id, fault := byKey(key)
+		if fault != "" {
+			faults.Add(indexed(path+"."+keyField, i), "%s", fault)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func noIndex(kind string, index uint32, n int) string {
+	return "no " + kind + " " + strconv.FormatUint(uint64(index), 10) + ", there are " + strconv.Itoa(n)
+}
+
+func noKey(kind, key string) string { return "no " + kind + " " + strconv.Quote(cut(key, maxText)) }
+
+func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model.Error) []model.QueueID {
+	v := s.engine.View()
+	return selectAll(path, q.GetIndex(), "name", q.GetName(), faults,
+		func(index uint32) (model.QueueID, string) {
+			if int64(index) >= int64(len(v.Queues)) {
+				return model.None, noIndex("queue", index, len(v.Queues))
+			}
+			return model.QueueID(index), ""
+		},
+		func(name string) (model.QueueID, string) {
+			if id, ok := v.Queue(name); ok {
+				return id, ""
+			}
+			return model.None, noKey("queue", name)
+		})
+}
+
+func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.Error) []model.NodeID {
+	v := s.engine.View()
+	return selectAll(path, n.GetIndex(), "name", n.GetName(), faults,
+		func(index uint32) (model.NodeID, string) {
+			if int64(index) >= int64(len(v.Nodes)) {
+				return model.None, noIndex("node", index, len(v.Nodes))
+			}
+			return model.NodeID(index), ""
+		},
+		func(name string) (model.NodeID, string) {
+			if id, ok := v.Node(name); ok {
+				return id, ""
+			}
+			return model.None, noKey("node", name)
+		})
+}
+
+func (s *Session) selectJobs(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
+	v := s.engine.View()
+	return selectAll(path, j.GetIndex(), "uid", j.GetUid(), faults,
+		func(index uint32) (model.JobID, string) {
+			if int64(index) >= int64(len(v.Jobs)) {
+				return model.None, noIndex("job", index, len(v.Jobs))
+			}
+			return present(v, model.JobID(index))
+		},
+		func(uid string) (model.JobID, string) {
+			if id, ok := v.Job(uid); ok {
+				return present(v, id)
+			}
+			return model.None, noKey("job", uid)
+		})
+}
+
+func present(v *policy.View, j model.JobID) (model.JobID, string) {
+	if !v.Has(j) {
+		return model.None, "job " + strconv.Itoa(int(j)) + " was removed"
+	}
+	return j, ""
+}
+
+func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.Error) []model.TaskID {
+	v := s.engine.View()
+	return selectAll(path, t.GetIndex(), "uid", t.GetUid(), faults,
+		func(index uint32) (model.TaskID, string) { return taskAt(v, index) },
+		s.taskNamed)
+}
+
+func taskAt(v *policy.View, index uint32) (model.TaskID, string) {
+	if int64(index) >= int64(len(v.Tasks)) {
+		return model.None, noIndex("task", index, len(v.Tasks))
+	}
+	return presentTask(v, model.TaskID(index))
+}
+
+// taskNamed finds a task by uid, or by namespace/name.
+func (s *Session) taskNamed(key string) (model.TaskID, string) {
+	v := s.engine.View()
+	id, ok := v.TaskOf(key)
+	if !ok {
+		if id, ok = s.paths.task(v, key); !ok {
+			return model.None, noKey("task", key)
+		}
+	}
+	return presentTask(v, id)
+}
+
+func presentTask(v *policy.View, t model.TaskID) (model.TaskID, string) {
+	if j := v.Tasks[t].Job; !v.Has(j) {
+		return model.None, "job " + strconv.Itoa(int(j)) + " of task " + strconv.Itoa(int(t)) + " was removed"
+	}
+	return t, ""
+}
+
+// paths finds tasks by namespace/name. It is put together when first needed, and again when jobs came or went.
+type paths struct {
+	of    *policy.View
+	tasks map[string]model.TaskID
+}
+
+// task returns the first task of a path among the jobs present.
+func (p *paths) task(v *policy.View, path string) (model.TaskID, bool) {
+	if p.of != v {
+		p.of, p.tasks = v, make(map[string]model.TaskID, len(v.Tasks))
+		for t := len(v.Tasks) - 1; t >= 0; t-- {
+			if name := v.TaskPath(model.TaskID(t)); name != "" && v.Has(v.Tasks[t].Job) {
+				p.tasks[name] = model.TaskID(t)
+			}
+		}
+	}
+	t, ok := p.tasks[path]
+	return t, ok
+}
+
+// allQueues lists all queues by index.
+func (s *Session) allQueues() []model.QueueID { return all[model.QueueID](len(s.engine.View().Queues)) }
+
+// allJobs lists the jobs present by index.
+func (s *Session) allJobs() []model.JobID {
+	v := s.engine.View()
+	jobs := make([]model.JobID, 0, len(v.Jobs))
+	for j := range v.Jobs {
+		if v.Has(model.JobID(j)) {
+			jobs = append(jobs, model.JobID(j))
+		}
+	}
+	return jobs
+}
+
+func all[ID ~int32](n int) []ID {
+	ids := make([]ID, n)
+	for i := range ids {
+		ids[i] = ID(i)
+	}
+	return ids
+}

@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// DefaultAnswerBytes bounds the answers of one call where Options says nothing.
+const DefaultAnswerBytes = 64 << 20
+
+// Options of a Session; the zero value is usable.
+type Options struct {
+	// Stop is asked now and then during long work whether anybody still waits. nil: somebody does.
+	Stop func() bool
+	// AnswerBytes bounds the answers to one Do or DoAll, by an estimate that is never too low. 0: DefaultAnswerBytes.
+	AnswerBytes int
+}
+
+// Session answers steps about one model by one policy. It is for one goroutine at a time.
+type Session struct {
+	engine  *engine.Session
+	policy  *apportionv1.Policy
+	digest  string
+	stop    func() bool
+	maximum int
+	out     encoder
+	reasons policy.Reasons
+	checks  policy.Checks
+	paths   paths
+}
+
+// Open returns a session. Faults of the policy, or of the snapshot as a plugin reads it, are a *Fault.
+func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, error) {
+	compiled, err := Policy(p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(m, compiled, options.Stop)
+	if err != nil {
+		return nil, invalidSnapshot(err)
+	}
+	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes}
+	s.digest = canonicalDigest(s.policy)
+	if s.maximum <= 0 {
+		s.maximum = DefaultAnswerBytes
+	}
+	return s, nil
+}
+
+// Stop replaces the function that long work asks whether to stop.
+func (s *Session) Stop(stop func() bool) {
+	s.stop = stop
+	s.engine.Stop(stop)
+}
+
+// Engine returns the engine's session. Callers only read it.
+func (s *Session) Engine() *engine.Session { return s.engine }
+
+// Basis returns what the answers rest on: all but the digest of the snapshot, which only its bytes have.
+func (s *Session) Basis() *apportionv1.Basis {
+	basis := &apportionv1.Basis{
+		EngineVersion: engine.Version, PolicyDigest: s.digest, Dimensions: s.engine.View().Dims.Names(),
+	}
+	for _, w := range s.engine.Warnings() {
+		warning := &apportionv1.Warning{Code: apportionv1.WarningCode(w.Code), Message: w.Text, Queue: s.out.optional(int(w.Queue))}
+		if w.Path != "" {
+			warning.Path = "snapshot." + w.Path
+		}
+		basis.Warnings = append(basis.Warnings, warning)
+	}
+	return basis
+}
+
+// stopped is meant to be called for every row i of a loop, and asks only now and then.
+func (s *Session) stopped(i int) bool { return i&1023 == 1023 && s.stop != nil && s.stop() }

@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// fields is a set of ShareField.
+type fields uint32
+
+const allFields fields = 1<<(apportionv1.ShareField_SHARE_FIELD_SHARE+1) - 1
+
+func (f fields) has(field apportionv1.ShareField) bool { return f>>field&1 != 0 }
+
+func fieldSet(list []apportionv1.ShareField, faults *model.Error) fields {
+	if len(list) == 0 {
+		return allFields
+	}
+	set := fields(0)
+	for i, f := range list {
+		if f <= apportionv1.ShareField_SHARE_FIELD_UNSPECIFIED || f > apportionv1.ShareField_SHARE_FIELD_SHARE {
+			faults.Add(indexed("fields", i), "no field %d", f)
+			continue
+		}
+		set |= 1 << f
+	}
+	return set
+}
+
+func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error) {
+	var faults model.Error
+	queues, jobs := s.allQueues(), []model.JobID(nil)
+	if q.GetQueues() != nil {
+		queues = s.selectQueues(q.GetQueues(), "queues", &faults)
+	}
+	if js := q.GetJobs(); js != nil {
+		jobs = s.selectJobs(js, "jobs", &faults)
+		if len(js.GetIndex())+len(js.GetUid()) == 0 {
+			jobs = s.allJobs()
+		}
+	}
+	wanted := fieldSet(q.GetFields(), &faults)
+	explained := s.explained(q.GetExplain(), &faults)
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	answer := &apportionv1.SharesAnswer{}
+	for _, d := range s.engine.Dividers() {
+		plugin := &apportionv1.PluginShares{Plugin: d.Name}
+		answer.Plugins = append(answer.Plugins, plugin)
+		if err := s.divide(plugin, &d, queues, jobs, wanted, q); err != nil {
+			return nil, err
+		}
+		if q.GetExplain() == nil {
+			continue
+		}
+		if err := s.derive(plugin, d.State, explained); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if answer.Standings, err = s.standings(queues, q.GetOmitNames()); err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Shares{Shares: answer}}, nil
+}
+
+// divide fills in what one plugin gives.
+func (s *Session) divide(
+	plugin *apportionv1.PluginShares, d *engine.Divider, queues []model.QueueID, jobs []model.JobID, wanted fields, q *apportionv1.SharesStep,
+) error {
+	if d.Forest != nil {
+		var why policy.Reasons
+		ready := d.Forest.Accepted(&why)
+		plugin.HierarchyReady, plugin.HierarchyReasons = &ready, s.out.reasonList(why.List)
+	}
+	if d.Queues != nil {
+		if err := s.out.room(len(queues), "queues"); err != nil {
+			return err
+		}
+		shares := make([]apportionv1.QueueShare, len(queues))
+		plugin.Queues = make([]*apportionv1.QueueShare, len(queues))
+		for i, id := range queues {
+			plugin.Queues[i] = &shares[i]
+			if s.queueShare(&shares[i], d.Queues, id, wanted, q.GetOmitNames()); s.out.left < 0 {
+				return s.out.tooLarge("queues")
+			}
+		}
+	}
+	if d.Jobs != nil && q.GetJobs() != nil {
+		if err := s.jobShares(plugin, d.Jobs, jobs, q.GetOmitNames()); err != nil {
+			return err
+		}
+	}
+	if d.Tree != nil && q.GetTree() {
+		return s.tree(plugin, d.Tree)
+	}
+	return nil
+}
+
+func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, q model.QueueID, wanted fields, omitNames bool) {
+	out.Queue = uint32(q)
+	if !omitNames {
+		out.Name = s.engine.View().Queues[q].Name
+	}
+	s.out.left -= messageBytes + len(out.Name)
+	var share policy.Share
+	if share, out.Participating = plugin.Share(q); !out.Participating {
+		return
+	}
+	row := func(field apportionv1.ShareField, row resource.Row) *apportionv1.Resource {
+		if !wanted.has(field) {
+			return nil
+		}
+		return s.out.resource(row)
+	}
+	if wanted.has(apportionv1.ShareField_SHARE_FIELD_WEIGHT) {
+		out.Weight = uint32(share.Weight)
+	}
+	out.Guarantee = row(apportionv1.ShareField_SHARE_FIELD_GUARANTEE, share.Guarantee)
+	out.Deserved = row(apportionv1.ShareField_SHARE_FIELD_DESERVED, share.Deserved)
+	out.Allocated = row(apportionv1.ShareField_SHARE_FIELD_ALLOCATED, share.Allocated)
+	out.Request = row(apportionv1.ShareField_SHARE_FIELD_REQUEST, share.Request)
+	out.Inqueue = row(apportionv1.ShareField_SHARE_FIELD_INQUEUE, share.Inqueue)
+	out.Elastic = row(apportionv1.ShareField_SHARE_FIELD_ELASTIC, share.Elastic)
+	out.Capability = row(apportionv1.ShareField_SHARE_FIELD_CAPABILITY, share.Capability)
+	out.RealCapability = row(apportionv1.ShareField_SHARE_FIELD_REAL_CAPABILITY, share.RealCapability)
+	if wanted.has(apportionv1.ShareField_SHARE_FIELD_SHARE) {
+		out.Share, out.Dominant = share.Share, s.out.optional(share.Dominant)
+	}
+	out.Overused = share.Overused
+	s.out.left -= 2 * messageBytes
+	if wanted == allFields {
+		out.Ancestors, out.Children = indices(&s.out, share.Ancestors), indices(&s.out, share.Children)
+	}
+}
+
+// indices returns ids as the contract refers to them.
+func indices[ID ~int32](e *encoder, ids []ID) []uint32 {
+	if len(ids) == 0 {
+		return nil
+	}
+	out := e.indices.take(len(ids))
+	for i, id := range ids {
+		out[i] = uint32(id)
+	}
+	e.left -= len(ids) * numberBytes
+	return out
+}
+
+func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobSharer, jobs []model.JobID, omitNames bool) error {
+	if err := s.out.room(len(jobs), "jobs"); err != nil {
+		return err
+	}
+	shares := make([]apportionv1.JobShare, len(jobs))
+	plugin.Jobs = make([]*apportionv1.JobShare, 0, len(jobs))
+	for i, id := range jobs {
+		share, ok := sharer.JobShare(id)
+		if !ok {
+			continue
+		}
+		out := &shares[i]
+		out.Job, out.Share, out.Dominant, out.Allocated = uint32(id), share.Share, s.out.optional(share.Dominant), s.out.resource(share.Allocated)
+		if !omitNames {
+			out.Uid = s.engine.View().Jobs[id].UID
+		}
+		plugin.Jobs = append(plugin.Jobs, out)
+		if s.out.left -= 2*messageBytes + len(out.Uid); s.out.left < 0 {
+			return s.out.tooLarge("jobs")
+		}
+	}
+	return nil
+}
+
+func (s *Session) tree(plugin *apportionv1.PluginShares, sharer policy.TreeSharer) error {
+	nodes := sharer.Nodes()
+	if err := s.out.room(len(nodes), "tree"); err != nil {
+		return err
+	}
+	out := make([]apportionv1.TreeNode, len(nodes))
+	plugin.Tree = make([]*apportionv1.TreeNode, len(nodes))
+	for i := range nodes {
+		n, to := &nodes[i], &out[i]
+		to.Parent, to.Name, to.Weight, to.Share, to.Saturated = s.out.optional(n.Parent), n.Name, n.Weight, n.Share, n.Saturated
+		to.Request, to.Allocated = s.out.resource(n.Request), s.out.resource(n.Allocated)
+		to.Job, to.Dominant = s.out.optional(int(n.Job)), s.out.optional(n.Dominant)
+		plugin.Tree[i] = to
+		if s.out.left -= 4*messageBytes + len(n.Name); s.out.left < 0 {
+			return s.out.tooLarge("tree")
+		}
+	}
+	return nil
+}
+
+// standings tells the whole policy's view of queues.
+func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportionv1.QueueStanding, error) {
+	if err := s.out.room(len(queues), "queues"); err != nil {
+		return nil, err
+	}
+	v := s.engine.View()
+	rank := make([]int32, len(v.Queues))
+	busy := s.engine.Busy()
+	s.engine.QueuesInOrder(busy)
+	for i, q := range busy {
+		rank[q] = int32(i) + 1
+	}
+	standings := make([]apportionv1.QueueStanding, len(queues))
+	list := make([]*apportionv1.QueueStanding, len(queues))
+	for i, q := range queues {
+		s.reasons.List = s.reasons.List[:0]
+		out := &standings[i]
+		out.Queue, out.Rank = uint32(q), s.out.optional(int(rank[q])-1)
+		if !omitNames {
+			out.Name = v.Queues[q].Name
+		}
+		if out.Overused = s.engine.IsOverused(q, &s.reasons); out.Overused {
+			out.Reasons = s.out.reasonList(s.reasons.List)
+		}
+		list[i] = out
+		if s.out.left -= messageBytes + len(out.Name); s.out.left < 0 {
+			return nil, s.out.tooLarge("queues")
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model keeps the
+// snapshot's strings and nothing else of it.
+func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
+	c := compiler{b: model.NewBuilder(snapshot.GetAsOf())}
+	c.b.Dimensions(snapshot.GetDimensions())
+	c.b.Total(c.total.of(snapshot.GetTotal()))
+	for _, n := range snapshot.GetNodes() {
+		c.node(n)
+	}
+	for i, q := range snapshot.GetQueues() {
+		c.queue(i, q)
+	}
+	for i, j := range snapshot.GetJobs() {
+		c.job(i, j)
+	}
+	m, err := c.b.Build()
+	if err != nil {
+		return nil, invalidSnapshot(err)
+	}
+	return m, nil
+}
+
+func invalidSnapshot(err error) error {
+	var violations *model.Error
+	if !errors.As(err, &violations) {
+		return err
+	}
+	return Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, prefixed(violations, "snapshot."))
+}
+
+// amounts lends a Resource to a Builder, which copies it.
+type amounts struct{ model.Amounts }
+
+// of returns nil for an absent Resource.
+func (a *amounts) of(r *apportionv1.Resource) *model.Amounts {
+	if r == nil {
+		return nil
+	}
+	a.Dimension, a.Amount = r.Dimension, r.Amount
+	return &a.Amounts
+}
+
+// compiler feeds a Builder.
+type compiler struct {
+	b                     *model.Builder
+	total, one, two, more amounts
+	detail                model.Detail
+}
+
+func (c *compiler) node(n *apportionv1.Node) {
+	c.b.Node(model.NodeSpec{
+		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
+		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil,
+	})
+}
+
+func (c *compiler) queue(i int, q *apportionv1.Queue) {
+	spec := model.QueueSpec{
+		Name: q.GetName(), Parent: q.GetParent(), Weight: 1, Priority: q.GetPriority(), Reclaimable: true,
+		Capability: c.one.of(q.GetCapability()), Guarantee: c.two.of(q.GetGuarantee()), Deserved: c.more.of(q.GetDeserved()),
+		CreateTime: q.GetCreateTime(),
+	}
+	if q != nil && q.Weight != nil {
+		spec.Weight = *q.Weight
+	}
+	if q != nil && q.Reclaimable != nil {
+		spec.Reclaimable = *q.Reclaimable
+	}
+	var known bool
+	if spec.State, known = queueStateOf(q.GetState()); !known {
+		c.b.Fault(fmt.Sprintf("queues[%d].state", i), "no state %d", q.GetState())
+	}
+	if a := q.GetNodeGroupAffinity(); a != nil {
+		spec.Affinity = &model.NodeAffinity{Affinity: terms(a.GetAffinity()), AntiAffinity: terms(a.GetAntiAffinity())}
+	}
+	if h := q.GetFairShareHierarchy(); h != nil {
+		spec.Hierarchy = &model.Hierarchy{Path: h.GetPath(), Weights: h.GetWeights()}
+	}
+	c.b.Queue(spec)
+}
+
+func terms(t *apportionv1.NodeGroupTerms) *model.Terms {
+	if t == nil {
+		return nil
+	}
+	return &model.Terms{Required: t.GetRequired(), Preferred: t.GetPreferred()}
+}
+
+// job feeds the job at position i with its groups and tasks.
+func (c *compiler) job(i int, j *apportionv1.Job) {
+	phase, known := phaseOf(j.GetPhase())
+	if !known {
+		c.b.Fault(fmt.Sprintf("jobs[%d].phase", i), "no phase %d", j.GetPhase())
+	}
+	c.b.Job(model.JobSpec{
+		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
+		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
+	})
+	for g, group := range j.GetGroups() {
+		c.group(i, g, group)
+	}
+}
+
+func (c *compiler) group(job, i int, g *apportionv1.TaskGroup) {
+	c.b.Group(model.GroupSpec{
+		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
+	})
+	at := func(list string, k int, field string) string {
+		return fmt.Sprintf("jobs[%d].groups[%d].%s[%d].%s", job, i, list, k, field)
+	}
+	for k, t := range g.GetTasks() {
+		c.task(t, func(field string) string { return at("tasks", k, field) })
+	}
+	for k, count := range g.GetCounts() {
+		status, known := statusOf(count.GetStatus())
+		if !known {
+			c.b.Fault(at("counts", k, "status"), "no status %d", count.GetStatus())
+		}
+		gate, known := gateOf(count.GetGate())
+		if !known {
+			c.b.Fault(at("counts", k, "gate"), "no gate %d", count.GetGate())
+		}
+		c.b.Count(status, gate, count.GetCount())
+	}
+}
+
+// task feeds a task; path puts the paths of its fields together, which only faults need.
+func (c *compiler) task(t *apportionv1.Task, path func(field string) string) {
+	spec := model.TaskSpec{
+		UID: t.GetUid(), Name: t.GetName(), Node: model.None, Priority: 1, Index: -1, CreateTime: t.GetCreateTime(), Preemptable: true,
+	}
+	var known bool
+	if spec.Status, known = statusOf(t.GetStatus()); !known {
+		c.b.Fault(path("status"), "no status %d", t.GetStatus())
+	}
+	if t != nil && t.Node != nil {
+		spec.Node = model.NodeID(min(*t.Node, math.MaxInt32))
+	}
+	if t != nil && t.Priority != nil {
+		spec.Priority = *t.Priority
+	}
+	if t != nil && t.Index != nil {
+		if *t.Index > math.MaxInt32 {
+			c.b.Fault(path("index"), "%d is above %d", *t.Index, math.MaxInt32)
+		}
+		spec.Index = int32(min(*t.Index, math.MaxInt32))
+	}
+	if d := t.GetDetail(); d != nil {
+		c.details(&spec, d, path)
+	}
+	c.b.Task(spec)
+}
+
+func (c *compiler) details(spec *model.TaskSpec, d *apportionv1.TaskDetail, path func(field string) string) {
+	var known bool
+	if spec.Gate, known = gateOf(d.GetGate()); !known {
+		c.b.Fault(path("detail.gate"), "no gate %d", d.GetGate())
+	}
+	if d.Preemptable != nil {
+		spec.Preemptable = *d.Preemptable
+	}
+	spec.Request = c.one.of(d.GetRequest())
+	c.detail = model.Detail{
+		PriorityClass: d.GetPriorityClass(), ScheduleTime: d.GetScheduleTime(), Cooldown: d.GetCooldown(),
+		HasScheduleTime: d.ScheduleTime != nil, HasCooldown: d.Cooldown != nil,
+	}
+	if c.detail != (model.Detail{}) {
+		spec.Detail = &c.detail
+	}
+}

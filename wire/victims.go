@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// victimsStep is what ReclaimStep and PreemptStep have in common.
+type victimsStep interface {
+	GetClaimant() *apportionv1.Tasks
+	GetCandidates() *apportionv1.Tasks
+	GetEligibleOnly() bool
+	GetExplain() bool
+	GetOmitNames() bool
+}
+
+func (s *Session) reclaim(q *apportionv1.ReclaimStep) (*apportionv1.Answer, error) {
+	victims, err := s.victims(q, false)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Reclaim{Reclaim: victims}}, nil
+}
+
+func (s *Session) preempt(q *apportionv1.PreemptStep) (*apportionv1.Answer, error) {
+	victims, err := s.victims(q, true)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Preempt{Preempt: victims}}, nil
+}
+
+// hunt is one question about victims.
+type hunt struct {
+	claimant   model.TaskID
+	preempt    bool
+	omitNames  bool
+	candidates []model.TaskID
+	// left are the candidates that were left out beforehand, with the reason.
+	left []policy.Check
+}
+
+func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnswer, error) {
+	h := hunt{preempt: preempt, omitNames: q.GetOmitNames()}
+	var faults model.Error
+	claimant := s.selectTasks(q.GetClaimant(), "claimant", &faults)
+	named := s.selectTasks(q.GetCandidates(), "candidates", &faults)
+	if len(claimant) != 1 && faults.Total == 0 {
+		faults.Add("claimant", "exactly one task claims, not %d", len(claimant))
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	h.claimant = claimant[0]
+	var err error
+	if q.GetCandidates() == nil {
+		err = s.findCandidates(&h)
+	} else {
+		s.sift(&h, named, q.GetEligibleOnly())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.out.room(2*len(h.candidates)+len(h.left), "candidates"); err != nil {
+		return nil, err
+	}
+	choose := s.engine.Reclaimable
+	if preempt {
+		choose = s.engine.Preemptable
+	}
+	choice := choose(h.claimant, h.candidates, q.GetExplain())
+	answer, err := s.chosen(&h, &choice)
+	if err != nil {
+		return nil, err
+	}
+	for i := range choice.Checks {
+		check := &choice.Checks[i]
+		answer.Checks = append(answer.Checks, &apportionv1.VictimCheck{
+			Task: uint32(check.Task), Tier: uint32(check.Tier), Passed: check.Passed, Reason: s.out.reason(&check.Reason),
+		})
+		if s.out.left -= messageBytes; s.out.left < 0 {
+			return nil, s.out.tooLarge("candidates")
+		}
+	}
+	return answer, nil
+}
+
+// findCandidates takes every task that the action itself considers, by number.
+func (s *Session) findCandidates(h *hunt) error {
+	v := s.engine.View()
+	for i := range v.Tasks {
+		if s.stopped(i) {
+			return policy.ErrStopped
+		}
+		t := model.TaskID(i)
+		if !v.Has(v.Tasks[t].Job) {
+			continue
+		}
+		if _, eligible := s.engine.Eligible(h.claimant, t, h.preempt); eligible {
+			h.candidates = append(h.candidates, t)
+		}
+	}
+	return nil
+}
+
+// sift takes the candidates named, each once; those the action would not consider only if nobody asks for its filter.
+func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
+	h.candidates = make([]model.TaskID, 0, len(named))
+	seen := make(map[model.TaskID]struct{}, len(named))
+	for _, t := range named {
+		reason, eligible := policy.Reason{}, true
+		if _, twice := seen[t]; twice {
+			reason, eligible = policy.Because("", policy.NotACandidate, model.None), false
+		} else if eligibleOnly {
+			reason, eligible = s.engine.Eligible(h.claimant, t, h.preempt)
+		}
+		seen[t] = struct{}{}
+		if eligible {
+			h.candidates = append(h.candidates, t)
+		} else {
+			h.left = append(h.left, policy.Check{Task: t, Reason: reason})
+		}
+	}
+}
+
+func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAnswer, error) {
+	answer := &apportionv1.VictimsAnswer{Decided: choice.Decided, Tier: s.out.optional(choice.Tier)}
+	taken := make(map[model.TaskID]struct{}, len(choice.Victims))
+	for _, t := range choice.Victims {
+		taken[t] = struct{}{}
+		answer.Victims = append(answer.Victims, &apportionv1.Victim{Task: uint32(t), Uid: s.taskName(t, h.omitNames)})
+		if s.out.left -= messageBytes; s.out.left < 0 {
+			return nil, s.out.tooLarge("candidates")
+		}
+	}
+	for _, ballot := range choice.Ballots {
+		answer.ByPlugin = append(answer.ByPlugin, &apportionv1.PluginVictims{
+			Plugin: ballot.Plugin, Tier: uint32(ballot.Tier), Vote: wireVote(ballot.Vote), Victims: indices(&s.out, ballot.Victims),
+		})
+		s.out.left -= messageBytes + len(ballot.Plugin)
+	}
+	for _, spared := range s.spared(h, choice, taken) {
+		answer.Spared = append(answer.Spared, &apportionv1.Spared{
+			Task: uint32(spared.Task), Uid: s.taskName(spared.Task, h.omitNames), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
+		})
+		if s.out.left -= messageBytes; s.out.left < 0 {
+			return nil, s.out.tooLarge("candidates")
+		}
+	}
+	order := append([]model.TaskID(nil), choice.Victims...)
+	s.engine.SortVictims(h.claimant, order)
+	answer.EvictionOrder = indices(&s.out, order)
+	return answer, s.out.check("candidates")
+}
+
+// spared lists the candidates that are no victims, each with what the first plugin of the deciding tier said that protects it: first
+// those left out beforehand.
+func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]struct{}) []policy.Check {
+	protected := make(map[model.TaskID]*policy.Check, len(h.candidates)-len(taken))
+	for i := range choice.Spared {
+		check := &choice.Spared[i]
+		if _, known := protected[check.Task]; !known && (choice.Tier < 0 || check.Tier == choice.Tier) {
+			protected[check.Task] = check
+		}
+	}
+	spared := h.left
+	for _, t := range h.candidates {
+		if _, victim := taken[t]; victim {
+			continue
+		}
+		if check := protected[t]; check != nil {
+			spared = append(spared, *check)
+			continue
+		}
+		spared = append(spared, policy.Check{Task: t, Reason: policy.Because("", policy.NotInDecidingTier, model.None)})
+	}
+	return spared
+}
+
+// taskName is what identifies a task to people, unless names are left out.
+func (s *Session) taskName(t model.TaskID, omit bool) string {
+	if omit {
+		return ""
+	}
+	name := s.engine.View().TaskKey(t)
+	s.out.left -= len(name)
+	return name
+}
