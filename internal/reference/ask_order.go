@@ -1,0 +1,92 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// orders asks for the order of the queues that the policy keeps accounts of, and of all jobs.
+func (p *plan) orders(keys ...string) {
+	queues := &apportionv1.Queues{}
+	if p.hasTree() {
+		queues.Index = make([]uint32, len(p.queueNames))
+		for q := range queues.Index {
+			queues.Index[q] = uint32(q)
+		}
+	}
+	step := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: queues}, Pairs: true}
+	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, at(append(slices.Clone(keys), "queueOrder")...), "",
+		func(f *form, a *apportionv1.Answer) any { return orderOf(a.GetOrder(), f.queue) })
+	step = &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}, Pairs: true}
+	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, at(append(slices.Clone(keys), "jobOrder")...), "",
+		func(f *form, a *apportionv1.Answer) any { return orderOf(a.GetOrder(), f.job) })
+}
+
+// victimQueues asks in which order queues lose tasks.
+func (p *plan) victimQueues(questions []VictimQueues) {
+	for _, question := range questions {
+		queues := &apportionv1.Queues{}
+		for _, name := range question.Queues {
+			if q, ok := p.queues[name]; ok {
+				queues.Index = append(queues.Index, q)
+			} else {
+				queues.Name = append(queues.Name, name)
+			}
+		}
+		step := &apportionv1.OrderStep{
+			Subject:  &apportionv1.OrderStep_Queues{Queues: queues},
+			Claimant: &apportionv1.OrderStep_ClaimantQueueName{ClaimantQueueName: question.PreemptorQueue},
+			Pairs:    true,
+		}
+		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, next("victimQueueOrder"), "",
+			func(f *form, a *apportionv1.Answer) any { return orderOf(a.GetOrder(), f.queue) })
+	}
+}
+
+// orderOf is an order in the recorded form: pairs by name, and, where there is an order at all, the things in it, and again in groups of
+// those that no plugin tells apart.
+func orderOf(order *apportionv1.OrderAnswer, name func(uint32) string) any {
+	if order == nil {
+		return unanswered
+	}
+	recorded := object{"pairs": pairsOf(order.Pairs, name)}
+	if order.Intransitive {
+		recorded["intransitive"] = true
+		return recorded
+	}
+	sorted := list(order.Sorted, name)
+	recorded["sorted"] = sorted
+	groups, from := []any{}, 0
+	for _, length := range order.Ties {
+		to := min(from+int(length), len(sorted))
+		groups, from = append(groups, sorted[from:to]), to
+	}
+	recorded["tieGroups"] = groups
+	return recorded
+}
+
+// pairsOf lists the comparisons by name, each with the smaller name on the left.
+func pairsOf(pairs []*apportionv1.Pair, name func(uint32) string) []any {
+	type pair struct {
+		l, r    string
+		compare float64
+		less    bool
+	}
+	byName := make([]pair, 0, len(pairs))
+	for _, p := range pairs {
+		q := pair{name(p.Left), name(p.Right), sign(float64(p.Compare)), p.Less}
+		if q.l > q.r {
+			q = pair{q.r, q.l, -q.compare, !q.less}
+		}
+		byName = append(byName, q)
+	}
+	slices.SortFunc(byName, func(a, b pair) int { return cmp.Or(strings.Compare(a.l, b.l), strings.Compare(a.r, b.r)) })
+	recorded := make([]any, len(byName))
+	for i, q := range byName {
+		recorded[i] = object{"l": q.l, "r": q.r, "cmp": q.compare, "less": q.less}
+	}
+	return recorded
+}

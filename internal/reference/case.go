@@ -1,0 +1,95 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Schema is the version of the case schema that is read.
+const Schema = 1
+
+// Case is one recorded case: what there was, what was asked, and what Volcano answered.
+type Case struct {
+	Schema  int
+	Profile string
+	Seed    int64
+	// Name is set for hand-made cases.
+	Name      string
+	Conf      string
+	Manifests []json.RawMessage
+	Script    Script
+	// Expect is the answers as decoded JSON.
+	Expect map[string]any
+	// Unstable are JSON pointers into Expect.
+	Unstable []string
+}
+
+// Script is what was asked beside the questions that are asked in every case.
+type Script struct {
+	Reclaims     []Eviction
+	Preempts     []Eviction
+	VictimQueues []VictimQueues
+	Simulate     []Simulation
+	NodeTasks    []string
+	EnqueueOrder []string
+	Events       []Operation
+}
+
+// Eviction asks whom of the candidates a task may evict.
+type Eviction struct {
+	Task       string
+	Candidates []string
+}
+
+// VictimQueues asks in which order queues lose tasks to a queue.
+type VictimQueues struct {
+	PreemptorQueue string
+	Queues         []string
+}
+
+// Simulation is a what-if about a task.
+type Simulation struct {
+	Task  string
+	Steps []Operation
+}
+
+// Operation changes something about a task, or asks something.
+type Operation struct {
+	Op   string
+	Task string
+}
+
+// ReadCase decodes a case.
+func ReadCase(line Line) (*Case, error) {
+	var c Case
+	if err := json.Unmarshal(line.Data, &c); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", line.File, line.Number, err)
+	}
+	if c.Schema != Schema {
+		return nil, fmt.Errorf("%s:%d: schema %d is not known, only %d is", line.File, line.Number, c.Schema, Schema)
+	}
+	if c.Expect == nil {
+		return nil, fmt.Errorf("%s:%d: nothing is expected", line.File, line.Number)
+	}
+	return &c, nil
+}
+
+// probes is the group of all hand-made cases.
+const probes = "probes"
+
+// Group is the profile, or `probes` for all hand-made cases together.
+func (c *Case) Group() string {
+	if strings.HasPrefix(c.Profile, "probe:") {
+		return probes
+	}
+	return c.Profile
+}
+
+// Label tells the case apart within its group.
+func (c *Case) Label() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return fmt.Sprint(c.Seed)
+}
