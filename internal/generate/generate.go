@@ -1,0 +1,82 @@
+// Package generate makes snapshots of any size for benchmarks and tests: a mix as a busy cluster shows it, the same to the last byte
+// wherever the same shape is asked for.
+package generate
+
+import (
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Shape says how large a snapshot is, and what it holds. Negative numbers count as 0.
+type Shape struct {
+	// Queues includes the root of a tree. Jobs need a queue and tasks a job, so that one more of either is made where there is none.
+	Queues, Jobs, Tasks, Nodes int
+	// Seed chooses among the snapshots of one shape.
+	Seed uint64
+	// Depth is the number of levels below the root of a tree of queues. 0: no tree.
+	Depth int
+	// Dimensions is the number of resource dimensions: cpu, memory, pods, nvidia.com/gpu, ephemeral-storage and then devices. 0: 4; else
+	// at least 2 and at most 64.
+	Dimensions int
+	// UIDs gives every task a UUID. Without, tasks are known by their number.
+	UIDs bool
+	// Counted gives pending tasks as counts where nothing tells them apart.
+	Counted bool
+}
+
+// Standard is the shape that figures are quoted for.
+func Standard() Shape {
+	return Shape{Queues: 1000, Jobs: 10_000, Tasks: 100_000, Nodes: 5000, Seed: 1, UIDs: true}
+}
+
+// asOf is the time of every snapshot: 2026-01-02 03:10:00 UTC.
+const asOf int64 = 1_767_323_400_000_000_000
+
+const second int64 = 1_000_000_000
+
+// Snapshot returns the snapshot of a shape. It has no violations.
+func Snapshot(shape Shape) *apportionv1.Snapshot {
+	shape = shape.completed()
+	c := &cluster{shape: shape, total: none(shape.Dimensions)}
+	c.out = &apportionv1.Snapshot{AsOf: asOf, Cluster: "generated", Dimensions: dimensions(shape.Dimensions)}
+	c.addNodes()
+	c.addQueues()
+	c.addJobs()
+	return c.out
+}
+
+func (s Shape) completed() Shape {
+	if s.Dimensions == 0 {
+		s.Dimensions = 4
+	}
+	s.Dimensions = min(max(s.Dimensions, 2), 64)
+	s.Nodes, s.Tasks, s.Depth = max(s.Nodes, 0), max(s.Tasks, 0), max(s.Depth, 0)
+	s.Jobs = max(s.Jobs, min(s.Tasks, 1))
+	s.Queues = max(s.Queues, min(s.Jobs, 1))
+	return s
+}
+
+// cluster is a snapshot in the making.
+type cluster struct {
+	shape Shape
+	out   *apportionv1.Snapshot
+	// left is what each node has left, total the sum of what all offer, and largest the largest request that still fits well anywhere.
+	left    []vector
+	total   vector
+	largest vector
+	// accelerated are the nodes with GPUs.
+	accelerated []uint32
+	// leaves are the queues that may have jobs.
+	leaves []int
+}
+
+// The sources of randomness, one for each part, so that the size of one part changes no other.
+const (
+	nodePart uint64 = iota + 1
+	queuePart
+	jobPart
+	sizePart
+	taskPart
+	uidPart
+)
+
+func (c *cluster) random(part uint64) *source { return newSource(c.shape.Seed, part) }
