@@ -81,6 +81,9 @@ func (c *console) reason(r policy.Reason) string {
 	if r.Code == policy.CooldownActive {
 		number = func(x float64) string { return digits(x/1e9) + " s" }
 	}
+	if r.Code == policy.HierarchyRefused {
+		return text.String()
+	}
 	if r.Have != 0 || r.Need != 0 || r.Limit != 0 || r.Dimension >= 0 {
 		text.WriteString(": have " + number(r.Have))
 		if r.Need != 0 {
