@@ -73,7 +73,8 @@ func (a *arguments) real(key string) *float64 {
 	if v == nil {
 		return nil
 	}
-	parsed, err := strconv.ParseFloat(strings.Replace(v.text, ".inf", "inf", 1), 64)
+	written := strings.NewReplacer(".inf", "inf", ".nan", "nan").Replace(strings.ToLower(v.text))
+	parsed, err := strconv.ParseFloat(written, 64)
 	if v.kind != number || err != nil {
 		a.c.ignored(v, "not a number, so Volcano takes the default%s", shown(v))
 		return nil

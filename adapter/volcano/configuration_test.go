@@ -1,0 +1,233 @@
+package volcano
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// readConf reads a configuration that must be in order.
+func readConf(t *testing.T, conf string) (*apportionv1.Policy, []string) {
+	t.Helper()
+	policy, warned, err := ReadConfiguration(Source{Name: "volcano.conf", Data: []byte(conf)})
+	require.NoError(t, err)
+	return policy, texts(warned)
+}
+
+// plugins is a configuration with one tier of these plugins, from line 3 on.
+func plugins(lines string) string { return "tiers:\n- plugins:\n" + lines }
+
+func TestVolcanosDefaultConfiguration(t *testing.T) {
+	policy, warned := readConf(t, `
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+`)
+	requireMessage(t, `{
+		"tierWalk": "TIER_WALK_VOLCANO",
+		"tiers": [
+			{"plugins": [{"priority": {}}, {"gang": {}}, {"conformance": {}}]},
+			{"plugins": [
+				{"overcommit": {}}, {"drf": {}}, {"undecided": {"name": "predicates"}}, {"proportion": {}},
+				{"undecided": {"name": "nodeorder"}}
+			]}
+		]
+	}`, policy)
+	require.Equal(t, []string{
+		"volcano.conf:11: tiers[1].plugins[2]: plugin predicates takes no part in the decisions made here",
+		"volcano.conf:13: tiers[1].plugins[4]: plugin nodeorder takes no part in the decisions made here",
+	}, warned)
+}
+
+func TestSettingsOfPlugins(t *testing.T) {
+	for name, c := range map[string]struct {
+		conf, want string
+		warned     []string
+	}{
+		"capacity": {conf: "  - name: capacity\n", want: `{"capacity": {}}`},
+		"capacity, hierarchical": {
+			conf: "  - name: capacity\n    enableHierarchy: true\n    arguments: {ancestorReclaimLevel: 2}\n",
+			want: `{"capacity": {"hierarchical": true, "ancestorReclaimLevel": 2}}`,
+		},
+		"a negative level is none": {
+			conf: "  - name: capacity\n    arguments: {ancestorReclaimLevel: -1}\n", want: `{"capacity": {}}`,
+		},
+		"a level beyond all trees": {
+			conf: "  - name: capacity\n    arguments: {ancestorReclaimLevel: 99999999999}\n",
+			want: `{"capacity": {"ancestorReclaimLevel": 2147483647}}`,
+		},
+		"a level in quotes is ignored": {
+			conf: "  - name: capacity\n    arguments:\n      ancestorReclaimLevel: \"2\"\n", want: `{"capacity": {}}`,
+			warned: []string{
+				`volcano.conf:5: tiers[0].plugins[0].arguments.ancestorReclaimLevel: not a whole number, so Volcano takes the default: "2"`,
+			},
+		},
+		"drf with hierarchy is another plugin": {
+			conf: "  - name: drf\n    enableHierarchy: yes\n", want: `{"hierarchicalDrf": {}}`,
+		},
+		"drf without": {conf: "  - name: drf\n    enableHierarchy: false\n", want: `{"drf": {}}`},
+		"cdp":         {conf: "  - name: cdp\n", want: `{"cooldown": {}}`},
+		"nodegroup":   {conf: "  - name: nodegroup\n    arguments:\n", want: `{"nodeGroup": {}}`},
+		"nodegroup, with texts that are booleans to Go": {
+			conf: "  - name: nodegroup\n    enableHierarchy: true\n    arguments: {strict: \"0\", enablePreferredOrder: \"t\"}\n",
+			want: `{"nodeGroup": {"strict": false, "preferredOrder": true, "hierarchical": true}}`,
+		},
+		"nodegroup, with what is no boolean": {
+			conf: "  - name: nodegroup\n    arguments:\n      strict: 0\n      enablePreferredOrder: on\n",
+			want: `{"nodeGroup": {"preferredOrder": true}}`,
+			warned: []string{
+				`volcano.conf:5: tiers[0].plugins[0].arguments.strict: neither true nor false, so Volcano takes the default: "0"`,
+			},
+		},
+		"overcommit": {
+			conf: "  - name: overcommit\n    arguments: {overcommit-factor: 2}\n", want: `{"overcommit": {"factor": 2}}`,
+		},
+		"overcommit without bound": {
+			conf: "  - name: overcommit\n    arguments: {overcommit-factor: .inf}\n", want: `{"overcommit": {"factor": "Infinity"}}`,
+		},
+		"overcommit below 1 is kept as written": {
+			conf: "  - name: overcommit\n    arguments: {overcommit-factor: 0.5}\n", want: `{"overcommit": {"factor": 0.5}}`,
+		},
+		"overcommit, indented as in Volcano's own examples, where it has no effect": {
+			conf: "  - name: overcommit\n    arguments:\n    overcommit-factor: 1.0\n", want: `{"overcommit": {}}`,
+			warned: []string{`volcano.conf:5: tiers[0].plugins[0].overcommit-factor: Volcano knows no such switch`},
+		},
+		"binpack": {
+			conf: `  - name: binpack
+    arguments:
+      binpack.weight: -1
+      binpack.cpu: 0
+      binpack.memory: 3.0
+      binpack.resources: "nvidia.com/gpu, ,pods,nvidia.com/gpu"
+      binpack.resources.nvidia.com/gpu: 0x10
+      binpack.resources.other: 7
+`,
+			want: `{"binpack": {"weight": -1, "cpu": 0, "resources": [{"name": "nvidia.com/gpu", "weight": 16}, {"name": "pods"}]}}`,
+			warned: []string{
+				`volcano.conf:7: tiers[0].plugins[0].arguments.binpack.memory: not a whole number, so Volcano takes the default: "3.0"`,
+				`volcano.conf:10: tiers[0].plugins[0].arguments.binpack.resources.other: binpack reads no such argument`,
+			},
+		},
+		"binpack with a list for a text": {
+			conf: "  - name: binpack\n    arguments: {binpack.resources: [a]}\n", want: `{"binpack": {}}`,
+			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.binpack.resources: not a text, so Volcano takes none`},
+		},
+		"arguments of a plugin that is not decided with": {
+			conf: "  - name: sla\n    arguments: {sla-waiting-time: 1h}\n", want: `{"undecided": {"name": "sla"}}`,
+			warned: []string{`volcano.conf:3: tiers[0].plugins[0]: plugin sla takes no part in the decisions made here`},
+		},
+		"switches": {
+			conf: `  - name: gang
+    enableJobReady: false
+    enabledOverused: off
+    enableQueueOrder: true
+    enabledVictim: false
+    enableJobOrder: null
+    enabledJobOrder: false
+    enableHierachy: true
+`,
+			want: `{"gang": {}, "disabled": ["DECISION_JOB_READY", "DECISION_OVERUSED"]}`,
+			warned: []string{
+				`volcano.conf:9: tiers[0].plugins[0].enabledJobOrder: Volcano knows no such switch; meant is perhaps enableJobOrder`,
+				`volcano.conf:10: tiers[0].plugins[0].enableHierachy: Volcano knows no such switch`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy, warned := readConf(t, plugins(c.conf))
+			requireMessage(t, c.want, policy.Tiers[0].Plugins[0])
+			require.Equal(t, c.warned, warned)
+		})
+	}
+}
+
+func TestEachSwitchDisablesItsDecision(t *testing.T) {
+	for flag, decision := range decisionOf {
+		policy, warned := readConf(t, plugins("  - name: gang\n    "+flag+": false\n"))
+		require.Empty(t, warned, flag)
+		disabled := policy.Tiers[0].Plugins[0].Disabled
+		if decision == apportionv1.Decision_DECISION_UNSPECIFIED {
+			require.Empty(t, disabled, flag)
+		} else {
+			require.Equal(t, []apportionv1.Decision{decision}, disabled)
+		}
+	}
+}
+
+func TestWhatVolcanoIgnoresIsAWarning(t *testing.T) {
+	policy, warned := readConf(t, `actions: "enqueue"
+configurations:
+- name: enqueue
+metrics: {interval: 30s}
+tires: []
+tiers:
+- plugin: []
+- plugins:
+`)
+	require.Len(t, policy.Tiers, 2)
+	require.Equal(t, []string{
+		"volcano.conf:3: configurations: settings of actions take no part in decisions",
+		"volcano.conf:5: tires: Volcano knows no such setting",
+		"volcano.conf:7: tiers[0].plugin: Volcano knows no such setting of a tier",
+	}, warned)
+}
+
+func TestAConfigurationWithoutTiersPermitsEverything(t *testing.T) {
+	for _, conf := range []string{"", "# nothing\n", "actions: allocate\n", "tiers:\n"} {
+		policy, warned := readConf(t, conf)
+		require.Empty(t, policy.Tiers, conf)
+		require.Equal(t, apportionv1.TierWalk_TIER_WALK_VOLCANO, policy.TierWalk)
+		require.Len(t, warned, 1, conf)
+		require.True(t, strings.HasSuffix(warned[0], "everything is permitted"), warned[0])
+	}
+}
+
+func TestConfigurationsThatVolcanoRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ conf, want string }{
+		"hierarchical drf beside proportion in a tier": {
+			conf: plugins("  - name: proportion\n  - name: drf\n    enableHierarchy: true\n"),
+			want: "volcano.conf:4: tiers[0].plugins[1]: drf with enableHierarchy and proportion exclude each other within a tier",
+		},
+		"all that is wrong": {
+			conf: "actions: [allocate]\ntiers:\n- plugins:\n  - enableJobOrder: true\n  - gang\n  - name: gang\n    enableJobReady: \"false\"\n" +
+				"    arguments: 3\n- plugins: {}\n- 3\n- plugins:\n  - name: overcommit\n    arguments: {overcommit-factor: .nan}\n",
+			want: `volcano.conf:1: actions: not a text
+volcano.conf:4: tiers[0].plugins[0]: a plugin without a name
+volcano.conf:5: tiers[0].plugins[1]: not a map
+volcano.conf:7: tiers[0].plugins[2].enableJobReady: neither true nor false: "false"
+volcano.conf:8: tiers[0].plugins[2].arguments: not a map
+volcano.conf:9: tiers[1].plugins: not a list
+volcano.conf:10: tiers[2]: not a map
+volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
+		},
+		"a list of tiers that is none": {conf: "tiers: 3\n", want: "volcano.conf:1: tiers: not a list"},
+		"a text":                       {conf: "hello\n", want: "volcano.conf:1: not a volcano-scheduler.conf"},
+		"the ConfigMap around it": {
+			conf: "apiVersion: v1\nkind: ConfigMap\n",
+			want: "volcano.conf:2: kind: an object of Kubernetes; give the text under data.volcano-scheduler.conf alone",
+		},
+		"no YAML": {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := ReadConfiguration(Source{Name: "volcano.conf", Data: []byte(c.conf)})
+			require.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestHierarchicalDrfAndProportionInDifferentTiersAreFine(t *testing.T) {
+	policy, _ := readConf(t, plugins("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion\n"))
+	require.Len(t, policy.Tiers, 2)
+}
