@@ -2,23 +2,9 @@ package model
 
 import "github.com/apportion/apportion/engine/resource"
 
-// NewAccounts returns accounts of the given jobs with no task in them. All rows share one piece of memory.
+// newAccounts returns accounts of the given jobs with no task in them. All rows share one piece of memory.
 func newAccounts(jobs []Job, groups, width int) []Account {
-	accounts := make([]Account, len(jobs))
-	rows := resource.NewAccounts(4*len(jobs), width)
-	counts := make([][NumStatus]int32, groups)
-	bestEffort := make([]int32, groups)
-	first := GroupID(0)
-	if len(jobs) > 0 {
-		first = jobs[0].FirstGroup
-	}
-	for i := range accounts {
-		a := &accounts[i]
-		a.Allocated, a.Pending, a.Gated, a.Total = rows[4*i], rows[4*i+1], rows[4*i+2], rows[4*i+3]
-		a.GroupTasks = counts[jobs[i].FirstGroup-first : jobs[i].EndGroup-first]
-		a.GroupPendingBestEffort = bestEffort[jobs[i].FirstGroup-first : jobs[i].EndGroup-first]
-	}
-	return accounts
+	return new(accountStore).open(jobs, groups, width)
 }
 
 // put books n tasks of one status.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -37,8 +38,18 @@ func (b *Builder) rowAt(a *Amounts, may bound, path func(string) string, field s
 	if a == nil {
 		return resource.Row{}
 	}
-	row := resource.NewRow(b.width)
+	row := b.slab.row(b.width, 0)
 	b.fill(&row, a, may, path, field)
+	return row
+}
+
+// account returns the row of amounts with cpu and memory present; nil is zeros.
+func (b *Builder) account(a *Amounts, path func(string) string, field string) resource.Row {
+	row := b.slab.row(b.width, 0)
+	if a != nil {
+		b.fill(&row, a, limited, path, field)
+	}
+	row.Has |= resource.Base
 	return row
 }
 
@@ -88,17 +99,9 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 	}
 	id := int32(len(b.m.Requests))
 	b.requestIDs[string(b.key)] = id
-	b.m.Requests = append(b.m.Requests, account(row.Clone(), b.width))
-	return id
-}
-
-// account returns a row with cpu and memory present; an absent row becomes one of zeros.
-func account(row resource.Row, width int) resource.Row {
-	if row.Absent() {
-		return resource.NewAccount(width)
-	}
 	row.Has |= resource.Base
-	return row
+	b.m.Requests = append(b.m.Requests, b.slab.clone(*row))
+	return id
 }
 
 func (b *Builder) closeGroup() {
@@ -116,9 +119,10 @@ func (b *Builder) closeJob() {
 	job.EndGroup, job.EndTask = GroupID(len(b.m.Groups)), TaskID(len(b.m.Tasks))
 }
 
-// Build returns the model, or an *Error with every violation. The builder must not be used afterwards.
+// Build returns the model, or an *Error with every violation. The builder must not be used afterwards but to Reset it.
 func (b *Builder) Build() (*Model, error) {
 	b.closeJob()
+	b.indexJobsAndTasks(0, 0)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
@@ -132,9 +136,52 @@ func (b *Builder) Build() (*Model, error) {
 			m.Total.Add(m.Nodes[n].Allocatable)
 		}
 	}
-	m.Accounts = newAccounts(m.Jobs, len(m.Groups), b.width)
+	m.Accounts = b.store.open(m.Jobs, len(m.Groups), b.width)
 	m.book(0)
 	return m, nil
+}
+
+// indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.
+func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID) {
+	m := &b.m
+	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), m.jobUID, func(earlier, later int32) {
+		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.jobUID(later), earlier)
+	})
+	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), m.taskUID, func(earlier, later int32) {
+		b.taken(TaskID(later), TaskID(earlier), firstJob)
+	})
+	if b.base == nil {
+		return
+	}
+	for j := firstJob; int(j) < len(m.Jobs); j++ {
+		if earlier, taken := b.base.Job(m.Jobs[j].UID); taken {
+			b.faults.Add(fmt.Sprintf("jobs[%d].uid", j-firstJob), "job %q is jobs[%d] already", m.Jobs[j].UID, earlier)
+		}
+	}
+	for t := firstTask; int(t) < len(m.Tasks); t++ {
+		if earlier, taken := b.base.TaskOf(m.Tasks[t].UID); taken {
+			b.taken(t, earlier, firstJob)
+		}
+	}
+}
+
+// taken records that a task's uid is that of an earlier one; a path is put together only if it will be listed.
+func (b *Builder) taken(t, earlier TaskID, firstJob JobID) {
+	if b.faults.Full() {
+		b.faults.Total++
+		return
+	}
+	b.faults.Add(b.pathOf(t, firstJob), "uid %q is that of task %d already", b.m.Tasks[t].UID, earlier)
+}
+
+// pathOf returns the path of a task's uid.
+func (b *Builder) pathOf(t TaskID, firstJob JobID) string {
+	task := &b.m.Tasks[t]
+	first := t
+	for first > 0 && b.m.Tasks[first-1].Group == task.Group {
+		first--
+	}
+	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job-firstJob, task.Group-b.m.Jobs[task.Job].FirstGroup, t-first)
 }
 
 // book fills the accounts of the jobs from first on.
@@ -164,7 +211,7 @@ func (m *Model) Extend(dimensions []string) *Builder {
 	b := &Builder{job: -1, base: m, explicit: true}
 	b.m = *m
 	b.m.base = m
-	b.m.jobIndex, b.m.taskIndex = index{}, index{}
+	b.m.jobIndex, b.m.taskIndex = sorted{}, sorted{}
 	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
 	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
 	b.width = m.Dims.Len()
@@ -189,11 +236,12 @@ func (m *Model) Extend(dimensions []string) *Builder {
 // new model shares.
 func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
 	b.closeJob()
+	known := JobID(len(b.base.Jobs))
+	b.indexJobsAndTasks(known, TaskID(len(b.base.Tasks)))
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
 	m := &b.m
-	known := JobID(len(b.base.Jobs))
 	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
 	added := newAccounts(m.Jobs[known:], len(m.Groups)-len(b.base.Groups), b.width)
 	m.Accounts = append(slices.Clip(accounts[:known]), added...)

@@ -90,16 +90,38 @@ type Builder struct {
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
 	// base is set while a model is extended.
-	base *Model
-	text text
+	base  *Model
+	text  text
+	slab  slab
+	store accountStore
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
 func NewBuilder(asOf int64) *Builder {
-	b := &Builder{job: -1}
-	b.m.AsOf = asOf
-	b.Dimensions(nil)
+	b := &Builder{}
+	b.Reset(asOf)
 	return b
+}
+
+// Reset makes the builder ready for another snapshot, in the memory of the last: the model that it built, and every row of that model,
+// must no longer be used. Strings taken from it stay as they are.
+func (b *Builder) Reset(asOf int64) {
+	m := &b.m
+	m.queueIndex.reset()
+	m.nodeIndex.reset()
+	clear(m.Queues)
+	clear(m.Nodes)
+	clear(m.Tasks)
+	clear(m.Jobs)
+	clear(m.Groups)
+	clear(m.Details)
+	b.slab.reset()
+	*b = Builder{job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs, m: Model{
+		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0], Tasks: m.Tasks[:0],
+		Details: m.Details[:0], Requests: m.Requests[:0],
+		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, jobIndex: m.jobIndex, taskIndex: m.taskIndex,
+	}}
+	b.Dimensions(nil)
 }
 
 // Dimensions names what the Dimension numbers of all Amounts refer to. Call it once, first.
@@ -113,8 +135,11 @@ func (b *Builder) Dimensions(names []string) {
 	b.m.Dims, b.index, b.width, b.known = dims, index, dims.Len(), len(names)
 	b.m.given = names
 	b.scratch = resource.NewRow(b.width)
-	b.m.Requests = []resource.Row{resource.NewAccount(b.width)}
-	b.requestIDs = map[string]int32{}
+	b.m.Requests = append(b.m.Requests[:0], b.slab.row(b.width, resource.Base))
+	if b.requestIDs == nil {
+		b.requestIDs = map[string]int32{}
+	}
+	clear(b.requestIDs)
 }
 
 // Total sets the cluster's total in place of the sum of all nodes.
@@ -135,8 +160,8 @@ func (b *Builder) Node(s NodeSpec) {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
 	}
 	node := Node{Name: b.text.keep(s.Name), Group: s.Group, Labelled: s.Labelled}
-	node.Allocatable = account(b.rowAt(s.Allocatable, limited, path, "allocatable"), b.width)
-	node.UsedByOthers = account(b.rowAt(s.UsedByOthers, limited, path, "used_by_others"), b.width)
+	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
+	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
 	b.m.Nodes = append(b.m.Nodes, node)
 }
 
@@ -180,10 +205,8 @@ func (b *Builder) Job(s JobSpec) {
 	if s.MinAvailable > math.MaxInt32 {
 		b.faults.Add(b.jobPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
 	}
-	if job.UID == "" {
+	if s.UID == "" && s.Name == "" {
 		b.faults.Add(b.jobPath("uid"), "a job needs a uid or a name")
-	} else if first, fresh := b.addJob(job.UID); !fresh {
-		b.faults.Add(b.jobPath("uid"), "job %q is jobs[%d] already", job.UID, first)
 	}
 	if q, ok := b.m.Queue(s.Queue); ok {
 		job.Queue = q
@@ -237,7 +260,6 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 func (b *Builder) Task(s TaskSpec) {
 	b.task++
 	b.counted++
-	id := TaskID(len(b.m.Tasks))
 	group := GroupID(len(b.m.Groups) - 1)
 	task := Task{
 		UID: b.text.keep(s.UID), Name: b.text.keep(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
@@ -247,11 +269,6 @@ func (b *Builder) Task(s TaskSpec) {
 	if s.Node != None && (s.Node < 0 || int(s.Node) >= len(b.m.Nodes)) {
 		b.faults.Add(b.taskPath("node"), "no node %d, there are %d nodes", s.Node, len(b.m.Nodes))
 		task.Node = None
-	}
-	if s.UID != "" {
-		if first, fresh := b.addTask(s.UID, id); !fresh {
-			b.faults.Add(b.taskPath("uid"), "uid %q is that of task %d already", s.UID, first)
-		}
 	}
 	if s.Detail != nil {
 		task.Detail = int32(len(b.m.Details))
@@ -265,27 +282,6 @@ func (b *Builder) Task(s TaskSpec) {
 
 // Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
 func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
-
-// addJob and addTask index the next job or task unless its uid is taken, in which case they return by whom, and false.
-func (b *Builder) addJob(uid string) (JobID, bool) {
-	if b.base != nil {
-		if j, ok := b.base.Job(uid); ok {
-			return j, false
-		}
-	}
-	j, fresh := b.m.jobIndex.add(uid, int32(len(b.m.Jobs)), b.m.jobUID)
-	return JobID(j), fresh
-}
-
-func (b *Builder) addTask(uid string, id TaskID) (TaskID, bool) {
-	if b.base != nil {
-		if t, ok := b.base.TaskOf(uid); ok {
-			return t, false
-		}
-	}
-	t, fresh := b.m.taskIndex.add(uid, int32(id), b.m.taskUID)
-	return TaskID(t), fresh
-}
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }
 

@@ -26,8 +26,9 @@ func BenchmarkBuild(b *testing.B) {
 	dims := []string{"cpu", "memory", "pods", "nvidia.com/gpu"}
 	all := []uint32{0, 1, 2, 3}
 	b.ReportAllocs()
+	builder := model.NewBuilder(0)
 	for b.Loop() {
-		builder := model.NewBuilder(0)
+		builder.Reset(0)
 		builder.Dimensions(dims)
 		for i := range nodes {
 			builder.Node(model.NodeSpec{Name: nodeNames[i], Allocatable: &model.Amounts{Dimension: all, Amount: []float64{64000, 256 << 30, 110, 8000}}})

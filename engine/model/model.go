@@ -39,8 +39,8 @@ type Model struct {
 	given      []string
 	queueIndex index
 	nodeIndex  index
-	jobIndex   index
-	taskIndex  index
+	jobIndex   sorted
+	taskIndex  sorted
 	// base is the model that this one extends, if any; its indices stay valid.
 	base *Model
 }

@@ -1,0 +1,77 @@
+package model
+
+import "github.com/apportion/apportion/engine/resource"
+
+// slab hands out rows from large pieces of memory, all of which a reset takes back at once.
+type slab struct {
+	pieces   [][]float64
+	at, used int
+}
+
+// slabCells is how many amounts one piece holds.
+const slabCells = 8 << 10
+
+// row returns a row of zeros with the given dimensions present.
+func (s *slab) row(width int, has resource.Mask) resource.Row {
+	if s.at < len(s.pieces) && s.used+width > slabCells {
+		s.at, s.used = s.at+1, 0
+	}
+	if s.at == len(s.pieces) {
+		s.pieces = append(s.pieces, make([]float64, slabCells))
+	}
+	v := s.pieces[s.at][s.used : s.used+width : s.used+width]
+	s.used += width
+	clear(v)
+	return resource.Row{V: v, Has: has}
+}
+
+// clone returns a copy of a row.
+func (s *slab) clone(r resource.Row) resource.Row {
+	c := s.row(len(r.V), r.Has)
+	copy(c.V, r.V)
+	return c
+}
+
+func (s *slab) reset() { s.at, s.used = 0, 0 }
+
+// accountStore is the memory of accounts.
+type accountStore struct {
+	accounts   []Account
+	rows       []resource.Row
+	cells      []float64
+	counts     [][NumStatus]int32
+	bestEffort []int32
+}
+
+// open returns accounts of the given jobs, which are neighbours, with no task in them.
+func (s *accountStore) open(jobs []Job, groups, width int) []Account {
+	const rows = 4
+	s.accounts, s.rows = zeroed(s.accounts, len(jobs)), zeroed(s.rows, rows*len(jobs))
+	s.cells = zeroed(s.cells, rows*len(jobs)*width)
+	s.counts, s.bestEffort = zeroed(s.counts, groups), zeroed(s.bestEffort, groups)
+	for i := range s.rows {
+		s.rows[i] = resource.Row{V: s.cells[i*width : (i+1)*width : (i+1)*width], Has: resource.Base}
+	}
+	first := GroupID(0)
+	if len(jobs) > 0 {
+		first = jobs[0].FirstGroup
+	}
+	for i := range s.accounts {
+		a, r := &s.accounts[i], s.rows[rows*i:]
+		a.Allocated, a.Pending, a.Gated, a.Total = r[0], r[1], r[2], r[3]
+		from, to := jobs[i].FirstGroup-first, jobs[i].EndGroup-first
+		a.GroupTasks = s.counts[from:to:to]
+		a.GroupPendingBestEffort = s.bestEffort[from:to:to]
+	}
+	return s.accounts
+}
+
+// zeroed returns n zero values, in the memory of list if it is large enough.
+func zeroed[T any](list []T, n int) []T {
+	if cap(list) < n {
+		return make([]T, n)
+	}
+	list = list[:n]
+	clear(list)
+	return list
+}
