@@ -276,6 +276,9 @@ func (c *console) evict(words []string, ask func(model.TaskID, []model.TaskID, b
 		c.say("victims: %s", c.names(choice.Victims))
 	}
 	for _, check := range choice.Spared {
+		if slices.Contains(choice.Victims, check.Task) {
+			continue
+		}
 		c.say("  %s is spared: %s", c.view().Tasks[check.Task].UID, c.reason(check.Reason))
 	}
 }
