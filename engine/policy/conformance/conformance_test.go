@@ -8,22 +8,22 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/conformance"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 func class(name string) *model.Detail { return &model.Detail{PriorityClass: name} }
 
 func TestOnlyNamesOfTheSystemProtect(t *testing.T) {
-	v := Cluster{Queues: Queues("q"), Jobs: []Job{
-		{Name: "user", Namespace: "default", Queue: "q", Tasks: []Tasks{
+	v := policytest.Cluster{Queues: policytest.Queues("q"), Jobs: []policytest.Job{
+		{Name: "user", Namespace: "default", Queue: "q", Tasks: []policytest.Tasks{
 			{Detail: class("system-cluster-critical")},
 			{Detail: class("system-node-critical")},
 			{Detail: class("system-critical")},
 			{Detail: class("")},
 			{Priority: 2000001000},
 		}},
-		{Name: "system", Namespace: "kube-system", Queue: "q", Tasks: []Tasks{{}, {Detail: class("system-node-critical")}}},
-		{Name: "kube-system", Namespace: "kube-system-2", Queue: "q", Tasks: []Tasks{{}}},
+		{Name: "system", Namespace: "kube-system", Queue: "q", Tasks: []policytest.Tasks{{}, {Detail: class("system-node-critical")}}},
+		{Name: "kube-system", Namespace: "kube-system-2", Queue: "q", Tasks: []policytest.Tasks{{}}},
 	}}.View(t)
 	state, err := conformance.Plugin{}.Open(v)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestOnlyNamesOfTheSystemProtect(t *testing.T) {
 	}
 	for name, ask := range map[string]policy.VictimFunc{"reclaim": s.Reclaimable, "preempt": s.Preemptable} {
 		t.Run(name, func(t *testing.T) {
-			chosen, spared := Victims(t, v, ask, "user-3",
+			chosen, spared := policytest.Victims(t, v, ask, "user-3",
 				"user-4", "user-0", "user-1", "user-2", "user-3", "system-0", "system-1", "kube-system-0")
 			require.Equal(t, []string{"user-4", "user-2", "user-3", "kube-system-0"}, chosen)
 			require.Equal(t, map[string]policy.Reason{
@@ -42,7 +42,7 @@ func TestOnlyNamesOfTheSystemProtect(t *testing.T) {
 			}, spared)
 		})
 	}
-	candidates := TaskIDs(t, v, "user-0", "user-4", "system-0")
+	candidates := policytest.TaskIDs(t, v, "user-0", "user-4", "system-0")
 	dst := make([]model.TaskID, 0, 3)
 	require.Zero(t, testing.AllocsPerRun(10, func() { dst, _ = s.Preemptable(0, candidates, dst[:0], nil) }))
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/cooldown"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 const minute = 60_000_000_000
 
-func open(t require.TestingT, now int64, tasks ...Tasks) (*policy.View, *cooldown.State) {
-	v := Cluster{AsOf: now, Queues: Queues("q"), Jobs: []Job{{Name: "j", Queue: "q", Tasks: tasks}}}.View(t)
+func open(t require.TestingT, now int64, tasks ...policytest.Tasks) (*policy.View, *cooldown.State) {
+	v := policytest.Cluster{AsOf: now, Queues: policytest.Queues("q"), Jobs: []policytest.Job{{Name: "j", Queue: "q", Tasks: tasks}}}.View(t)
 	state, err := cooldown.Plugin{}.Open(v)
 	require.NoError(t, err)
 	return v, state.(*cooldown.State)
 }
 
-func scheduled(at, cooldown int64) Tasks {
-	return Tasks{Status: model.Running, Detail: &model.Detail{
+func scheduled(at, cooldown int64) policytest.Tasks {
+	return policytest.Tasks{Status: model.Running, Detail: &model.Detail{
 		ScheduleTime: at, Cooldown: cooldown, HasScheduleTime: true, HasCooldown: true,
 	}}
 }
@@ -32,13 +32,13 @@ func scheduled(at, cooldown int64) Tasks {
 func TestProtectionEndsWithTheCooldown(t *testing.T) {
 	for name, c := range map[string]struct {
 		now     int64
-		task    Tasks
+		task    policytest.Tasks
 		spared  bool
 		elapsed float64
 	}{
-		"no cooldown":                 {task: Tasks{Status: model.Running, Detail: &model.Detail{HasScheduleTime: true}}},
-		"a cooldown, never scheduled": {task: Tasks{Status: model.Running, Detail: &model.Detail{HasCooldown: true, Cooldown: minute}}},
-		"no detail at all":            {task: Tasks{Status: model.Running}},
+		"no cooldown":                 {task: policytest.Tasks{Status: model.Running, Detail: &model.Detail{HasScheduleTime: true}}},
+		"a cooldown, never scheduled": {task: policytest.Tasks{Status: model.Running, Detail: &model.Detail{HasCooldown: true, Cooldown: minute}}},
+		"no detail at all":            {task: policytest.Tasks{Status: model.Running}},
 		"one nanosecond before":       {now: 5*minute - 1, task: scheduled(0, 5*minute), spared: true, elapsed: 5*minute - 1},
 		"at the end":                  {now: 5 * minute, task: scheduled(0, 5*minute)},
 		"a cooldown of nothing":       {now: 5, task: scheduled(5, 0)},
@@ -49,14 +49,14 @@ func TestProtectionEndsWithTheCooldown(t *testing.T) {
 		"ages ahead":                                          {now: math.MinInt64, task: scheduled(math.MaxInt64, math.MinInt64), spared: true, elapsed: -0x1p64},
 		"just beyond the least number":                        {now: -2, task: scheduled(math.MaxInt64, math.MinInt64), spared: true, elapsed: -0x1p63},
 		"just within the least number":                        {now: -1, task: scheduled(math.MaxInt64, math.MinInt64)},
-		"pending, though it was scheduled once":               {task: Tasks{Detail: scheduled(0, minute).Detail}},
-		"bound, not running yet":                              {task: Tasks{Status: model.Bound, Detail: scheduled(0, minute).Detail}},
-		"running and being deleted":                           {task: Tasks{Status: model.Releasing, Detail: scheduled(0, minute).Detail}, spared: true},
+		"pending, though it was scheduled once":               {task: policytest.Tasks{Detail: scheduled(0, minute).Detail}},
+		"bound, not running yet":                              {task: policytest.Tasks{Status: model.Bound, Detail: scheduled(0, minute).Detail}},
+		"running and being deleted":                           {task: policytest.Tasks{Status: model.Releasing, Detail: scheduled(0, minute).Detail}, spared: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, s := open(t, c.now, c.task)
 			for _, ask := range []policy.VictimFunc{s.Reclaimable, s.Preemptable} {
-				chosen, spared := Victims(t, v, ask, "j-0", "j-0")
+				chosen, spared := policytest.Victims(t, v, ask, "j-0", "j-0")
 				if !c.spared {
 					require.Equal(t, []string{"j-0"}, chosen)
 					continue

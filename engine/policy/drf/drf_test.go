@@ -11,29 +11,29 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/drf"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
-func open(t require.TestingT, total Amounts, jobs ...Job) (*policy.View, *drf.State) {
+func open(t require.TestingT, total policytest.Amounts, jobs ...policytest.Job) (*policy.View, *drf.State) {
 	for i := range jobs {
 		jobs[i].Queue = "q"
 	}
-	v := Cluster{Total: total, Queues: Queues("q"), Jobs: jobs}.View(t)
+	v := policytest.Cluster{Total: total, Queues: policytest.Queues("q"), Jobs: jobs}.View(t)
 	state, err := drf.Plugin{}.Open(v)
 	require.NoError(t, err)
 	return v, state.(*drf.State)
 }
 
-func running(name string, requests ...Amounts) Job {
-	j := Job{Name: name}
+func running(name string, requests ...policytest.Amounts) policytest.Job {
+	j := policytest.Job{Name: name}
 	for _, request := range requests {
-		j.Tasks = append(j.Tasks, Tasks{Status: model.Running, Request: request})
+		j.Tasks = append(j.Tasks, policytest.Tasks{Status: model.Running, Request: request})
 	}
 	return j
 }
 
 func TestDrfTakesNoPartInQueues(t *testing.T) {
-	_, s := open(t, Amounts{"cpu": 1})
+	_, s := open(t, policytest.Amounts{"cpu": 1})
 	require.NotImplements(t, (*policy.QueueOrderer)(nil), s)
 	require.NotImplements(t, (*policy.Reclaimer)(nil), s)
 	require.NotImplements(t, (*policy.Sharer)(nil), s)
@@ -44,18 +44,18 @@ func TestDrfTakesNoPartInQueues(t *testing.T) {
 
 func TestDominantShare(t *testing.T) {
 	for name, c := range map[string]struct {
-		total, held Amounts
+		total, held policytest.Amounts
 		share       float64
 		dominant    string
 	}{
-		"nothing held":                                      {total: Amounts{"cpu": 10}, held: nil},
-		"the largest part of any dimension":                 {total: Amounts{"cpu": 10, "memory": 10}, held: Amounts{"cpu": 3, "memory": 4}, share: 0.4, dominant: "memory"},
-		"pods are a dimension":                              {total: Amounts{"cpu": 100, "pods": 8}, held: Amounts{"cpu": 1, "pods": 1}, share: 0.125, dominant: "pods"},
-		"what the cluster has less than 0.1 of is left out": {total: Amounts{"cpu": 10, "gpu": 0.05}, held: Amounts{"cpu": 1, "gpu": 7}, share: 0.1, dominant: "cpu"},
-		"what the cluster does not name is left out":        {total: Amounts{"cpu": 10}, held: Amounts{"cpu": 1, "gpu": 7}, share: 0.1, dominant: "cpu"},
-		"of equal parts the first dimension by name":        {total: Amounts{"a": 4, "b": 8, "c": 4}, held: Amounts{"a": 1, "b": 2, "c": 1}, share: 0.25, dominant: "a"},
-		"more than there is":                                {total: Amounts{"memory": 2}, held: Amounts{"memory": 3}, share: 1.5, dominant: "memory"},
-		"a cluster of nothing":                              {held: Amounts{"cpu": 1}},
+		"nothing held":                                      {total: policytest.Amounts{"cpu": 10}, held: nil},
+		"the largest part of any dimension":                 {total: policytest.Amounts{"cpu": 10, "memory": 10}, held: policytest.Amounts{"cpu": 3, "memory": 4}, share: 0.4, dominant: "memory"},
+		"pods are a dimension":                              {total: policytest.Amounts{"cpu": 100, "pods": 8}, held: policytest.Amounts{"cpu": 1, "pods": 1}, share: 0.125, dominant: "pods"},
+		"what the cluster has less than 0.1 of is left out": {total: policytest.Amounts{"cpu": 10, "gpu": 0.05}, held: policytest.Amounts{"cpu": 1, "gpu": 7}, share: 0.1, dominant: "cpu"},
+		"what the cluster does not name is left out":        {total: policytest.Amounts{"cpu": 10}, held: policytest.Amounts{"cpu": 1, "gpu": 7}, share: 0.1, dominant: "cpu"},
+		"of equal parts the first dimension by name":        {total: policytest.Amounts{"a": 4, "b": 8, "c": 4}, held: policytest.Amounts{"a": 1, "b": 2, "c": 1}, share: 0.25, dominant: "a"},
+		"more than there is":                                {total: policytest.Amounts{"memory": 2}, held: policytest.Amounts{"memory": 3}, share: 1.5, dominant: "memory"},
+		"a cluster of nothing":                              {held: policytest.Amounts{"cpu": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, s := open(t, c.total, running("j", c.held))
@@ -73,9 +73,9 @@ func TestDominantShare(t *testing.T) {
 }
 
 func TestTheSmallerShareComesFirstByTheLastBit(t *testing.T) {
-	v, s := open(t, Amounts{"cpu": 1 << 40},
-		running("small", Amounts{"cpu": 1}), running("large", Amounts{"cpu": 1 + 1e-15}), running("none"))
-	small, large, none := JobID(t, v, "small"), JobID(t, v, "large"), JobID(t, v, "none")
+	v, s := open(t, policytest.Amounts{"cpu": 1 << 40},
+		running("small", policytest.Amounts{"cpu": 1}), running("large", policytest.Amounts{"cpu": 1 + 1e-15}), running("none"))
+	small, large, none := policytest.JobID(t, v, "small"), policytest.JobID(t, v, "large"), policytest.JobID(t, v, "none")
 	require.Equal(t, -1, s.CompareJobs(small, large))
 	require.Equal(t, 1, s.CompareJobs(large, small))
 	require.Equal(t, -1, s.CompareJobs(none, small))
@@ -83,49 +83,49 @@ func TestTheSmallerShareComesFirstByTheLastBit(t *testing.T) {
 }
 
 func TestVictimsHaveNoSmallerShareAfterwards(t *testing.T) {
-	ten := Amounts{"cpu": 10000}
-	cpus := func(n float64) Amounts { return Amounts{"cpu": 1000 * n} }
-	claims := func(held, asked float64) Job {
-		return Job{Name: "claims", Tasks: []Tasks{{Request: cpus(asked)}, {Status: model.Running, Request: cpus(held)}}}
+	ten := policytest.Amounts{"cpu": 10000}
+	cpus := func(n float64) policytest.Amounts { return policytest.Amounts{"cpu": 1000 * n} }
+	claims := func(held, asked float64) policytest.Job {
+		return policytest.Job{Name: "claims", Tasks: []policytest.Tasks{{Request: cpus(asked)}, {Status: model.Running, Request: cpus(held)}}}
 	}
 	higher := func(have, limit float64) policy.Reason {
 		return policy.Reason{Plugin: "drf", Code: policy.ShareNotHigher, Queue: model.None, Dimension: -1, Have: have, Limit: limit}
 	}
 	for name, c := range map[string]struct {
-		claims              Job
-		others              []Job
+		claims              policytest.Job
+		others              []policytest.Job
 		candidates, victims []string
 		spared              map[string]policy.Reason
 	}{
 		"victims of one job add up": {
-			claims: claims(1, 1), others: []Job{running("j", cpus(1), cpus(1), cpus(1), cpus(1))},
+			claims: claims(1, 1), others: []policytest.Job{running("j", cpus(1), cpus(1), cpus(1), cpus(1))},
 			candidates: []string{"j-0", "j-1", "j-2", "j-3"}, victims: []string{"j-0", "j-1"},
 			spared: map[string]policy.Reason{"j-2": higher(0.2, 0.1), "j-3": higher(0.2, 0)},
 		},
 		"a refused candidate is gone for the next: big before small": {
-			claims: claims(0, 3), others: []Job{running("j", cpus(4), cpus(1))},
+			claims: claims(0, 3), others: []policytest.Job{running("j", cpus(4), cpus(1))},
 			candidates: []string{"j-0", "j-1"},
 			spared:     map[string]policy.Reason{"j-0": higher(0.3, 0.1), "j-1": higher(0.3, 0)},
 		},
 		"a refused candidate is gone for the next: small before big": {
-			claims: claims(0, 3), others: []Job{running("j", cpus(4), cpus(1))},
+			claims: claims(0, 3), others: []policytest.Job{running("j", cpus(4), cpus(1))},
 			candidates: []string{"j-1", "j-0"}, victims: []string{"j-1"},
 			spared: map[string]policy.Reason{"j-0": higher(0.3, 0)},
 		},
 		"jobs do not add up with each other": {
-			claims: claims(0, 1), others: []Job{running("a", cpus(1), cpus(1)), running("b", cpus(1), cpus(1))},
+			claims: claims(0, 1), others: []policytest.Job{running("a", cpus(1), cpus(1)), running("b", cpus(1), cpus(1))},
 			candidates: []string{"a-0", "b-0"}, victims: []string{"a-0", "b-0"},
 		},
 		"a share above the victim's by a millionth counts as equal": {
-			claims: claims(0, 1+0.9e-5), others: []Job{running("j", cpus(1), cpus(1))},
+			claims: claims(0, 1+0.9e-5), others: []policytest.Job{running("j", cpus(1), cpus(1))},
 			candidates: []string{"j-0"}, victims: []string{"j-0"},
 		},
 		"one above it by more does not": {
-			claims: claims(0, 1.001), others: []Job{running("j", cpus(1), cpus(1))},
+			claims: claims(0, 1.001), others: []policytest.Job{running("j", cpus(1), cpus(1))},
 			candidates: []string{"j-0"}, spared: map[string]policy.Reason{"j-0": higher(1001.0/10000, 0.1)},
 		},
 		"a task that holds nothing is taken off all the same": {
-			claims: claims(0, 1), others: []Job{{Name: "j", Tasks: []Tasks{{Request: cpus(1)}, {Status: model.Running, Request: cpus(1)}}}},
+			claims: claims(0, 1), others: []policytest.Job{{Name: "j", Tasks: []policytest.Tasks{{Request: cpus(1)}, {Status: model.Running, Request: cpus(1)}}}},
 			candidates: []string{"j-0", "j-1"}, spared: map[string]policy.Reason{"j-0": higher(0.1, 0), "j-1": higher(0.1, 0)},
 		},
 	} {
@@ -133,7 +133,7 @@ func TestVictimsHaveNoSmallerShareAfterwards(t *testing.T) {
 			v, s := open(t, ten, append(c.others, c.claims)...)
 			before, _ := s.JobShare(0)
 			held := before.Allocated.Clone()
-			victims, spared := Victims(t, v, s.Preemptable, "claims-0", c.candidates...)
+			victims, spared := policytest.Victims(t, v, s.Preemptable, "claims-0", c.candidates...)
 			require.Equal(t, c.victims, victims)
 			require.Len(t, spared, len(c.spared))
 			for task, want := range c.spared {
@@ -150,7 +150,7 @@ func TestVictimsHaveNoSmallerShareAfterwards(t *testing.T) {
 }
 
 func TestAJobThatWasRemovedHasNoShare(t *testing.T) {
-	v, _ := open(t, Amounts{"cpu": 10}, running("a", Amounts{"cpu": 1}), running("b", Amounts{"cpu": 1}))
+	v, _ := open(t, policytest.Amounts{"cpu": 10}, running("a", policytest.Amounts{"cpu": 1}), running("b", policytest.Amounts{"cpu": 1}))
 	without := v.Without([]model.JobID{0})
 	state, err := drf.Plugin{}.Open(without)
 	require.NoError(t, err)
@@ -165,9 +165,9 @@ func TestAJobThatWasRemovedHasNoShare(t *testing.T) {
 }
 
 func TestOpenStopsWhenNobodyWaits(t *testing.T) {
-	jobs := make([]Job, 1024)
+	jobs := make([]policytest.Job, 1024)
 	for i := range jobs {
-		jobs[i] = Job{Name: strconv.Itoa(i)}
+		jobs[i] = policytest.Job{Name: strconv.Itoa(i)}
 	}
 	v, _ := open(t, nil, jobs...)
 	v.Stop = func() bool { return true }
@@ -177,20 +177,20 @@ func TestOpenStopsWhenNobodyWaits(t *testing.T) {
 
 func TestRollbackPutsEveryBitBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		jobs := make([]Job, 3)
+		jobs := make([]policytest.Job, 3)
 		for i := range jobs {
-			jobs[i] = Job{Name: strconv.Itoa(i)}
+			jobs[i] = policytest.Job{Name: strconv.Itoa(i)}
 			for range 4 {
-				request := Amounts{"cpu": rapid.Float64Range(0, 1e6).Draw(t, "cpu")}
+				request := policytest.Amounts{"cpu": rapid.Float64Range(0, 1e6).Draw(t, "cpu")}
 				if rapid.Bool().Draw(t, "scalar") {
 					request["gpu"] = rapid.Float64Range(0, 10).Draw(t, "gpu")
 				}
-				jobs[i].Tasks = append(jobs[i].Tasks, Tasks{
+				jobs[i].Tasks = append(jobs[i].Tasks, policytest.Tasks{
 					Request: request, Status: rapid.SampledFrom([]model.Status{model.Pending, model.Running}).Draw(t, "status"),
 				})
 			}
 		}
-		v, s := open(t, Amounts{"cpu": 3e6, "gpu": 8}, jobs...)
+		v, s := open(t, policytest.Amounts{"cpu": 3e6, "gpu": 8}, jobs...)
 		image := func() []policy.JobShare {
 			var all []policy.JobShare
 			for j := range jobs {
@@ -222,11 +222,11 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 }
 
 func crowd(t require.TestingT, n int) (*policy.View, *drf.State, []model.TaskID) {
-	jobs := make([]Job, n)
+	jobs := make([]policytest.Job, n)
 	for i := range jobs {
-		jobs[i] = running(strconv.Itoa(i), Amounts{"cpu": 10 * float64(i), "pods": 1}, Amounts{"cpu": 1000 * float64(i), "gpu": 1, "pods": 1})
+		jobs[i] = running(strconv.Itoa(i), policytest.Amounts{"cpu": 10 * float64(i), "pods": 1}, policytest.Amounts{"cpu": 1000 * float64(i), "gpu": 1, "pods": 1})
 	}
-	v, s := open(t, Amounts{"cpu": 1e6, "gpu": 1e4, "memory": 1e12, "pods": 1e4}, jobs...)
+	v, s := open(t, policytest.Amounts{"cpu": 1e6, "gpu": 1e4, "memory": 1e12, "pods": 1e4}, jobs...)
 	candidates := make([]model.TaskID, len(v.Tasks))
 	for i := range candidates {
 		candidates[i] = model.TaskID(i)

@@ -9,19 +9,19 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/gang"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 var (
-	some = Amounts{"cpu": 1000, "pods": 1}
-	none = Amounts{"pods": 1}
+	some = policytest.Amounts{"cpu": 1000, "pods": 1}
+	none = policytest.Amounts{"pods": 1}
 )
 
-func open(t require.TestingT, jobs ...Job) (*policy.View, *gang.State) {
+func open(t require.TestingT, jobs ...policytest.Job) (*policy.View, *gang.State) {
 	for i := range jobs {
 		jobs[i].Queue = "q"
 	}
-	v := Cluster{Total: Amounts{"cpu": 100000, "pods": 100}, Queues: Queues("q"), Jobs: jobs}.View(t)
+	v := policytest.Cluster{Total: policytest.Amounts{"cpu": 100000, "pods": 100}, Queues: policytest.Queues("q"), Jobs: jobs}.View(t)
 	state, err := gang.Plugin{}.Open(v)
 	require.NoError(t, err)
 	require.IsType(t, &gang.State{}, state)
@@ -35,7 +35,7 @@ func short(code policy.Code, have, limit float64, role string) []policy.Reason {
 func TestStandingOfAJob(t *testing.T) {
 	type verdict struct{ valid, ready, pipelined, starving []policy.Reason }
 	for name, c := range map[string]struct {
-		job Job
+		job policytest.Job
 		// want holds the reasons of each no; for starving, of not starving.
 		want verdict
 	}{
@@ -43,7 +43,7 @@ func TestStandingOfAJob(t *testing.T) {
 			want: verdict{starving: short(policy.NotStarving, 0, 0, "")},
 		},
 		"releasing, unknown and failed tasks will never count": {
-			job: Job{Min: 1, Tasks: []Tasks{
+			job: policytest.Job{Min: 1, Tasks: []policytest.Tasks{
 				{Status: model.Releasing, Request: some},
 				{Status: model.Unknown, Request: some},
 				{Status: model.Failed, Request: some},
@@ -54,22 +54,22 @@ func TestStandingOfAJob(t *testing.T) {
 			},
 		},
 		"a succeeded task is ready": {
-			job:  Job{Min: 1, Tasks: []Tasks{{Status: model.Succeeded, Request: some}}},
+			job:  policytest.Job{Min: 1, Tasks: []policytest.Tasks{{Status: model.Succeeded, Request: some}}},
 			want: verdict{starving: short(policy.NotStarving, 1, 1, "")},
 		},
 		"a pipelined task ends starving but is not ready": {
-			job: Job{Min: 2, Tasks: []Tasks{{Status: model.Running, Request: some}, {Status: model.Pipelined, Request: some}}},
+			job: policytest.Job{Min: 2, Tasks: []policytest.Tasks{{Status: model.Running, Request: some}, {Status: model.Pipelined, Request: some}}},
 			want: verdict{
 				ready: short(policy.NotReady, 1, 2, ""), starving: short(policy.NotStarving, 2, 2, ""),
 			},
 		},
 		"a pending best-effort task is ready, gated or not, but does not end starving": {
-			job: Job{Min: 2, Tasks: []Tasks{{Request: none}, {Request: none, Gate: model.GateOther}}},
+			job: policytest.Job{Min: 2, Tasks: []policytest.Tasks{{Request: none}, {Request: none, Gate: model.GateOther}}},
 		},
 		"a role below its minimum is named first": {
-			job: Job{
+			job: policytest.Job{
 				Min: 3, RoleMin: map[string]uint32{"ps": 1, "worker": 2},
-				Tasks: []Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "ps", Status: model.Running, Request: some}},
+				Tasks: []policytest.Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "ps", Status: model.Running, Request: some}},
 			},
 			want: verdict{
 				valid: short(policy.NotEnoughTasksOfRole, 1, 2, "worker"), ready: short(policy.RoleNotReady, 1, 2, "worker"),
@@ -77,38 +77,38 @@ func TestStandingOfAJob(t *testing.T) {
 			},
 		},
 		"every role below its minimum is named, one without tasks too": {
-			job: Job{Min: 2, RoleMin: map[string]uint32{"ps": 1, "worker": 1}, Tasks: []Tasks{{N: 2, Status: model.Running, Request: some}}},
+			job: policytest.Job{Min: 2, RoleMin: map[string]uint32{"ps": 1, "worker": 1}, Tasks: []policytest.Tasks{{N: 2, Status: model.Running, Request: some}}},
 			want: verdict{
-				valid: append(short(policy.NotEnoughTasksOfRole, 0, 1, "ps"), short(policy.NotEnoughTasksOfRole, 0, 1, "worker")...),
-				ready: append(short(policy.RoleNotReady, 0, 1, "ps"), short(policy.RoleNotReady, 0, 1, "worker")...),
+				valid:     append(short(policy.NotEnoughTasksOfRole, 0, 1, "ps"), short(policy.NotEnoughTasksOfRole, 0, 1, "worker")...),
+				ready:     append(short(policy.RoleNotReady, 0, 1, "ps"), short(policy.RoleNotReady, 0, 1, "worker")...),
 				pipelined: append(short(policy.NotPipelined, 0, 1, "ps"), short(policy.NotPipelined, 0, 1, "worker")...),
 				starving:  short(policy.NotStarving, 2, 2, ""),
 			},
 		},
 		"pending best-effort tasks count for their role": {
-			job: Job{
+			job: policytest.Job{
 				Min: 2, RoleMin: map[string]uint32{"worker": 2},
-				Tasks: []Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "worker", Request: none}},
+				Tasks: []policytest.Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "worker", Request: none}},
 			},
 		},
 		"pipelined tasks count for their role when asked about pipelined": {
-			job: Job{
+			job: policytest.Job{
 				Min: 2, RoleMin: map[string]uint32{"worker": 2},
-				Tasks: []Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "worker", Status: model.Pipelined, Request: some}},
+				Tasks: []policytest.Tasks{{Role: "worker", Status: model.Running, Request: some}, {Role: "worker", Status: model.Pipelined, Request: some}},
 			},
 			want: verdict{ready: short(policy.RoleNotReady, 1, 2, "worker"), starving: short(policy.NotStarving, 2, 2, "")},
 		},
 		"minima of roles are void when they add up to more than the job's": {
-			job: Job{
+			job: policytest.Job{
 				Min: 1, RoleMin: map[string]uint32{"ps": 1, "worker": 1},
-				Tasks: []Tasks{{Role: "ps", Status: model.Running, Request: some}},
+				Tasks: []policytest.Tasks{{Role: "ps", Status: model.Running, Request: some}},
 			},
 			want: verdict{starving: short(policy.NotStarving, 1, 1, "")},
 		},
 		"minima beyond 32 bits in sum are void too": {
-			job: Job{
+			job: policytest.Job{
 				Min: 1<<31 - 1, RoleMin: map[string]uint32{"a": 1<<31 - 1, "b": 1<<31 - 1, "c": 2},
-				Tasks: []Tasks{{Role: "a", Status: model.Running, Request: some}},
+				Tasks: []policytest.Tasks{{Role: "a", Status: model.Running, Request: some}},
 			},
 			want: verdict{
 				valid: short(policy.NotEnoughTasks, 1, 1<<31-1, ""), ready: short(policy.NotReady, 1, 1<<31-1, ""),
@@ -138,33 +138,35 @@ func TestStandingOfAJob(t *testing.T) {
 }
 
 func TestJobsThatLackTheirMinimumComeFirstWhateverTheirRoles(t *testing.T) {
-	running := []Tasks{{N: 2, Status: model.Running, Request: some}}
+	running := []policytest.Tasks{{N: 2, Status: model.Running, Request: some}}
 	v, s := open(t,
-		Job{Name: "lacking", Min: 3, Tasks: running},
-		Job{Name: "ready", Min: 2, Tasks: running},
-		Job{Name: "ready but for a role", Min: 2, RoleMin: map[string]uint32{"ps": 2}, Tasks: running},
-		Job{Name: "ready by a best-effort task", Min: 3, Tasks: append([]Tasks{{Request: none}}, running...)},
+		policytest.Job{Name: "lacking", Min: 3, Tasks: running},
+		policytest.Job{Name: "ready", Min: 2, Tasks: running},
+		policytest.Job{Name: "ready but for a role", Min: 2, RoleMin: map[string]uint32{"ps": 2}, Tasks: running},
+		policytest.Job{Name: "ready by a best-effort task", Min: 3, Tasks: append([]policytest.Tasks{{Request: none}}, running...)},
 	)
-	lacking := JobID(t, v, "lacking")
+	lacking := policytest.JobID(t, v, "lacking")
 	for _, name := range []string{"ready", "ready but for a role", "ready by a best-effort task"} {
-		ready := JobID(t, v, name)
+		ready := policytest.JobID(t, v, name)
 		require.Equal(t, -1, s.CompareJobs(lacking, ready), name)
 		require.Equal(t, 1, s.CompareJobs(ready, lacking), name)
-		require.Zero(t, s.CompareJobs(ready, JobID(t, v, "ready")), name)
+		require.Zero(t, s.CompareJobs(ready, policytest.JobID(t, v, "ready")), name)
 	}
 	require.Zero(t, s.CompareJobs(lacking, lacking))
 }
 
 func TestVictimsAreTakenDownToTheMinimum(t *testing.T) {
-	running := func(n int) []Tasks { return []Tasks{{N: n, Status: model.Running, Request: some}} }
+	running := func(n int) []policytest.Tasks {
+		return []policytest.Tasks{{N: n, Status: model.Running, Request: some}}
+	}
 	v, s := open(t,
-		Job{Name: "one of one", Min: 1, Tasks: running(1)},
-		Job{Name: "three of two", Min: 2, Tasks: running(3)},
-		Job{Name: "elastic", Tasks: running(2)},
-		Job{Name: "with a finished task", Min: 1, Tasks: append(running(1), Tasks{Status: model.Succeeded, Request: some})},
-		Job{Name: "claims", Tasks: []Tasks{{Request: some}}},
+		policytest.Job{Name: "one of one", Min: 1, Tasks: running(1)},
+		policytest.Job{Name: "three of two", Min: 2, Tasks: running(3)},
+		policytest.Job{Name: "elastic", Tasks: running(2)},
+		policytest.Job{Name: "with a finished task", Min: 1, Tasks: append(running(1), policytest.Tasks{Status: model.Succeeded, Request: some})},
+		policytest.Job{Name: "claims", Tasks: []policytest.Tasks{{Request: some}}},
 	)
-	chosen, spared := Victims(t, v, s.Preemptable, "claims-0",
+	chosen, spared := policytest.Victims(t, v, s.Preemptable, "claims-0",
 		"three of two-2", "one of one-0", "three of two-0", "elastic-0", "elastic-1", "with a finished task-0", "three of two-1")
 	require.Equal(t, []string{"three of two-2", "elastic-0", "elastic-1", "with a finished task-0"}, chosen)
 	require.Equal(t, map[string]policy.Reason{
@@ -173,13 +175,13 @@ func TestVictimsAreTakenDownToTheMinimum(t *testing.T) {
 		"three of two-1": short(policy.GangMinimum, 2, 2, "")[0],
 	}, spared)
 
-	reclaimed, _ := Victims(t, v, s.Reclaimable, "claims-0", "three of two-2", "one of one-0", "three of two-0")
+	reclaimed, _ := policytest.Victims(t, v, s.Reclaimable, "claims-0", "three of two-2", "one of one-0", "three of two-0")
 	require.Equal(t, []string{"three of two-2"}, reclaimed)
 }
 
 func TestVictimsFollowTheStatusOfTasks(t *testing.T) {
-	v, s := open(t, Job{Name: "j", Min: 1, Tasks: []Tasks{{N: 2, Status: model.Running, Request: some}}})
-	candidates := TaskIDs(t, v, "j-0", "j-1")
+	v, s := open(t, policytest.Job{Name: "j", Min: 1, Tasks: []policytest.Tasks{{N: 2, Status: model.Running, Request: some}}})
+	candidates := policytest.TaskIDs(t, v, "j-0", "j-1")
 	victims, _ := s.Preemptable(candidates[0], candidates, nil, nil)
 	require.Len(t, victims, 1)
 	v.SetStatus(candidates[1], model.Releasing, model.None)
@@ -189,11 +191,11 @@ func TestVictimsFollowTheStatusOfTasks(t *testing.T) {
 
 func TestNoJobFallsBelowItsMinimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		jobs := make([]Job, rapid.IntRange(1, 4).Draw(t, "jobs"))
+		jobs := make([]policytest.Job, rapid.IntRange(1, 4).Draw(t, "jobs"))
 		for i := range jobs {
-			jobs[i] = Job{
+			jobs[i] = policytest.Job{
 				Name: string(rune('a' + i)), Min: rapid.Uint32Range(0, 4).Draw(t, "min"),
-				Tasks: []Tasks{{N: rapid.IntRange(1, 6).Draw(t, "tasks"), Status: model.Running, Request: some}},
+				Tasks: []policytest.Tasks{{N: rapid.IntRange(1, 6).Draw(t, "tasks"), Status: model.Running, Request: some}},
 			}
 		}
 		v, s := open(t, jobs...)
@@ -216,11 +218,11 @@ func TestNoJobFallsBelowItsMinimum(t *testing.T) {
 }
 
 func BenchmarkGang(b *testing.B) {
-	jobs := make([]Job, 100)
+	jobs := make([]policytest.Job, 100)
 	for i := range jobs {
-		jobs[i] = Job{
+		jobs[i] = policytest.Job{
 			Name: "j" + string(rune(0x100+i)), Min: 2, RoleMin: map[string]uint32{"worker": 1},
-			Tasks: []Tasks{{N: 4, Role: "worker", Status: model.Running, Request: some}},
+			Tasks: []policytest.Tasks{{N: 4, Role: "worker", Status: model.Running, Request: some}},
 		}
 	}
 	v, s := open(b, jobs...)
@@ -244,8 +246,8 @@ func BenchmarkGang(b *testing.B) {
 }
 
 func TestQuestionsAllocateNothing(t *testing.T) {
-	v, s := open(t, Job{Name: "j", Min: 1, RoleMin: map[string]uint32{"w": 1}, Tasks: []Tasks{{N: 3, Role: "w", Status: model.Running, Request: some}}})
-	candidates := TaskIDs(t, v, "j-0", "j-1", "j-2")
+	v, s := open(t, policytest.Job{Name: "j", Min: 1, RoleMin: map[string]uint32{"w": 1}, Tasks: []policytest.Tasks{{N: 3, Role: "w", Status: model.Running, Request: some}}})
+	candidates := policytest.TaskIDs(t, v, "j-0", "j-1", "j-2")
 	dst := make([]model.TaskID, 0, 3)
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		dst, _ = s.Preemptable(0, candidates, dst[:0], nil)

@@ -9,20 +9,20 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/hdrf"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 // campus is n queues in departments of 32 with 10 jobs each.
 func campus(t require.TestingT, n int) (*policy.View, *hdrf.State, []model.TaskID) {
-	c := Cluster{Total: Amounts{"cpu": 1e7, "gpu": 1e6, "memory": 1e15, "pods": 1e6}}
+	c := policytest.Cluster{Total: policytest.Amounts{"cpu": 1e7, "gpu": 1e6, "memory": 1e15, "pods": 1e6}}
 	for i := range n {
 		q := strconv.Itoa(i)
 		c.Queues = append(c.Queues, queue(q, "root/"+strconv.Itoa(i/32)+"/"+q, "1/2/"+strconv.Itoa(1+i%3)))
 		for k := range 10 {
-			j := Job{Name: q + "." + strconv.Itoa(k), Queue: q}
+			j := policytest.Job{Name: q + "." + strconv.Itoa(k), Queue: q}
 			for r := range 3 {
-				request := Amounts{"cpu": float64(100 * (1 + i%7)), "memory": float64(1 + k), "pods": 1}
-				j.Tasks = append(j.Tasks, Tasks{Request: request, Status: []model.Status{model.Running, model.Running, model.Pending}[r]})
+				request := policytest.Amounts{"cpu": float64(100 * (1 + i%7)), "memory": float64(1 + k), "pods": 1}
+				j.Tasks = append(j.Tasks, policytest.Tasks{Request: request, Status: []model.Status{model.Running, model.Running, model.Pending}[r]})
 			}
 			c.Jobs = append(c.Jobs, j)
 		}
@@ -51,10 +51,10 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 
 // A change of one child among many gives what computing everything would give, to the last bit.
 func TestManyChildrenAreSummedTheSameWayHoweverTheyChanged(t *testing.T) {
-	c := Cluster{Total: Amounts{"cpu": 1e6, "memory": 3e5}, Queues: []model.QueueSpec{queue("q", "root/q", "1/1")}}
+	c := policytest.Cluster{Total: policytest.Amounts{"cpu": 1e6, "memory": 3e5}, Queues: []model.QueueSpec{queue("q", "root/q", "1/1")}}
 	for i := range 500 {
 		x := 1 + float64(i*i%97)/7
-		c.Jobs = append(c.Jobs, wanting(held("j"+strconv.Itoa(i), "q", Amounts{"cpu": x}, Amounts{"cpu": 1 / x, "memory": float64(i % 3)})))
+		c.Jobs = append(c.Jobs, wanting(held("j"+strconv.Itoa(i), "q", policytest.Amounts{"cpu": x}, policytest.Amounts{"cpu": 1 / x, "memory": float64(i % 3)})))
 	}
 	v := c.View(t)
 	s := open(t, v)

@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/hdrf"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 func queue(name, path, weights string) model.QueueSpec {
@@ -25,24 +24,24 @@ func open(t require.TestingT, v *policy.View) *hdrf.State {
 	return state.(*hdrf.State)
 }
 
-func held(name, queue string, tasks ...Amounts) Job {
-	j := Job{Name: name, Queue: queue}
+func held(name, queue string, tasks ...policytest.Amounts) policytest.Job {
+	j := policytest.Job{Name: name, Queue: queue}
 	for _, request := range tasks {
-		j.Tasks = append(j.Tasks, Tasks{Status: model.Running, Request: request})
+		j.Tasks = append(j.Tasks, policytest.Tasks{Status: model.Running, Request: request})
 	}
 	return j
 }
 
 // wanting adds a pending task of 5 CPUs, and what else is given, so that the job is not satisfied.
-func wanting(j Job, more ...Amounts) Job {
-	for _, request := range append(more, Amounts{"cpu": 5}) {
-		j.Tasks = append(j.Tasks, Tasks{Request: request})
+func wanting(j policytest.Job, more ...policytest.Amounts) policytest.Job {
+	for _, request := range append(more, policytest.Amounts{"cpu": 5}) {
+		j.Tasks = append(j.Tasks, policytest.Tasks{Request: request})
 	}
 	return j
 }
 
 func TestHdrfTakesPartInQueuesAndJobs(t *testing.T) {
-	s := open(t, Cluster{}.View(t))
+	s := open(t, policytest.Cluster{}.View(t))
 	require.Implements(t, (*policy.QueueOrderer)(nil), s)
 	require.Implements(t, (*policy.JobOrderer)(nil), s)
 	require.Implements(t, (*policy.Reclaimer)(nil), s)
@@ -79,11 +78,11 @@ func drawing(s *hdrf.State) string {
 }
 
 func TestTree(t *testing.T) {
-	ten := Amounts{"cpu": 10, "gpu": 10}
+	ten := policytest.Amounts{"cpu": 10, "gpu": 10}
 	for name, c := range map[string]struct {
-		total  Amounts
+		total  policytest.Amounts
 		queues []model.QueueSpec
-		jobs   []Job
+		jobs   []policytest.Job
 		want   string
 	}{
 		"no jobs: a root that nobody ever computed": {
@@ -91,66 +90,66 @@ func TestTree(t *testing.T) {
 			want:   "root 1 0\n",
 		},
 		"a queue without hierarchy hangs its jobs under the root": {
-			total: ten, queues: Queues("q"), jobs: []Job{wanting(held("a", "q", Amounts{"cpu": 1}))},
+			total: ten, queues: policytest.Queues("q"), jobs: []policytest.Job{wanting(held("a", "q", policytest.Amounts{"cpu": 1}))},
 			want: "root 1 0.1\n a 1 0.1\n",
 		},
 		"the first part of a path is the root, whatever it says, and its weight is ignored": {
-			total: ten, queues: []model.QueueSpec{queue("q", "whatever/eng", "7/2")}, jobs: []Job{wanting(held("a", "q"))},
+			total: ten, queues: []model.QueueSpec{queue("q", "whatever/eng", "7/2")}, jobs: []policytest.Job{wanting(held("a", "q"))},
 			want: "root 1 0\n eng 2 0\n  a 1 0\n",
 		},
 		"parts may be empty, and a leaf may be named as a part": {
 			total: ten, queues: []model.QueueSpec{queue("q", "/", "/3"), queue("p", "root", "1")},
-			jobs: []Job{held("a", "q"), wanting(held("x", "p", Amounts{"cpu": 1}))},
+			jobs: []policytest.Job{held("a", "q"), wanting(held("x", "p", policytest.Amounts{"cpu": 1}))},
 			want: "root 1 0.1\n  3 0\n  a 1 0\n x 1 0.1\n",
 		},
 		"queues may share nodes, and lie within each other's path": {
 			total:  ten,
 			queues: []model.QueueSpec{queue("long", "root/eng/dev", "1/2/8"), queue("short", "root/eng", "1/2")},
-			jobs:   []Job{wanting(held("a", "short", Amounts{"cpu": 1})), wanting(held("b", "long", Amounts{"cpu": 2}))},
+			jobs:   []policytest.Job{wanting(held("a", "short", policytest.Amounts{"cpu": 1})), wanting(held("b", "long", policytest.Amounts{"cpu": 2}))},
 			want:   "root 1 0.2\n eng 2 0.2\n  dev 8 0.2\n   b 1 0.2\n  a 1 0.1\n",
 		},
 		"children that are not saturated are scaled to the least share": {
 			total:  ten,
 			queues: []model.QueueSpec{queue("a", "root/n/a", "1/1/1"), queue("b", "root/n/b", "1/1/9")},
-			jobs:   []Job{wanting(held("a", "a", Amounts{"cpu": 2})), wanting(held("b", "b", Amounts{"cpu": 1, "gpu": 4}), Amounts{"gpu": 1}), wanting(held("c", "b"))},
+			jobs:   []policytest.Job{wanting(held("a", "a", policytest.Amounts{"cpu": 2})), wanting(held("b", "b", policytest.Amounts{"cpu": 1, "gpu": 4}), policytest.Amounts{"gpu": 1}), wanting(held("c", "b"))},
 			want:   "root 1 0.25\n n 1 0.25\n  a 1 0.2\n   a 1 0.2\n  b 9 0.4\n   b 1 0.4\n   c 1 0\n",
 		},
 		"saturated children are added as they are": {
 			total:  ten,
 			queues: []model.QueueSpec{queue("a", "root/n/a", "1/1/1"), queue("b", "root/n/b", "1/1/1")},
-			jobs:   []Job{wanting(held("a", "a", Amounts{"cpu": 2})), held("b", "b", Amounts{"cpu": 5})},
+			jobs:   []policytest.Job{wanting(held("a", "a", policytest.Amounts{"cpu": 2})), held("b", "b", policytest.Amounts{"cpu": 5})},
 			want:   "root 1 0.7\n n 1 0.7\n  a 1 0.2\n   a 1 0.2\n  b 1 0.5 *\n   b 1 0.5 *\n",
 		},
 		"a job that holds nothing is never saturated": {
-			total: ten, queues: []model.QueueSpec{queue("q", "root/q", "1/1")}, jobs: []Job{held("a", "q"), held("b", "q", Amounts{"cpu": 1})},
+			total: ten, queues: []model.QueueSpec{queue("q", "root/q", "1/1")}, jobs: []policytest.Job{held("a", "q"), held("b", "q", policytest.Amounts{"cpu": 1})},
 			want: "root 1 0.1\n q 1 0.1\n  a 1 0\n  b 1 0.1 *\n",
 		},
 		"a job that holds something is saturated if no node offers what it asks for": {
-			total: Amounts{"cpu": 10}, queues: []model.QueueSpec{queue("q", "root/q", "1/1")},
-			jobs: []Job{wanting(held("a", "q", Amounts{"cpu": 1, "pods": 1}))},
+			total: policytest.Amounts{"cpu": 10}, queues: []model.QueueSpec{queue("q", "root/q", "1/1")},
+			jobs: []policytest.Job{wanting(held("a", "q", policytest.Amounts{"cpu": 1, "pods": 1}))},
 			want: "root 1 0.1 *\n q 1 0.1 *\n  a 1 0.1 *\n",
 		},
 		"a dimension that is used up saturates all who hold and want some of it, but not those who want none": {
 			total:  ten,
 			queues: []model.QueueSpec{queue("q", "root/q", "1/1")},
-			jobs:   []Job{wanting(held("a", "q", Amounts{"gpu": 10})), wanting(held("b", "q", Amounts{"cpu": 1}))},
+			jobs:   []policytest.Job{wanting(held("a", "q", policytest.Amounts{"gpu": 10})), wanting(held("b", "q", policytest.Amounts{"cpu": 1}))},
 			want:   "root 1 1\n q 1 1\n  a 1 1 *\n  b 1 0.1\n",
 		},
 		"weights below 1 and what is no number count as 1, and weights may be endless": {
-			total: ten, queues: []model.QueueSpec{queue("q", "r/a/b/c/d/e/f", "0/0.5/x/-1e999/1e999/NaN/1.5")}, jobs: []Job{held("j", "q")},
+			total: ten, queues: []model.QueueSpec{queue("q", "r/a/b/c/d/e/f", "0/0.5/x/-1e999/1e999/NaN/1.5")}, jobs: []policytest.Job{held("j", "q")},
 			want: "root 1 0\n a 1 0\n  b 1 0\n   c 1 0\n    d +Inf 0\n     e 1 0\n      f 1.5 0\n       j 1 0\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, drawing(open(t, Cluster{Total: c.total, Queues: c.queues, Jobs: c.jobs}.View(t))))
+			require.Equal(t, c.want, drawing(open(t, policytest.Cluster{Total: c.total, Queues: c.queues, Jobs: c.jobs}.View(t))))
 		})
 	}
 }
 
 func TestNodesShowRequestAndAccount(t *testing.T) {
-	v := Cluster{
-		Total: Amounts{"cpu": 10, "gpu": 4}, Queues: []model.QueueSpec{queue("q", "root/q", "1/1")},
-		Jobs: []Job{wanting(held("a", "q", Amounts{"gpu": 2}))},
+	v := policytest.Cluster{
+		Total: policytest.Amounts{"cpu": 10, "gpu": 4}, Queues: []model.QueueSpec{queue("q", "root/q", "1/1")},
+		Jobs: []policytest.Job{wanting(held("a", "q", policytest.Amounts{"gpu": 2}))},
 	}.View(t)
 	nodes := open(t, v).Nodes()
 	require.Len(t, nodes, 3)
@@ -193,11 +192,11 @@ func TestWhatCannotBeATreeIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			jobs := []Job{held("a", "q", Amounts{"cpu": 1})}
+			jobs := []policytest.Job{held("a", "q", policytest.Amounts{"cpu": 1})}
 			if c.queues[0].Name == "fine" {
 				jobs = append(jobs, held("b", "fine"))
 			}
-			_, err := hdrf.Plugin{}.Open(Cluster{Total: Amounts{"cpu": 1}, Queues: c.queues, Jobs: jobs}.View(t))
+			_, err := hdrf.Plugin{}.Open(policytest.Cluster{Total: policytest.Amounts{"cpu": 1}, Queues: c.queues, Jobs: jobs}.View(t))
 			if c.want == nil {
 				require.NoError(t, err)
 				return
@@ -210,11 +209,11 @@ func TestWhatCannotBeATreeIsNamed(t *testing.T) {
 }
 
 func TestOfConflictingWeightsTheOneWhoseJobComesFirstCounts(t *testing.T) {
-	v := Cluster{
+	v := policytest.Cluster{
 		Queues: []model.QueueSpec{
 			queue("x", "root/n/x", "1/2/0.5"), queue("y", "root/n/y", "1/3/1"), queue("z", "root/n", "1/2"), queue("idle", "root/n", "1/9"),
 		},
-		Jobs: []Job{held("b", "x"), held("a", "y"), held("c", "z")},
+		Jobs: []policytest.Job{held("b", "x"), held("a", "y"), held("c", "z")},
 	}.View(t)
 	s := open(t, v)
 	require.Equal(t, "root 1 0\n n 3 0\n  y 1 0\n   a 1 0\n  x 1 0\n   b 1 0\n  c 1 0\n", drawing(s))
@@ -233,8 +232,8 @@ func TestOfConflictingWeightsTheOneWhoseJobComesFirstCounts(t *testing.T) {
 }
 
 func TestOrderOfQueues(t *testing.T) {
-	v := Cluster{
-		Total: Amounts{"cpu": 100, "gpu": 100},
+	v := policytest.Cluster{
+		Total: policytest.Amounts{"cpu": 100, "gpu": 100},
 		Queues: []model.QueueSpec{
 			queue("empty", "root/empty", "1/1"),
 			queue("a tenth", "root/tenth", "1/1"),
@@ -246,10 +245,10 @@ func TestOrderOfQueues(t *testing.T) {
 			{Name: "no hierarchy"},
 			queue("equal", "root/equal", "1/1"),
 		},
-		Jobs: []Job{
-			wanting(held("e", "empty")), wanting(held("t", "a tenth", Amounts{"cpu": 5})), wanting(held("f", "a fifth of weight 4", Amounts{"cpu": 20})),
-			held("s", "satisfied", Amounts{"gpu": 1}), wanting(held("c", "child of the tenth", Amounts{"cpu": 5})), wanting(held("n", "no hierarchy")),
-			wanting(held("q", "equal", Amounts{"cpu": 10})),
+		Jobs: []policytest.Job{
+			wanting(held("e", "empty")), wanting(held("t", "a tenth", policytest.Amounts{"cpu": 5})), wanting(held("f", "a fifth of weight 4", policytest.Amounts{"cpu": 20})),
+			held("s", "satisfied", policytest.Amounts{"gpu": 1}), wanting(held("c", "child of the tenth", policytest.Amounts{"cpu": 5})), wanting(held("n", "no hierarchy")),
+			wanting(held("q", "equal", policytest.Amounts{"cpu": 10})),
 		},
 	}.View(t)
 	s := open(t, v)
@@ -269,7 +268,7 @@ func TestOrderOfQueues(t *testing.T) {
 		{first: "no jobs", then: "no jobs either", same: true},
 		{first: "empty", then: "no jobs"},
 	} {
-		l, r := QueueID(t, v, pair.first), QueueID(t, v, pair.then)
+		l, r := policytest.QueueID(t, v, pair.first), policytest.QueueID(t, v, pair.then)
 		want := -1
 		if pair.same {
 			want = 0
@@ -280,191 +279,43 @@ func TestOrderOfQueues(t *testing.T) {
 }
 
 func TestReclaimLooksAtEachCandidateByItself(t *testing.T) {
-	cpu := Amounts{"cpu": 1}
-	v := Cluster{
-		Total:  Amounts{"cpu": 20},
+	cpu := policytest.Amounts{"cpu": 1}
+	v := policytest.Cluster{
+		Total:  policytest.Amounts{"cpu": 20},
 		Queues: []model.QueueSpec{queue("poor", "root/poor", "1/1"), queue("rich", "root/rich", "1/1"), queue("even", "root/even", "1/1")},
-		Jobs: []Job{
+		Jobs: []policytest.Job{
 			wanting(held("p", "poor", cpu), cpu),
-			wanting(held("r", "rich", cpu, cpu, cpu, Amounts{"cpu": 3})),
+			wanting(held("r", "rich", cpu, cpu, cpu, policytest.Amounts{"cpu": 3})),
 			wanting(held("e", "even", cpu, cpu)),
 		},
 	}.View(t)
 	s := open(t, v)
-	chosen, spared := Victims(t, v, s.Reclaimable, "p-1", "r-0", "r-3", "e-0", "r-1", "r-2", "p-0")
+	chosen, spared := policytest.Victims(t, v, s.Reclaimable, "p-1", "r-0", "r-3", "e-0", "r-1", "r-2", "p-0")
 	require.Equal(t, []string{"r-0", "r-3", "r-1", "r-2"}, chosen, "victims do not add up; 2 of 20 is before 3 of 20")
-	even := QueueID(t, v, "even")
+	even := policytest.QueueID(t, v, "even")
 	require.Equal(t, policy.Reason{
 		Plugin: "drf", Code: policy.HierarchyOrder, Queue: even, Dimension: -1, Have: 0.1, Limit: 0.05,
 	}, spared["e-0"])
 	require.Equal(t, policy.HierarchyOrder, spared["p-0"].Code, "nobody comes before himself")
 }
 
-// world draws a cluster whose amounts add up exactly.
-func world(t *rapid.T) *policy.View {
-	c := Cluster{Total: Amounts{"cpu": 16, "memory": 8}}
-	if rapid.Bool().Draw(t, "gpus") {
-		c.Total["gpu"] = rapid.SampledFrom([]float64{0, 4, 16}).Draw(t, "gpu")
-	}
-	depth := rapid.IntRange(1, 4).Draw(t, "depth")
-	for i := range rapid.IntRange(1, 6).Draw(t, "queues") {
-		parts, weights := "root", "1"
-		for range rapid.IntRange(0, depth).Draw(t, "parts") {
-			parts += "/" + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "part")
-			weights += "/" + rapid.SampledFrom([]string{"1", "2", "0.5", "x"}).Draw(t, "weight")
-		}
-		q := queue(strconv.Itoa(i), parts, weights)
-		if rapid.IntRange(0, 9).Draw(t, "none") == 0 {
-			q.Hierarchy = nil
-		}
-		c.Queues = append(c.Queues, q)
-	}
-	for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
-		j := Job{Name: strconv.Itoa(i), Queue: strconv.Itoa(rapid.IntRange(0, len(c.Queues)-1).Draw(t, "queue"))}
-		for range rapid.IntRange(0, 4).Draw(t, "tasks") {
-			request := Amounts{"cpu": float64(rapid.IntRange(0, 4).Draw(t, "cpu")), "memory": float64(rapid.IntRange(0, 2).Draw(t, "memory"))}
-			if rapid.Bool().Draw(t, "asks for gpus") {
-				request["gpu"] = float64(rapid.IntRange(0, 3).Draw(t, "gpu"))
-			}
-			j.Tasks = append(j.Tasks, Tasks{
-				Request: request, Status: rapid.SampledFrom([]model.Status{model.Running, model.Pending}).Draw(t, "status"),
-			})
-		}
-		c.Jobs = append(c.Jobs, j)
-	}
-	return c.View(t)
-}
-
-func holdings(v *policy.View) (byJob map[model.JobID][]float64, used []float64) {
-	byJob, used = map[model.JobID][]float64{}, make([]float64, v.Dims.Len())
-	for _, j := range v.Present() {
-		byJob[j] = v.Account(j).Allocated.V
-		for d, x := range byJob[j] {
-			used[d] += x
-		}
-	}
-	return byJob, used
-}
-
-func requireTwin(t *rapid.T, v *policy.View, s *hdrf.State) {
-	byJob, used := holdings(v)
-	root := newTwin(v, byJob, used)
-	nodes := s.Nodes()
-	twins := make([]*twin, len(nodes))
-	for i, n := range nodes {
-		twins[i] = root
-		if i > 0 {
-			name := n.Name
-			if n.Job != model.None {
-				name = "job " + name
-			}
-			twins[i] = twins[n.Parent].children[name]
-		}
-		require.NotNil(t, twins[i], "%d %s", i, n.Name)
-		require.Equal(t, []any{twins[i].name, twins[i].weight, twins[i].saturated}, []any{n.Name, n.Weight, n.Saturated})
-		requireClose(t, twins[i].share, n.Share)
-		for d, x := range twins[i].held {
-			requireClose(t, x, n.Allocated.V[d])
-		}
-	}
-	for l := range v.Queues {
-		for r := range v.Queues {
-			if root.has(v.Queues[l].Hierarchy) && root.has(v.Queues[r].Hierarchy) {
-				l, r := model.QueueID(l), model.QueueID(r)
-				require.Equal(t, root.compare(pathOf(v, l), pathOf(v, r)), s.CompareQueues(l, r))
-			}
-		}
-	}
-}
-
-func pathOf(v *policy.View, q model.QueueID) string {
-	if h := v.Queues[q].Hierarchy; h != nil {
-		return h.Path
-	}
-	return ""
-}
-
-func (n *twin) has(h *model.Hierarchy) bool {
-	if h == nil {
-		return true
-	}
-	for _, part := range strings.Split(h.Path, "/")[1:] {
-		if n = n.children[part]; n == nil {
-			return false
-		}
-	}
-	return true
-}
-
-func requireClose(t *rapid.T, want, got float64) {
-	require.LessOrEqual(t, math.Abs(want-got), 1e-12*math.Abs(want), "want %v, got %v", want, got)
-}
-
-func TestTheTreeIsThatOfItsTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := world(t)
-		s := open(t, v)
-		requireTwin(t, v, s)
-		if len(v.Tasks) == 0 {
-			return
-		}
-		before := image(s)
-		mark := v.Journal.Mark()
-		for range rapid.IntRange(0, 8).Draw(t, "events") {
-			task := model.TaskID(rapid.IntRange(0, len(v.Tasks)-1).Draw(t, "task"))
-			if v.Status(task).Holds() {
-				v.SetStatus(task, model.Releasing, model.None)
-				s.Deallocate(task)
-			} else {
-				v.SetStatus(task, model.Allocated, model.None)
-				s.Allocate(task)
-			}
-			if rapid.Bool().Draw(t, "look") {
-				requireTwin(t, v, s)
-			}
-		}
-		require.Equal(t, image(open(t, v)), image(s), "as if opened now")
-		v.Journal.Rollback(mark)
-		require.Equal(t, before, image(s), "every bit is back")
-		requireTwin(t, v, s)
-	})
-}
-
-func TestVictimsAreThoseOfTheTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := world(t)
-		var running, all []model.TaskID
-		for task := range v.Tasks {
-			all = append(all, model.TaskID(task))
-			if v.Tasks[task].Status == model.Running {
-				running = append(running, model.TaskID(task))
-			}
-		}
-		if len(running) == 0 {
-			return
-		}
-		s := open(t, v)
-		before := image(s)
-		byJob, _ := holdings(v)
-		for range 3 {
-			claimant := rapid.SampledFrom(all).Draw(t, "claimant")
-			candidates := rapid.Permutation(running).Draw(t, "candidates")
-			victims, vote := s.Reclaimable(claimant, candidates, nil, nil)
-			require.Equal(t, policy.Permit, vote)
-			require.Equal(t, reclaimable(v, byJob, claimant, candidates), victims)
-			require.Equal(t, before, image(s), "the question changed nothing")
-			task := rapid.SampledFrom(running).Draw(t, "event")
-			s.Deallocate(task)
-			s.Allocate(task)
-		}
-	})
-}
-
-// image is the tree with every row copied.
-func image(s *hdrf.State) []policy.TreeNode {
-	nodes := s.Nodes()
-	for i := range nodes {
-		nodes[i].Request, nodes[i].Allocated = nodes[i].Request.Clone(), nodes[i].Allocated.Clone()
-	}
-	return nodes
+func TestAmountsBeyondEveryClusterBreakNothing(t *testing.T) {
+	huge := policytest.Amounts{"cpu": 1e308, "gpu": math.MaxFloat64, "memory": 5e-324}
+	v := policytest.Cluster{
+		Total: policytest.Amounts{"cpu": 1, "gpu": math.MaxFloat64, "memory": 1},
+		Queues: []model.QueueSpec{
+			queue("a", "root/a", "1/1e999"), queue("b", "root/b", "1/1"), queue("c", "root/b/c", "1/1/1"),
+		},
+		Jobs: []policytest.Job{wanting(held("a", "a", huge, huge)), wanting(held("b", "b", huge, huge, huge)), wanting(held("c", "c", huge))},
+	}.View(t)
+	s := open(t, v)
+	s.Deallocate(0)
+	s.Allocate(0)
+	require.Len(t, s.Nodes(), 7)
+	require.Zero(t, s.CompareQueues(0, 0))
+	require.Equal(t, -s.CompareQueues(1, 0), s.CompareQueues(0, 1))
+	_, vote := s.Reclaimable(2, []model.TaskID{3, 4, 5, 6, 7}, nil, nil)
+	require.Equal(t, policy.Permit, vote)
+	_, vote = s.Preemptable(2, []model.TaskID{3, 4, 5, 6, 7}, nil, nil)
+	require.Equal(t, policy.Permit, vote)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine/model"
-	. "github.com/apportion/apportion/engine/policy/policytest"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 // example is a tree of users who each want more of one request than there is.
 type example struct {
-	total Amounts
+	total policytest.Amounts
 	users map[string]user
 	// paper is how many tasks each has in the end by the paper's rules.
 	paper map[string]int
@@ -23,26 +23,26 @@ type example struct {
 
 type user struct {
 	path, weights string
-	request       Amounts
+	request       policytest.Amounts
 	tasks         int
 }
 
 // The first two are examples of Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads, SoCC 2013, sections on
 // rescaling and on blocked nodes; the others are played by its definitions.
 func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
-	cpu, gpu := Amounts{"cpu": 1}, Amounts{"gpu": 1}
+	cpu, gpu := policytest.Amounts{"cpu": 1}, policytest.Amounts{"gpu": 1}
 	for name, c := range map[string]example{
 		"rescaling: complementary siblings do not starve each other": {
-			total: Amounts{"cpu": 10, "gpu": 10},
+			total: policytest.Amounts{"cpu": 10, "gpu": 10},
 			users: map[string]user{
-				"1":   {"root/1", "1/1", Amounts{"cpu": 1, "gpu": 1}, 20},
+				"1":   {"root/1", "1/1", policytest.Amounts{"cpu": 1, "gpu": 1}, 20},
 				"2.1": {"root/2/1", "1/1/1", cpu, 20},
 				"2.2": {"root/2/2", "1/1/1", gpu, 20},
 			},
 			paper: map[string]int{"1": 5, "2.1": 5, "2.2": 5},
 		},
 		"rescaling: who competes for one resource shares it, the other is free": {
-			total: Amounts{"cpu": 10, "gpu": 10},
+			total: policytest.Amounts{"cpu": 10, "gpu": 10},
 			users: map[string]user{
 				"1":   {"root/1", "1/1", gpu, 20},
 				"2.1": {"root/2/1", "1/1/1", cpu, 20},
@@ -51,7 +51,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 			paper: map[string]int{"1": 5, "2.1": 10, "2.2": 5},
 		},
 		"blocked nodes: a third of the CPUs each, then half of the GPUs each": {
-			total: Amounts{"cpu": 30, "gpu": 30},
+			total: policytest.Amounts{"cpu": 30, "gpu": 30},
 			users: map[string]user{
 				"1":   {"root/1", "1/1", cpu, 60},
 				"2":   {"root/2", "1/1", cpu, 60},
@@ -62,7 +62,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 			paper: map[string]int{"1": 10, "2": 10, "3.1": 10, "3.2": 15, "4": 15},
 		},
 		"weights of siblings at the same level": {
-			total: Amounts{"cpu": 480},
+			total: policytest.Amounts{"cpu": 480},
 			users: map[string]user{
 				"1": {"root/1", "1/1", cpu, 960},
 				"2": {"root/2", "1/2", cpu, 960},
@@ -70,7 +70,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 			paper: map[string]int{"1": 160, "2": 320},
 		},
 		"what an idle node leaves goes to its sibling": {
-			total: Amounts{"cpu": 480},
+			total: policytest.Amounts{"cpu": 480},
 			users: map[string]user{
 				"1":   {"root/1", "1/1", cpu, 960},
 				"2.1": {"root/2/1", "1/1/1", cpu, 960},
@@ -81,7 +81,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 		// Volcano scales all children to the least share without regard to their weights, so that a node whose children have different
 		// weights counts for less than it has, and gets more: here nearly 96, 96 and 288.
 		"weights of children below a node": {
-			total: Amounts{"cpu": 480},
+			total: policytest.Amounts{"cpu": 480},
 			users: map[string]user{
 				"1":   {"root/1", "1/1", cpu, 960},
 				"2.1": {"root/2/1", "1/2/1", cpu, 960},
@@ -92,7 +92,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 		},
 		// A weight below 1 counts as 1 in Volcano, so weights that are fractions of 1 say nothing.
 		"weights written as fractions": {
-			total: Amounts{"cpu": 480},
+			total: policytest.Amounts{"cpu": 480},
 			users: map[string]user{
 				"1": {"root/1", "1/0.25", cpu, 960},
 				"2": {"root/2", "1/0.75", cpu, 960},
@@ -107,7 +107,7 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 				want = c.paper
 			}
 			game := c.start(t)
-			require.Equal(t, want, Count(game.Play(t, 10000)), "the paper's result is %v", c.paper)
+			require.Equal(t, want, policytest.Count(game.Play(t, 10000)), "the paper's result is %v", c.paper)
 		})
 	}
 }
@@ -116,17 +116,17 @@ func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 // saturated resources out of an inner node's share, so the newcomer catches up; Volcano does not, and the newcomer starves.
 func TestASaturatedSiblingStarvesANewcomerInVolcano(t *testing.T) {
 	c := example{
-		total: Amounts{"cpu": 10, "gpu": 10},
+		total: policytest.Amounts{"cpu": 10, "gpu": 10},
 		users: map[string]user{
-			"1":   {"root/1", "1/1", Amounts{"gpu": 1}, 100},
-			"2.1": {"root/2/1", "1/1/1", Amounts{"cpu": 1}, 20},
-			"2.2": {"root/2/2", "1/1/1", Amounts{"gpu": 1}, 20},
+			"1":   {"root/1", "1/1", policytest.Amounts{"gpu": 1}, 100},
+			"2.1": {"root/2/1", "1/1/1", policytest.Amounts{"cpu": 1}, 20},
+			"2.2": {"root/2/2", "1/1/1", policytest.Amounts{"gpu": 1}, 20},
 		},
 		paper:   map[string]int{"1": 5, "2.2": 5},
 		volcano: map[string]int{"1": 10},
 	}
 	game := c.start(t)
-	first, busy := JobID(t, game.View, "1"), JobID(t, game.View, "2.1")
+	first, busy := policytest.JobID(t, game.View, "1"), policytest.JobID(t, game.View, "2.1")
 	for i := range model.TaskID(10) {
 		game.Give(t, game.View.Jobs[first].FirstTask+i)
 		game.Give(t, game.View.Jobs[busy].FirstTask+i)
@@ -142,21 +142,21 @@ func TestASaturatedSiblingStarvesANewcomerInVolcano(t *testing.T) {
 	require.Equal(t, c.volcano, holds, "the paper's result is %v", c.paper)
 }
 
-func (c example) start(t *testing.T) *Game {
+func (c example) start(t *testing.T) *policytest.Game {
 	t.Helper()
-	cluster := Cluster{Total: c.total}
+	cluster := policytest.Cluster{Total: c.total}
 	for _, name := range slices.Sorted(maps.Keys(c.users)) {
 		u := c.users[name]
 		cluster.Queues = append(cluster.Queues, queue(name, u.path, u.weights))
-		j := Job{Name: name, Queue: name}
+		j := policytest.Job{Name: name, Queue: name}
 		if u.tasks > 0 {
-			j.Tasks = []Tasks{{N: u.tasks, Request: u.request}}
+			j.Tasks = []policytest.Tasks{{N: u.tasks, Request: u.request}}
 		}
 		cluster.Jobs = append(cluster.Jobs, j)
 	}
 	v := cluster.View(t)
 	s := open(t, v)
-	return &Game{View: v, Events: s, Left: maps.Clone(c.total), Compare: func(l, r model.JobID) int {
+	return &policytest.Game{View: v, Events: s, Left: maps.Clone(c.total), Compare: func(l, r model.JobID) int {
 		return s.CompareQueues(v.Jobs[l].Queue, v.Jobs[r].Queue)
 	}}
 }

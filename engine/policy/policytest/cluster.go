@@ -15,8 +15,8 @@ import (
 // Amounts are resources by name; cpu in milli-cores, memory in bytes.
 type Amounts map[string]float64
 
-// Tasks are N equal tasks (0 counts as 1), each the only one of a role if N is 1. Their uids are those of the job and a number, from 0
-// through all tasks of the job: job-0, job-1 …
+// Tasks are N equal tasks; 0 counts as 1. The uid of a task is the job's and a number, from 0 through all tasks of the job role by role,
+// such as job-0.
 type Tasks struct {
 	N        int
 	Status   model.Status
@@ -89,7 +89,8 @@ func (j Job) add(b *model.Builder, dimensions []string) {
 			for range max(tasks.N, 1) {
 				b.Task(model.TaskSpec{
 					UID: j.Name + "-" + strconv.Itoa(next), Status: tasks.Status, Gate: tasks.Gate, Node: model.None,
-					Priority: tasks.Priority, Index: -1, Preemptable: true, Detail: tasks.Detail, Request: sparse(dimensions, tasks.Request),
+					Priority: tasks.Priority, Index: -1, Preemptable: true, Detail: tasks.Detail,
+					Request: sparse(dimensions, tasks.Request),
 				})
 				next++
 			}
@@ -154,18 +155,19 @@ func QueueID(t require.TestingT, v *policy.View, name string) model.QueueID {
 }
 
 // Victims asks for victims with every check explained, and returns the uids of those chosen and the reasons of those spared.
-func Victims(t require.TestingT, v *policy.View, ask policy.VictimFunc, claimant string, candidates ...string) ([]string, map[string]policy.Reason) {
+func Victims(
+	t require.TestingT, v *policy.View, ask policy.VictimFunc, claimant string, candidates ...string,
+) (chosen []string, spared map[string]policy.Reason) {
 	g := policy.Grounds{Checks: &policy.Checks{}}
 	asked := TaskIDs(t, v, candidates...)
 	victims, vote := ask(Task(t, v, claimant), asked, nil, &g)
 	require.Equal(t, policy.Permit, vote)
 	quiet, _ := ask(Task(t, v, claimant), asked, nil, nil)
 	require.Equal(t, victims, quiet, "the same without grounds, and asked again")
-	var chosen []string
 	for _, id := range victims {
 		chosen = append(chosen, v.Tasks[id].UID)
 	}
-	spared := map[string]policy.Reason{}
+	spared = map[string]policy.Reason{}
 	for _, check := range g.Spared.List {
 		spared[v.Tasks[check.Task].UID] = check.Reason
 	}
