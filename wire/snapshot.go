@@ -99,6 +99,20 @@ func terms(t *apportionv1.NodeGroupTerms) *model.Terms {
 
 // job feeds the job at position i with its groups and tasks.
 func (c *compiler) job(i int, j *apportionv1.Job) {
+	c.jobHead(i, j)
+	for g, group := range j.GetGroups() {
+		c.groupHead(group)
+		for k, t := range group.GetTasks() {
+			c.task(place{i, g, k}, t)
+		}
+		for k, count := range group.GetCounts() {
+			c.count(place{i, g, k}, count)
+		}
+	}
+}
+
+// jobHead feeds a job without its groups.
+func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 	phase, known := phaseOf(j.GetPhase())
 	if !known {
 		c.b.Fault(fmt.Sprintf("jobs[%d].phase", i), "no phase %d", j.GetPhase())
@@ -107,42 +121,43 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
 	})
-	for g, group := range j.GetGroups() {
-		c.group(i, g, group)
-	}
 }
 
-func (c *compiler) group(job, i int, g *apportionv1.TaskGroup) {
+// groupHead feeds a group of the newest job without its tasks.
+func (c *compiler) groupHead(g *apportionv1.TaskGroup) {
 	c.b.Group(model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
 	})
-	at := func(list string, k int, field string) string {
-		return fmt.Sprintf("jobs[%d].groups[%d].%s[%d].%s", job, i, list, k, field)
-	}
-	for k, t := range g.GetTasks() {
-		c.task(t, func(field string) string { return at("tasks", k, field) })
-	}
-	for k, count := range g.GetCounts() {
-		status, known := statusOf(count.GetStatus())
-		if !known {
-			c.b.Fault(at("counts", k, "status"), "no status %d", count.GetStatus())
-		}
-		gate, known := gateOf(count.GetGate())
-		if !known {
-			c.b.Fault(at("counts", k, "gate"), "no gate %d", count.GetGate())
-		}
-		c.b.Count(status, gate, count.GetCount())
-	}
 }
 
-// task feeds a task; path puts the paths of its fields together, which only faults need.
-func (c *compiler) task(t *apportionv1.Task, path func(field string) string) {
+// place is where a task, or a count of tasks, stands: the positions of its job, its group and itself.
+type place struct{ job, group, at int }
+
+// path puts the path of a field of list together, which only faults need.
+func (p place) path(list, field string) string {
+	return fmt.Sprintf("jobs[%d].groups[%d].%s[%d].%s", p.job, p.group, list, p.at, field)
+}
+
+func (c *compiler) count(at place, count *apportionv1.TaskCount) {
+	status, known := statusOf(count.GetStatus())
+	if !known {
+		c.b.Fault(at.path("counts", "status"), "no status %d", count.GetStatus())
+	}
+	gate, known := gateOf(count.GetGate())
+	if !known {
+		c.b.Fault(at.path("counts", "gate"), "no gate %d", count.GetGate())
+	}
+	c.b.Count(status, gate, count.GetCount())
+}
+
+// task feeds a task of the newest group.
+func (c *compiler) task(at place, t *apportionv1.Task) {
 	spec := model.TaskSpec{
 		UID: t.GetUid(), Name: t.GetName(), Node: model.None, Priority: 1, Index: -1, CreateTime: t.GetCreateTime(), Preemptable: true,
 	}
 	var known bool
 	if spec.Status, known = statusOf(t.GetStatus()); !known {
-		c.b.Fault(path("status"), "no status %d", t.GetStatus())
+		c.b.Fault(at.path("tasks", "status"), "no status %d", t.GetStatus())
 	}
 	if t != nil && t.Node != nil {
 		spec.Node = model.NodeID(min(*t.Node, math.MaxInt32))
@@ -152,20 +167,20 @@ func (c *compiler) task(t *apportionv1.Task, path func(field string) string) {
 	}
 	if t != nil && t.Index != nil {
 		if *t.Index > math.MaxInt32 {
-			c.b.Fault(path("index"), "%d is above %d", *t.Index, math.MaxInt32)
+			c.b.Fault(at.path("tasks", "index"), "%d is above %d", *t.Index, math.MaxInt32)
 		}
 		spec.Index = int32(min(*t.Index, math.MaxInt32))
 	}
 	if d := t.GetDetail(); d != nil {
-		c.details(&spec, d, path)
+		c.details(at, &spec, d)
 	}
 	c.b.Task(spec)
 }
 
-func (c *compiler) details(spec *model.TaskSpec, d *apportionv1.TaskDetail, path func(field string) string) {
+func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDetail) {
 	var known bool
 	if spec.Gate, known = gateOf(d.GetGate()); !known {
-		c.b.Fault(path("detail.gate"), "no gate %d", d.GetGate())
+		c.b.Fault(at.path("tasks", "detail.gate"), "no gate %d", d.GetGate())
 	}
 	if d.Preemptable != nil {
 		spec.Preemptable = *d.Preemptable

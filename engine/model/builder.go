@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -90,10 +91,12 @@ type Builder struct {
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
 	// base is set while a model is extended.
-	base  *Model
-	text  text
-	slab  slab
-	store accountStore
+	base *Model
+	text text
+	// The last of each kind: these repeat.
+	role, class, namespace, parent, label string
+	slab                                  slab
+	store                                 accountStore
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
@@ -159,7 +162,7 @@ func (b *Builder) Node(s NodeSpec) {
 	} else if first, fresh := b.m.nodeIndex.add(s.Name, int32(i), b.m.nodeName); !fresh {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
 	}
-	node := Node{Name: b.text.keep(s.Name), Group: s.Group, Labelled: s.Labelled}
+	node := Node{Name: b.text.keep(s.Name), Group: b.text.again(&b.label, s.Group), Labelled: s.Labelled}
 	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
 	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
 	b.m.Nodes = append(b.m.Nodes, node)
@@ -178,7 +181,7 @@ func (b *Builder) Queue(s QueueSpec) {
 		b.faults.Add(path("weight"), "weight %d is above %d", s.Weight, math.MaxInt32)
 	}
 	b.m.Queues = append(b.m.Queues, Queue{
-		Name: b.text.keep(s.Name), Parent: b.text.again(s.Parent), Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
+		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
 		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
@@ -192,7 +195,7 @@ func (b *Builder) Job(s JobSpec) {
 	b.job++
 	b.group = -1
 	job := Job{
-		UID: b.text.keep(s.UID), Namespace: b.text.again(s.Namespace), Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
+		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace), Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
 		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
 		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)),
 	}
@@ -217,7 +220,6 @@ func (b *Builder) Job(s JobSpec) {
 		job.MinResources = b.row(s.MinResources, limited, "", "min_resources")
 	}
 	b.m.Jobs = append(b.m.Jobs, job)
-	clear(b.roles)
 }
 
 // Group begins a task group of the newest job.
@@ -226,14 +228,11 @@ func (b *Builder) Group(s GroupSpec) {
 	b.group++
 	b.task = -1
 	id := GroupID(len(b.m.Groups))
-	if b.group == 0 && b.roles == nil {
-		b.roles = map[string]struct{}{}
+	role := b.text.again(&b.role, s.Role)
+	if b.group > 0 {
+		b.checkRole(role)
 	}
-	if _, twice := b.roles[s.Role]; twice {
-		b.faults.Add(b.groupPath("role"), "role %q is given twice", s.Role)
-	}
-	b.roles[s.Role] = struct{}{}
-	group := Group{Job: JobID(len(b.m.Jobs) - 1), Role: s.Role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts))}
+	group := Group{Job: JobID(len(b.m.Jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts))}
 	if s.HasMin {
 		if s.MinAvailable > math.MaxInt32 {
 			b.faults.Add(b.groupPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
@@ -242,6 +241,28 @@ func (b *Builder) Group(s GroupSpec) {
 	}
 	b.m.Groups = append(b.m.Groups, group)
 	b.m.Groups[id].Request = b.request(s.Request, b.groupPath)
+}
+
+// checkRole records a role that the newest job has already. Few jobs have more than a handful, which need no set.
+func (b *Builder) checkRole(role string) {
+	groups := b.m.Groups[b.m.Jobs[len(b.m.Jobs)-1].FirstGroup:]
+	const few = 16
+	var twice bool
+	if len(groups) <= few {
+		twice = slices.ContainsFunc(groups, func(g Group) bool { return g.Role == role })
+	} else {
+		if len(groups) == few+1 {
+			b.roles = make(map[string]struct{}, 2*few)
+			for i := range groups {
+				b.roles[groups[i].Role] = struct{}{}
+			}
+		}
+		_, twice = b.roles[role]
+		b.roles[role] = struct{}{}
+	}
+	if twice {
+		b.faults.Add(b.groupPath("role"), "role %q is given twice", role)
+	}
 }
 
 // Count adds equal tasks without identity to the newest group.
@@ -272,7 +293,9 @@ func (b *Builder) Task(s TaskSpec) {
 	}
 	if s.Detail != nil {
 		task.Detail = int32(len(b.m.Details))
-		b.m.Details = append(b.m.Details, *s.Detail)
+		detail := *s.Detail
+		detail.PriorityClass = b.text.again(&b.class, detail.PriorityClass)
+		b.m.Details = append(b.m.Details, detail)
 	}
 	if s.Request != nil {
 		task.Request = b.request(s.Request, b.detailPath)

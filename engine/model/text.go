@@ -2,14 +2,17 @@ package model
 
 import "strings"
 
-// chunk is how many bytes of text are kept in one piece of memory.
-const chunk = 64 << 10
+// Pieces of memory for text grow from the one size to the other, so that small models stay small.
+const (
+	firstPiece = 512
+	largePiece = 64 << 10
+)
 
 // text keeps copies of strings in few large pieces of memory: a hundred thousand uids cost some dozens of allocations, and the model
 // holds on to nothing of what it was built from.
 type text struct {
-	b    *strings.Builder
-	last string
+	b     *strings.Builder
+	piece int
 }
 
 // keep returns a copy of s.
@@ -22,12 +25,12 @@ func (t *text) keep(s string) string {
 	return room.String()[room.Len()-len(s):]
 }
 
-// again is keep for strings that mostly equal the one before, such as namespaces.
-func (t *text) again(s string) string {
-	if s != t.last {
-		t.last = t.keep(s)
+// again is keep for strings that mostly equal the last one of their kind, such as namespaces.
+func (t *text) again(last *string, s string) string {
+	if s != *last {
+		*last = t.keep(s)
 	}
-	return t.last
+	return *last
 }
 
 // join returns namespace/name, or name alone if there is no namespace.
@@ -46,8 +49,9 @@ func (t *text) join(namespace, name string) string {
 // room returns a builder that n more bytes fit into without moving what is in it: strings cut from it stay valid.
 func (t *text) room(n int) *strings.Builder {
 	if t.b == nil || t.b.Cap()-t.b.Len() < n {
+		t.piece = min(max(2*t.piece, firstPiece), largePiece)
 		t.b = &strings.Builder{}
-		t.b.Grow(max(n, chunk))
+		t.b.Grow(max(n, t.piece))
 	}
 	return t.b
 }

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// CompileBytes returns the model of an encoded Snapshot: what Compile returns for the message that the protobuf library decodes from the
+// same bytes, without that message. One message of each kind is filled again and again, so that a task costs its strings and nothing
+// else. Bytes that are no Snapshot are an INVALID_ARGUMENT.
+func CompileBytes(data []byte) (*model.Model, error) {
+	d := decoder{}
+	if err := d.snapshot(data); err != nil {
+		return nil, err
+	}
+	m, err := d.c.b.Build()
+	if err != nil {
+		return nil, invalidSnapshot(err)
+	}
+	return m, nil
+}
+
+// decoder fills messages that it reuses and hands each to the compiler before it fills the next.
+type decoder struct {
+	c     compiler
+	node  nodeSlot
+	queue queueSlot
+	job   jobSlot
+	group groupSlot
+	task  taskSlot
+	count apportionv1.TaskCount
+	total resourceSlot
+}
+
+// snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
+// nodes and queues, then the jobs that refer to them.
+func (d *decoder) snapshot(data []byte) error {
+	var asOf int64
+	var dimensions []string
+	var f field
+	d.total.reset()
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.number == 1 && f.kind == protowire.VarintType:
+			asOf = int64(f.number64)
+		case f.number == 2 && f.kind == protowire.BytesType:
+			s.text(&f)
+		case f.number == 3 && f.kind == protowire.BytesType:
+			dimensions = append(dimensions, strings.Clone(s.text(&f)))
+		case f.number == 7 && f.kind == protowire.BytesType:
+			s.check(d.total.fill(f.data))
+		}
+	}
+	if s.bad {
+		return malformed("snapshot")
+	}
+	d.c.b = model.NewBuilder(asOf)
+	d.c.b.Dimensions(dimensions)
+	d.c.b.Total(d.c.total.of(d.total.message()))
+	if !d.nodesAndQueues(data) || !d.allJobs(data) {
+		return malformed("snapshot")
+	}
+	return nil
+}
+
+func malformed(path string) error {
+	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
+}
+
+func (d *decoder) nodesAndQueues(data []byte) bool {
+	var f field
+	queues := 0
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.kind != protowire.BytesType {
+			continue
+		}
+		switch f.number {
+		case 4:
+			if !d.node.fill(f.data) {
+				return false
+			}
+			d.c.node(&d.node.m)
+		case 5:
+			if !d.queue.fill(f.data) {
+				return false
+			}
+			d.c.queue(queues, &d.queue.m)
+			queues++
+		}
+	}
+	return true
+}
+
+func (d *decoder) allJobs(data []byte) bool {
+	var f field
+	jobs := 0
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number == 6 && f.kind == protowire.BytesType {
+			if !d.oneJob(jobs, f.data) {
+				return false
+			}
+			jobs++
+		}
+	}
+	return true
+}
+
+// oneJob reads a job's own fields first and its groups after them, whatever their order.
+func (d *decoder) oneJob(i int, data []byte) bool {
+	if !d.job.fill(data) {
+		return false
+	}
+	d.c.jobHead(i, &d.job.m)
+	var f field
+	group := 0
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number == 10 && f.kind == protowire.BytesType {
+			if !d.oneGroup(i, group, f.data) {
+				return false
+			}
+			group++
+		}
+	}
+	return true
+}
+
+func (d *decoder) oneGroup(job, group int, data []byte) bool {
+	tasks, counts, ok := d.group.fill(data)
+	if !ok {
+		return false
+	}
+	d.c.groupHead(&d.group.m)
+	var f field
+	for s, k := (scanner{rest: data}), 0; tasks > 0 && s.next(&f); {
+		if f.number == 4 && f.kind == protowire.BytesType {
+			if !d.task.fill(f.data) {
+				return false
+			}
+			d.c.task(place{job, group, k}, &d.task.m)
+			k++
+		}
+	}
+	for s, k := (scanner{rest: data}), 0; counts > 0 && s.next(&f); {
+		if f.number == 5 && f.kind == protowire.BytesType {
+			if !fillCount(&d.count, f.data) {
+				return false
+			}
+			d.c.count(place{job, group, k}, &d.count)
+			k++
+		}
+	}
+	return true
+}
+
+func fillCount(m *apportionv1.TaskCount, data []byte) bool {
+	m.Status, m.Gate, m.Count = 0, 0, 0
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		if f.kind != protowire.VarintType {
+			continue
+		}
+		switch f.number {
+		case 1:
+			m.Status = apportionv1.TaskStatus(int32(f.number64))
+		case 2:
+			m.Gate = apportionv1.TaskGate(int32(f.number64))
+		case 3:
+			m.Count = uint32(f.number64)
+		}
+	}
+	return !s.bad
+}
+
+// check fails the scanner if a part of the message failed.
+func (s *scanner) check(ok bool) {
+	if !ok {
+		s.fail()
+	}
+}
+
+// merge adds an encoded message to m, as a second occurrence of a field does.
+func (s *scanner) merge(m proto.Message, data []byte) {
+	s.check(proto.UnmarshalOptions{Merge: true}.Unmarshal(data, m) == nil)
+}

@@ -1,0 +1,142 @@
+package wire_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/wire"
+)
+
+// agree requires that the direct decoder makes of data what the protobuf library and Compile make of it.
+func agree(t *testing.T, data []byte) {
+	t.Helper()
+	var snapshot apportionv1.Snapshot
+	direct, directErr := wire.CompileBytes(data)
+	if err := proto.Unmarshal(data, &snapshot); err != nil {
+		require.Error(t, directErr, "the protobuf library says: %v", err)
+		require.Contains(t, directErr.Error(), "not a valid protobuf message")
+		return
+	}
+	want, err := wire.Compile(&snapshot)
+	if err != nil {
+		require.Error(t, directErr)
+		require.Equal(t, err.Error(), directErr.Error())
+		return
+	}
+	require.NoError(t, directErr)
+	require.Equal(t, public(want), public(direct))
+}
+
+// public returns the exported parts of a model.
+func public(m *model.Model) []any {
+	return []any{m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
+		m.QueueOrder, m.JobOrder}
+}
+
+func TestTheDirectDecoderAgreesOnGeneratedSnapshots(t *testing.T) {
+	for seed := range uint64(5) {
+		snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: seed, Depth: 3, Dimensions: 5, UIDs: seed%2 == 0})
+		data, err := proto.Marshal(snapshot)
+		require.NoError(t, err)
+		agree(t, data)
+	}
+}
+
+// message puts fields together: numbers as varints, byte slices as they are.
+func message(fields ...any) []byte {
+	var b []byte
+	for i := 0; i < len(fields); i += 2 {
+		number := protowire.Number(fields[i].(int))
+		switch v := fields[i+1].(type) {
+		case int:
+			b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(v))
+		case string:
+			b = protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), v)
+		case []byte:
+			b = protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), v)
+		case float64:
+			b = protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), math.Float64bits(v))
+		}
+	}
+	return b
+}
+
+func TestTheDirectDecoderAgreesOnUnusualEncodings(t *testing.T) {
+	cpu := message(1, 0, 2, 5.0)
+	queue := message(1, "q")
+	for name, data := range map[string][]byte{
+		"nothing":                                  nil,
+		"jobs before queues before dimensions":     message(6, message(4, "q", 10, message(4, message(1, "u"), 2, cpu), 2, "j"), 5, queue, 3, "cpu"),
+		"numbers that are not packed":              message(3, "cpu", 4, message(1, "n", 2, cpu)),
+		"a resource in two parts":                  message(3, "cpu", 3, "gpu", 4, message(1, "n", 2, cpu, 2, message(1, 1, 2, 7.0))),
+		"a dimension in two parts that clash":      message(3, "cpu", 4, message(1, "n", 2, cpu, 2, cpu)),
+		"a name given twice: the last counts":      message(5, message(1, "a", 1, "b")),
+		"a detail in two parts":                    message(5, queue, 6, message(2, "j", 4, "q", 10, message(4, message(8, message(1, 0), 8, message(2, 2, 3, "class"))))),
+		"an affinity in two parts":                 message(5, message(1, "q", 10, message(1, message(1, "x")), 10, message(1, message(1, "y")))),
+		"text that is no text":                     message(5, message(1, "\xff")),
+		"a cluster label that is no text":          message(2, "\xff"),
+		"unknown fields of every kind":             append(message(99, 1, 98, "x", 97, 1.0, 5, queue), 0xa5, 0x06, 1, 2, 3, 4),
+		"a group that is unknown":                  {0xa3, 0x06, 0x08, 0x01, 0xa4, 0x06},
+		"a group that does not end":                {0xa3, 0x06, 0x08, 0x01},
+		"an end without a group":                   {0xa4, 0x06},
+		"a field number of 0":                      {0x02, 0x00},
+		"a field number beyond all":                {0x82, 0x80, 0x80, 0x80, 0x80, 0x01, 0x00},
+		"a kind that does not exist":               {0x0f},
+		"a length beyond the end":                  {0x2a, 0x05, 0x0a},
+		"a number without end":                     {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"a known field of another kind is unknown": append(message(5, 3, 1, "x", 6, message(10, 7, 4, 3)), message(5, queue)...),
+		"packed numbers that break off":            message(4, message(1, "n", 2, message(1, []byte{0x80}))),
+		"packed amounts that break off":            message(4, message(1, "n", 2, message(2, []byte{1, 2, 3}))),
+		"an enum beyond all":                       message(5, message(1, "q", 5, 77)),
+		"a negative status":                        message(5, queue, 6, message(2, "j", 4, "q", 10, message(4, message(2, -1), 5, message(1, -5, 3, 1)))),
+		"a node of 2^32":                           message(5, queue, 6, message(2, "j", 4, "q", 10, message(4, message(3, 1<<32)))),
+		"a total twice":                            message(3, "cpu", 7, cpu, 3, "gpu", 7, message(1, 1, 2, 3.0)),
+		"an empty total":                           message(7, []byte{}),
+		"an empty request in a detail":             message(3, "cpu", 5, queue, 6, message(2, "j", 4, "q", 10, message(2, cpu, 4, message(8, message(6, []byte{}))))),
+	} {
+		t.Run(name, func(t *testing.T) { agree(t, data) })
+	}
+}
+
+func FuzzTheDirectDecoderAgrees(f *testing.F) {
+	snapshot := generate.Snapshot(generate.Shape{Queues: 2, Jobs: 3, Tasks: 6, Nodes: 2, Seed: 1, Depth: 2, Dimensions: 4, UIDs: true})
+	data, err := proto.Marshal(snapshot)
+	require.NoError(f, err)
+	f.Add(data)
+	f.Add(message(3, "cpu", 5, message(1, "q"), 6, message(2, "j", 4, "q", 10, message(4, message(8, message(2, 1, 3, "x")), 5, message(3, 4)))))
+	f.Fuzz(agree)
+}
+
+func BenchmarkCompile(b *testing.B) {
+	data, err := proto.Marshal(generate.Snapshot(generate.Standard()))
+	require.NoError(b, err)
+	b.Run("direct", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := wire.CompileBytes(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("protobuf", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var snapshot apportionv1.Snapshot
+			if err := proto.Unmarshal(data, &snapshot); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := wire.Compile(&snapshot); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package wire
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// A slot is a message that is filled again and again. fill resets it, reads the encoded fields and reports whether they are well formed.
+// A field that occurs twice is merged, or the last one counts, as the protobuf library has it.
+
+type resourceSlot struct {
+	m    apportionv1.Resource
+	seen bool
+}
+
+func (r *resourceSlot) reset() {
+	r.m.Dimension, r.m.Amount, r.seen = r.m.Dimension[:0], r.m.Amount[:0], false
+}
+
+// message returns nil if the field did not occur.
+func (r *resourceSlot) message() *apportionv1.Resource {
+	if !r.seen {
+		return nil
+	}
+	return &r.m
+}
+
+// fill adds to what is there.
+func (r *resourceSlot) fill(data []byte) bool {
+	r.seen = true
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.number {
+		case 1:
+			r.m.Dimension = s.uint32s(&f, r.m.Dimension)
+		case 2:
+			r.m.Amount = s.doubles(&f, r.m.Amount)
+		}
+	}
+	return !s.bad
+}
+
+type nodeSlot struct {
+	m                 apportionv1.Node
+	allocatable, used resourceSlot
+	group             string
+}
+
+func (n *nodeSlot) fill(data []byte) bool {
+	n.m.Name, n.m.Group = "", nil
+	n.allocatable.reset()
+	n.used.reset()
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		if f.kind != protowire.BytesType {
+			continue
+		}
+		switch f.number {
+		case 1:
+			n.m.Name = s.text(&f)
+		case 2:
+			s.check(n.allocatable.fill(f.data))
+		case 3:
+			s.check(n.used.fill(f.data))
+		case 4:
+			n.group = s.text(&f)
+			n.m.Group = &n.group
+		}
+	}
+	n.m.Allocatable, n.m.UsedByOthers = n.allocatable.message(), n.used.message()
+	return !s.bad
+}
+
+type queueSlot struct {
+	m                               apportionv1.Queue
+	capability, guarantee, deserved resourceSlot
+	weight                          uint32
+	reclaimable                     bool
+}
+
+func (q *queueSlot) fill(data []byte) bool {
+	m := &q.m
+	m.Name, m.Parent, m.Weight, m.Priority, m.State, m.Reclaimable = "", "", nil, 0, 0, nil
+	m.NodeGroupAffinity, m.FairShareHierarchy, m.CreateTime = nil, nil, 0
+	q.capability.reset()
+	q.guarantee.reset()
+	q.deserved.reset()
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case protowire.VarintType:
+			q.number(&f)
+		case protowire.BytesType:
+			q.part(&s, &f)
+		}
+	}
+	m.Capability, m.Guarantee, m.Deserved = q.capability.message(), q.guarantee.message(), q.deserved.message()
+	return !s.bad
+}
+
+func (q *queueSlot) number(f *field) {
+	switch f.number {
+	case 3:
+		q.weight = uint32(f.number64)
+		q.m.Weight = &q.weight
+	case 4:
+		q.m.Priority = int32(f.number64)
+	case 5:
+		q.m.State = apportionv1.QueueState(int32(f.number64))
+	case 6:
+		q.reclaimable = f.number64 != 0
+		q.m.Reclaimable = &q.reclaimable
+	case 12:
+		q.m.CreateTime = int64(f.number64)
+	}
+}
+
+func (q *queueSlot) part(s *scanner, f *field) {
+	switch f.number {
+	case 1:
+		q.m.Name = s.text(f)
+	case 2:
+		q.m.Parent = s.text(f)
+	case 7:
+		s.check(q.capability.fill(f.data))
+	case 8:
+		s.check(q.guarantee.fill(f.data))
+	case 9:
+		s.check(q.deserved.fill(f.data))
+	case 10:
+		if q.m.NodeGroupAffinity == nil {
+			q.m.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{}
+		}
+		s.merge(q.m.NodeGroupAffinity, f.data)
+	case 11:
+		if q.m.FairShareHierarchy == nil {
+			q.m.FairShareHierarchy = &apportionv1.FairShareHierarchy{}
+		}
+		s.merge(q.m.FairShareHierarchy, f.data)
+	}
+}
+
+type jobSlot struct {
+	m            apportionv1.Job
+	minResources resourceSlot
+}
+
+// fill reads all of a job but its groups.
+func (j *jobSlot) fill(data []byte) bool {
+	m := &j.m
+	m.Uid, m.Name, m.Namespace, m.Queue, m.Priority, m.Phase, m.MinAvailable, m.CreateTime = "", "", "", "", 0, 0, 0, 0
+	j.minResources.reset()
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case protowire.VarintType:
+			switch f.number {
+			case 5:
+				m.Priority = int32(f.number64)
+			case 6:
+				m.Phase = apportionv1.JobPhase(int32(f.number64))
+			case 7:
+				m.MinAvailable = uint32(f.number64)
+			case 9:
+				m.CreateTime = int64(f.number64)
+			}
+		case protowire.BytesType:
+			j.part(&s, &f)
+		}
+	}
+	m.MinResources = j.minResources.message()
+	return !s.bad
+}
+
+func (j *jobSlot) part(s *scanner, f *field) {
+	switch f.number {
+	case 1:
+		j.m.Uid = s.text(f)
+	case 2:
+		j.m.Name = s.text(f)
+	case 3:
+		j.m.Namespace = s.text(f)
+	case 4:
+		j.m.Queue = s.text(f)
+	case 8:
+		s.check(j.minResources.fill(f.data))
+	}
+}
+
+type groupSlot struct {
+	m            apportionv1.TaskGroup
+	request      resourceSlot
+	minAvailable uint32
+}
+
+// fill reads all of a group but its tasks and counts, of which it returns the numbers.
+func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
+	g.m.Role, g.m.MinAvailable = "", nil
+	g.request.reset()
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.kind == protowire.VarintType && f.number == 3:
+			g.minAvailable = uint32(f.number64)
+			g.m.MinAvailable = &g.minAvailable
+		case f.kind != protowire.BytesType:
+		case f.number == 1:
+			g.m.Role = s.text(&f)
+		case f.number == 2:
+			s.check(g.request.fill(f.data))
+		case f.number == 4:
+			tasks++
+		case f.number == 5:
+			counts++
+		}
+	}
+	g.m.Request = g.request.message()
+	return tasks, counts, !s.bad
+}
+
+type taskSlot struct {
+	m           apportionv1.Task
+	node, index uint32
+	priority    int32
+	detail      detailSlot
+}
+
+func (t *taskSlot) fill(data []byte) bool {
+	m := &t.m
+	m.Uid, m.Status, m.Node, m.Priority, m.Name, m.CreateTime, m.Index, m.Detail = "", 0, nil, nil, "", 0, nil, nil
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case protowire.VarintType:
+			t.number(&f)
+		case protowire.BytesType:
+			switch f.number {
+			case 1:
+				m.Uid = s.text(&f)
+			case 5:
+				m.Name = s.text(&f)
+			case 8:
+				if m.Detail == nil {
+					t.detail.reset()
+					m.Detail = &t.detail.m
+				}
+				s.check(t.detail.fill(f.data))
+			}
+		}
+	}
+	return !s.bad
+}
+
+func (t *taskSlot) number(f *field) {
+	switch f.number {
+	case 2:
+		t.m.Status = apportionv1.TaskStatus(int32(f.number64))
+	case 3:
+		t.node = uint32(f.number64)
+		t.m.Node = &t.node
+	case 4:
+		t.priority = int32(f.number64)
+		t.m.Priority = &t.priority
+	case 6:
+		t.m.CreateTime = int64(f.number64)
+	case 7:
+		t.index = uint32(f.number64)
+		t.m.Index = &t.index
+	}
+}
+
+type detailSlot struct {
+	m                      apportionv1.TaskDetail
+	request                resourceSlot
+	preemptable            bool
+	scheduleTime, cooldown int64
+}
+
+func (d *detailSlot) reset() {
+	m := &d.m
+	m.Preemptable, m.Gate, m.PriorityClass, m.ScheduleTime, m.Cooldown, m.Request = nil, 0, "", nil, nil, nil
+	d.request.reset()
+}
+
+// fill adds to what is there.
+func (d *detailSlot) fill(data []byte) bool {
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case protowire.VarintType:
+			d.number(&f)
+		case protowire.BytesType:
+			switch f.number {
+			case 3:
+				d.m.PriorityClass = s.text(&f)
+			case 6:
+				s.check(d.request.fill(f.data))
+			}
+		}
+	}
+	d.m.Request = d.request.message()
+	return !s.bad
+}
+
+func (d *detailSlot) number(f *field) {
+	switch f.number {
+	case 1:
+		d.preemptable = f.number64 != 0
+		d.m.Preemptable = &d.preemptable
+	case 2:
+		d.m.Gate = apportionv1.TaskGate(int32(f.number64))
+	case 4:
+		d.scheduleTime = int64(f.number64)
+		d.m.ScheduleTime = &d.scheduleTime
+	case 5:
+		d.cooldown = int64(f.number64)
+		d.m.Cooldown = &d.cooldown
+	}
+}
