@@ -54,20 +54,43 @@ func (s *TreeState) CompareQueues(l, r model.QueueID) int {
 	return s.compareShare(l, r)
 }
 
+// nearness remembers how near queues are to one claimant's queue, because a sort asks for the same few again and again.
+type nearness struct {
+	to model.QueueID
+	// depth[q] is valid if stamp[q] is the present epoch.
+	depth []int32
+	stamp []uint32
+	epoch uint32
+}
+
+func newNearness(n int) nearness {
+	return nearness{to: model.None, depth: make([]int32, n), stamp: make([]uint32, n)}
+}
+
 // CompareVictimQueues puts the queue first whose ancestors have more in common with the claimant's: who is near pays first. A sibling of
 // the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
 func (s *TreeState) CompareVictimQueues(l, r, claimant model.QueueID) int {
 	if s.tree == nil {
 		return 0
 	}
-	return cmp.Compare(s.nearness(r, claimant), s.nearness(l, claimant))
+	if s.near.to != claimant {
+		s.near.to = claimant
+		if s.near.epoch++; s.near.epoch == 0 {
+			clear(s.near.stamp)
+			s.near.epoch = 1
+		}
+	}
+	return cmp.Compare(s.nearnessOf(r), s.nearnessOf(l))
 }
 
-// nearness returns the depth of the lowest queue that is an ancestor of both; 0 where there is none.
-func (s *TreeState) nearness(q, claimant model.QueueID) int {
-	q, claimant = s.tree.Parent(q), s.tree.Parent(claimant)
-	if q == model.None || claimant == model.None {
-		return 0
+// nearnessOf returns the depth of the lowest queue that is an ancestor of both q and the claimant's queue; 0 where there is none.
+func (s *TreeState) nearnessOf(q model.QueueID) int32 {
+	near := &s.near
+	if near.stamp[q] != near.epoch {
+		near.stamp[q], near.depth[q] = near.epoch, 0
+		if up, to := s.tree.Parent(q), s.tree.Parent(near.to); up != model.None && to != model.None {
+			near.depth[q] = int32(s.tree.Depth(s.tree.Common(up, to)))
+		}
 	}
-	return s.tree.Depth(s.tree.Common(q, claimant))
+	return near.depth[q]
 }

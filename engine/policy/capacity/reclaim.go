@@ -17,6 +17,15 @@ type trial struct {
 	tested []model.QueueID
 }
 
+// party is a claimant or a candidate.
+type party struct {
+	task  model.TaskID
+	queue model.QueueID
+	// request is what the task asks for: some of the dimensions in some, anything at all of those in positive.
+	request        resource.Row
+	some, positive resource.Mask
+}
+
 func newTrial(n, width int) trial {
 	return trial{rows: resource.NewAccounts(n, width), stamp: make([]uint32, n)}
 }
@@ -39,6 +48,11 @@ func (s *State) left(q model.QueueID) *resource.Row {
 	return &t.rows[q]
 }
 
+func (s *State) party(t model.TaskID) party {
+	request := s.v.Request(t)
+	return party{t, s.v.QueueOf(t), request, request.AtLeastThreshold(), request.Positive()}
+}
+
 // Reclaimable judges the candidates in the order in which the session would evict them, and takes one that
 //
 //   - asks for a dimension that the claimant asks for, and leaves its queue what is guaranteed, in every dimension;
@@ -52,8 +66,9 @@ func (s *State) left(q model.QueueID) *resource.Row {
 func (s *State) Reclaimable(
 	claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds,
 ) ([]model.TaskID, policy.Vote) {
-	if !s.takesPart[s.v.QueueOf(claimant)] {
-		reason := policy.Because(name, policy.QueueTakesNoPart, s.v.QueueOf(claimant))
+	by := s.party(claimant)
+	if !s.takesPart[by.queue] {
+		reason := policy.Because(name, policy.QueueTakesNoPart, by.queue)
 		if len(s.faults) > 0 {
 			reason = refusal(s.faults[0])
 		}
@@ -67,28 +82,30 @@ func (s *State) Reclaimable(
 		s.v.SortVictims(claimant, s.reclaim.candidates)
 	}
 	for _, t := range s.reclaim.candidates {
-		if s.takes(claimant, t, g) {
+		victim := s.party(t)
+		if s.shares(&by, &victim, g) && s.sparesGuarantee(&victim, g) && s.isOver(&by, &victim, g) {
 			dst = append(dst, t)
+			s.left(victim.queue).SubWithin(victim.request)
+			for _, q := range s.reclaim.tested {
+				s.left(q).SubWithin(victim.request)
+			}
 		}
 	}
 	return dst, policy.Permit
 }
 
-// takes judges one candidate and subtracts it if it is taken.
-func (s *State) takes(claimant, victim model.TaskID, g *policy.Grounds) bool {
-	mine, theirs := s.v.QueueOf(claimant), s.v.QueueOf(victim)
-	request := s.v.Request(victim)
-	if !s.takesPart[theirs] || !s.shares(claimant, victim, g) || !s.sparesGuarantee(theirs, victim, g) {
-		return false
-	}
-	if request.AtLeastThreshold()&s.some[theirs] == 0 && s.uncontended(claimant, mine, theirs) {
-		g.Protect(victim, policy.Because(name, policy.BestEffortSubtree, theirs))
-		return false
-	}
-	if !s.exceeds(theirs, victim, g) {
-		return false
-	}
+// isOver reports whether the candidate's queue and ancestors have more than they deserve, and leaves in tested at which ancestors it
+// asked.
+func (s *State) isOver(by, victim *party, g *policy.Grounds) bool {
 	s.reclaim.tested = s.reclaim.tested[:0]
+	if victim.some&s.some[victim.queue] == 0 && s.uncontended(by, victim) {
+		g.Protect(victim.task, policy.Because(name, policy.BestEffortSubtree, victim.queue))
+		return false
+	}
+	if !s.exceeds(victim.queue, victim, g) {
+		return false
+	}
+	mine, theirs := by.queue, victim.queue
 	for range s.level {
 		if theirs = s.above(theirs); theirs == model.None || s.above(theirs) == model.None {
 			break
@@ -104,43 +121,39 @@ func (s *State) takes(claimant, victim model.TaskID, g *policy.Grounds) bool {
 		}
 		s.reclaim.tested = append(s.reclaim.tested, theirs)
 	}
-	s.left(s.v.QueueOf(victim)).SubWithin(request)
-	for _, q := range s.reclaim.tested {
-		s.left(q).SubWithin(request)
-	}
 	return true
 }
 
 // shares reports whether claimant and candidate ask for a common dimension; `pods` is none.
-func (s *State) shares(claimant, victim model.TaskID, g *policy.Grounds) bool {
-	asked, offered := s.v.Request(claimant), s.v.Request(victim)
-	common := asked.AtLeastThreshold() & offered.AtLeastThreshold() &^ s.v.Dims.Pods()
+func (s *State) shares(by, victim *party, g *policy.Grounds) bool {
+	common := by.some & victim.some &^ s.v.Dims.Pods()
 	if common == 0 {
-		g.Protect(victim, policy.Because(name, policy.NoSharedDimension, s.v.QueueOf(victim)))
+		g.Protect(victim.task, policy.Because(name, policy.NoSharedDimension, victim.queue))
 		return false
 	}
 	if g.Explains() {
-		reason := policy.Because(name, policy.NoSharedDimension, s.v.QueueOf(victim))
+		reason := policy.Because(name, policy.NoSharedDimension, victim.queue)
 		reason.Dimension = common.First()
-		reason.Have, reason.Need = offered.V[reason.Dimension], asked.V[reason.Dimension]
-		g.Pass(victim, reason)
+		reason.Have, reason.Need = victim.request.V[reason.Dimension], by.request.V[reason.Dimension]
+		g.Pass(victim.task, reason)
 	}
 	return true
 }
 
 // sparesGuarantee reports whether a queue keeps its guarantee without the candidate, in every dimension, whether or not the candidate uses
 // it.
-func (s *State) sparesGuarantee(q model.QueueID, victim model.TaskID, g *policy.Grounds) bool {
-	guarantee, request, left := s.guarantee[q], s.v.Request(victim), s.left(q)
+func (s *State) sparesGuarantee(victim *party, g *policy.Grounds) bool {
+	q := victim.queue
+	guarantee, left := s.guarantee[q], s.left(q)
 	for m := guarantee.Has; m != 0; m = m.Rest() {
-		if d := m.First(); guarantee.V[d]-(left.V[d]-request.V[d]) >= resource.Threshold {
-			g.Protect(victim, s.comparison(policy.GuaranteeKept, q, d, *left, request, guarantee))
+		if d := m.First(); guarantee.V[d]-(left.V[d]-victim.request.V[d]) >= resource.Threshold {
+			g.Protect(victim.task, s.comparison(policy.GuaranteeKept, q, d, *left, victim.request, guarantee))
 			return false
 		}
 	}
 	if g.Explains() {
 		for m := guarantee.Positive(); m != 0; m = m.Rest() {
-			g.Pass(victim, s.comparison(policy.GuaranteeKept, q, m.First(), *left, request, guarantee))
+			g.Pass(victim.task, s.comparison(policy.GuaranteeKept, q, m.First(), *left, victim.request, guarantee))
 		}
 	}
 	return true
@@ -148,20 +161,18 @@ func (s *State) sparesGuarantee(q model.QueueID, victim model.TaskID, g *policy.
 
 // exceeds reports whether a queue deserves nothing of what the candidate asks for, or has strictly more than it deserves in a dimension of
 // it that deserved names. `pods` can make the candidate one that the queue deserves something for, but never exceed.
-func (s *State) exceeds(q model.QueueID, victim model.TaskID, g *policy.Grounds) bool {
-	request := s.v.Request(victim)
-	if request.AtLeastThreshold()&s.some[q] == 0 {
+func (s *State) exceeds(q model.QueueID, victim *party, g *policy.Grounds) bool {
+	if victim.some&s.some[q] == 0 {
 		if g.Explains() {
-			g.Pass(victim, policy.Because(name, policy.WithinDeserved, q))
+			g.Pass(victim.task, policy.Because(name, policy.WithinDeserved, q))
 		}
 		return true
 	}
-	left, deserved := *s.left(q), s.deserved[q]
-	tested := request.Positive() & s.relevant[q]
+	left, deserved, tested := *s.left(q), s.deserved[q], victim.positive&s.relevant[q]
 	for m := tested; m != 0; m = m.Rest() {
 		if d := m.First(); left.V[d] > deserved.V[d] {
 			if g.Explains() {
-				g.Pass(victim, s.comparison(policy.WithinDeserved, q, d, left, request, deserved))
+				g.Pass(victim.task, s.comparison(policy.WithinDeserved, q, d, left, victim.request, deserved))
 			}
 			return true
 		}
@@ -169,25 +180,24 @@ func (s *State) exceeds(q model.QueueID, victim model.TaskID, g *policy.Grounds)
 	if g != nil {
 		reason := policy.Because(name, policy.WithinDeserved, q)
 		if tested != 0 {
-			reason = s.comparison(policy.WithinDeserved, q, tested.First(), left, request, deserved)
+			reason = s.comparison(policy.WithinDeserved, q, tested.First(), left, victim.request, deserved)
 		}
-		g.Protect(victim, reason)
+		g.Protect(victim.task, reason)
 	}
 	return false
 }
 
-// uncontended reports whether a candidate that its queue deserves nothing for, and a claimant that its queue deserves nothing for, live
-// below a common ancestor other than the root, AncestorReclaimLevel or less above both: there is nothing then that one could claim from
-// the other.
-func (s *State) uncontended(claimant model.TaskID, mine, theirs model.QueueID) bool {
-	if s.level == 0 || s.v.Request(claimant).AtLeastThreshold()&s.some[mine] != 0 {
+// uncontended reports whether the claimant's queue deserves nothing of what the claimant asks for, and shares an ancestor other than the
+// root with the candidate's, AncestorReclaimLevel or less above both: where the candidate's queue deserves nothing either, there is nothing
+// that one could claim from the other.
+func (s *State) uncontended(by, victim *party) bool {
+	if s.level == 0 || by.some&s.some[by.queue] != 0 {
 		return false
 	}
-	above, over := s.tree.Parent(mine), s.tree.Parent(theirs)
-	if above == model.None || over == model.None {
+	mine, theirs := s.tree.Parent(by.queue), s.tree.Parent(victim.queue)
+	if mine == model.None || theirs == model.None {
 		return false
 	}
-	common := s.tree.Common(above, over)
-	at := s.tree.Depth(common)
-	return at > 0 && s.tree.Depth(mine)-at <= s.level && s.tree.Depth(theirs)-at <= s.level
+	shared := s.tree.Depth(s.tree.Common(mine, theirs))
+	return shared > 0 && s.tree.Depth(by.queue)-shared <= s.level && s.tree.Depth(victim.queue)-shared <= s.level
 }

@@ -10,7 +10,11 @@ import (
 )
 
 // TreeState is the hierarchical plugin in a session.
-type TreeState struct{ *State }
+type TreeState struct {
+	*State
+
+	near nearness
+}
 
 type fault = hierarchy.Fault[model.QueueID]
 
@@ -27,7 +31,7 @@ func (s *State) openTree(jobs []int32, level int) *TreeState {
 		}
 	}
 	if s.faults = faults; len(faults) > 0 {
-		return &TreeState{s}
+		return &TreeState{State: s}
 	}
 	s.tree = tree
 	down := tree.TopDown()
@@ -41,7 +45,7 @@ func (s *State) openTree(jobs []int32, level int) *TreeState {
 		s.settle(q)
 		s.limitChildren(q, free)
 	}
-	return &TreeState{s}
+	return &TreeState{State: s, near: newNearness(len(s.v.Queues))}
 }
 
 // raise adds what happens in a queue to its parent.

@@ -1,6 +1,7 @@
 package capacity_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -317,6 +318,30 @@ func TestQueueOrderIsAntisymmetric(t *testing.T) {
 				l, r := model.QueueID(l), model.QueueID(r)
 				require.Equal(t, s.CompareQueues(l, r), -s.CompareQueues(r, l))
 			}
+		}
+	})
+}
+
+func TestNearnessAgreesWithListsOfAncestors(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCluster(t)
+		s, qs := c.tree(t), twin(c)
+		order := s.decider.(policy.VictimQueueOrderer)
+		near := func(q, claimant string) int {
+			n := 0
+			for i, name := range qs[q].ancestors {
+				if i >= len(qs[claimant].ancestors) || qs[claimant].ancestors[i] != name {
+					break
+				}
+				n = i
+			}
+			return n
+		}
+		pick := rapid.SampledFrom(slices.Sorted(maps.Keys(qs)))
+		for range 20 {
+			l, r, claimant := pick.Draw(t, "l"), pick.Draw(t, "r"), pick.Draw(t, "claimant")
+			require.Equal(t, cmp.Compare(near(r, claimant), near(l, claimant)),
+				order.CompareVictimQueues(s.queue(l), s.queue(r), s.queue(claimant)))
 		}
 	})
 }
