@@ -1,0 +1,230 @@
+package account_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/account"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// amounts are named quantities in the engine's units.
+type amounts map[string]float64
+
+var names = []string{"cpu", "memory", "gpu", "pods", "ephemeral-storage"}
+
+func sparse(a amounts) *model.Amounts {
+	if a == nil {
+		return nil
+	}
+	s := &model.Amounts{}
+	for i, name := range names {
+		if x, ok := a[name]; ok {
+			s.Dimension, s.Amount = append(s.Dimension, uint32(i)), append(s.Amount, x)
+		}
+	}
+	return s
+}
+
+type task struct {
+	status  model.Status
+	gate    model.Gate
+	request amounts
+}
+
+type job struct {
+	queue     string
+	phase     model.Phase
+	available uint32
+	min       amounts
+	tasks     []task
+}
+
+func view(t require.TestingT, jobs ...job) *policy.View {
+	b := model.NewBuilder(0)
+	b.Dimensions(names)
+	b.Queue(model.QueueSpec{Name: "q"})
+	b.Queue(model.QueueSpec{Name: "other"})
+	for i, j := range jobs {
+		if j.queue == "" {
+			j.queue = "q"
+		}
+		b.Job(model.JobSpec{
+			Name: string(rune('a' + i)), Queue: j.queue, Phase: j.phase, MinAvailable: j.available, MinResources: sparse(j.min),
+		})
+		for k, each := range j.tasks {
+			b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
+			b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return policy.NewView(m, nil)
+}
+
+func named(v *policy.View, r resource.Row) amounts {
+	a := amounts{}
+	for d := range v.Dims.Len() {
+		if r.Has.Has(d) {
+			a[v.Dims.Name(d)] = r.V[d]
+		}
+	}
+	return a
+}
+
+func TestWhatAJobMeansToItsQueue(t *testing.T) {
+	running := func(request amounts) task { return task{status: model.Running, request: request} }
+	gated := func(gate model.Gate, request amounts) task { return task{gate: gate, request: request} }
+	nothing := amounts{"cpu": 0, "memory": 0}
+	for name, tt := range map[string]struct {
+		job                                  job
+		allocated, request, inqueue, elastic amounts
+	}{
+		"nothing": {job: job{}},
+		"all that runs without a minimum is elastic": {
+			job:       job{tasks: []task{running(amounts{"cpu": 2, "gpu": 0, "pods": 1}), {request: amounts{"cpu": 1, "gpu": 3}}}},
+			allocated: amounts{"cpu": 2, "memory": 0, "gpu": 0, "pods": 1},
+			request:   amounts{"cpu": 3, "memory": 0, "gpu": 3, "pods": 1},
+			elastic:   amounts{"cpu": 2, "memory": 0, "pods": 1},
+		},
+		"releasing and finished tasks hold nothing": {
+			job: job{tasks: []task{
+				{status: model.Releasing, request: amounts{"cpu": 1}}, {status: model.Succeeded, request: amounts{"cpu": 1}},
+				{status: model.Pipelined, request: amounts{"cpu": 1}}, {status: model.Bound, request: amounts{"cpu": 5}},
+			}},
+			allocated: amounts{"cpu": 5, "memory": 0}, request: amounts{"cpu": 5, "memory": 0}, elastic: amounts{"cpu": 5, "memory": 0},
+		},
+		"an admitted job lacks its minimum, less what it holds": {
+			job: job{
+				phase: model.PhaseInqueue, min: amounts{"cpu": 5, "memory": 1, "gpu": 4, "pods": 3, "ephemeral-storage": 7},
+				tasks: []task{running(amounts{"cpu": 2, "memory": 3, "pods": 1})},
+			},
+			allocated: amounts{"cpu": 2, "memory": 3, "pods": 1}, request: amounts{"cpu": 2, "memory": 3, "pods": 1},
+			inqueue: amounts{"cpu": 3, "memory": 0, "gpu": 4, "pods": 2},
+			elastic: amounts{"cpu": 0, "memory": 2},
+		},
+		"a scalar is named that is held by nobody, even 0, and not named where enough is held": {
+			job: job{
+				phase: model.PhaseInqueue, min: amounts{"gpu": 0, "pods": 0},
+			},
+			inqueue: amounts{"cpu": 0, "memory": 0, "gpu": 0},
+		},
+		"a scalar that is held in full is not named": {
+			job: job{
+				phase: model.PhaseInqueue, min: amounts{"gpu": 1, "pods": 1}, tasks: []task{running(amounts{"gpu": 1, "pods": 1})},
+			},
+			allocated: amounts{"cpu": 0, "memory": 0, "gpu": 1, "pods": 1}, request: amounts{"cpu": 0, "memory": 0, "gpu": 1, "pods": 1},
+		},
+		"a running job counts once it has as many tasks as it needs": {
+			job: job{
+				phase: model.PhaseRunning, available: 1, min: amounts{"cpu": 3}, tasks: []task{running(amounts{"cpu": 1})},
+			},
+			allocated: amounts{"cpu": 1, "memory": 0}, request: amounts{"cpu": 1, "memory": 0}, inqueue: amounts{"cpu": 2, "memory": 0},
+		},
+		"succeeded tasks do not make it enough": {
+			job: job{phase: model.PhaseRunning, available: 1, min: amounts{"cpu": 3}, tasks: []task{{status: model.Succeeded}}},
+		},
+		"a running job without a minimum books nothing": {job: job{phase: model.PhaseRunning}},
+		"a pending job books nothing":                   {job: job{min: amounts{"cpu": 3}}},
+		"gated tasks are taken off, but not those held by the scheduler's own gate": {
+			job: job{
+				phase: model.PhaseInqueue, min: amounts{"cpu": 5, "gpu": 1},
+				tasks: []task{gated(model.GateOther, amounts{"cpu": 2, "gpu": 3, "pods": 1}), gated(model.GateAdmission, amounts{"cpu": 1})},
+			},
+			request: amounts{"cpu": 3, "memory": 0, "gpu": 3, "pods": 1},
+			inqueue: amounts{"cpu": 3, "memory": 0, "gpu": 0},
+		},
+		"gated tasks that ask for pods alone take nothing off": {
+			job: job{
+				phase: model.PhaseInqueue, min: amounts{"pods": 5},
+				tasks: []task{gated(model.GateOther, amounts{"pods": 1})},
+			},
+			request: amounts{"cpu": 0, "memory": 0, "pods": 1},
+			inqueue: amounts{"cpu": 0, "memory": 0, "pods": 5},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := view(t, tt.job)
+			sums, err := account.Open(v)
+			require.NoError(t, err)
+			require.Equal(t, []int32{1, 0}, sums.Jobs)
+			for _, each := range []struct {
+				what string
+				want amounts
+				rows []resource.Row
+			}{
+				{"allocated", tt.allocated, sums.Allocated}, {"request", tt.request, sums.Request},
+				{"inqueue", tt.inqueue, sums.Inqueue}, {"elastic", tt.elastic, sums.Elastic},
+			} {
+				if each.want == nil {
+					each.want = nothing
+				}
+				require.Equal(t, each.want, named(v, each.rows[0]), each.what)
+				require.Equal(t, nothing, named(v, each.rows[1]), "%s of the other queue", each.what)
+			}
+		})
+	}
+}
+
+func TestAPermitBooksTheWholeMinimumLessWhatGatesHold(t *testing.T) {
+	v := view(t,
+		job{
+			min: amounts{"cpu": 5, "gpu": 0, "ephemeral-storage": 7},
+			tasks: []task{
+				{status: model.Running, request: amounts{"cpu": 4}}, {gate: model.GateOther, request: amounts{"cpu": 2, "memory": 9, "pods": 1}},
+			},
+		},
+		job{})
+	need := resource.NewAccount(v.Dims.Len())
+	account.InqueueNeed(v, 0, &need)
+	require.Equal(t, amounts{"cpu": 3, "memory": 0, "gpu": 0, "ephemeral-storage": 7}, named(v, need))
+	account.InqueueNeed(v, 1, &need)
+	require.Equal(t, amounts{"cpu": 0, "memory": 0}, named(v, need), "no minimum, nothing to book")
+}
+
+func TestSumsDoNotDependOnTheOrderOfTheSnapshot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := make([]job, rapid.IntRange(1, 6).Draw(t, "jobs"))
+		for i := range jobs {
+			x := rapid.Float64Range(0, 1e9).Draw(t, "x")
+			jobs[i] = job{
+				queue: rapid.SampledFrom([]string{"q", "other"}).Draw(t, "queue"), phase: model.PhaseInqueue,
+				min: amounts{"cpu": x / 3}, tasks: []task{{status: model.Running, request: amounts{"cpu": x / 7}}},
+			}
+		}
+		build := func(order []int) *account.Queues {
+			b := model.NewBuilder(0)
+			b.Dimensions(names)
+			b.Queue(model.QueueSpec{Name: "q"})
+			b.Queue(model.QueueSpec{Name: "other"})
+			for _, i := range order {
+				b.Job(model.JobSpec{Name: string(rune('a' + i)), Queue: jobs[i].queue, Phase: jobs[i].phase, MinResources: sparse(jobs[i].min)})
+				b.Group(model.GroupSpec{Request: sparse(jobs[i].tasks[0].request)})
+				b.Task(model.TaskSpec{Status: model.Running, Node: model.None})
+			}
+			m, err := b.Build()
+			require.NoError(t, err)
+			sums, err := account.Open(policy.NewView(m, nil))
+			require.NoError(t, err)
+			return sums
+		}
+		order := make([]int, len(jobs))
+		for i := range order {
+			order[i] = i
+		}
+		require.Equal(t, build(order), build(rapid.Permutation(order).Draw(t, "order")))
+	})
+}
+
+func TestOpenStopsWhenAsked(t *testing.T) {
+	v := view(t, make([]job, 2000)...)
+	asked := 0
+	v.Stop = func() bool { asked++; return true }
+	_, err := account.Open(v)
+	require.ErrorIs(t, err, policy.ErrStopped)
+	require.Equal(t, 1, asked)
+}
