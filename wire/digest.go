@@ -59,7 +59,8 @@ func canonicalPlugin(p *apportionv1.Plugin) *apportionv1.Plugin {
 	case *apportionv1.Plugin_NodeGroup:
 		n := settings.NodeGroup
 		out.Plugin = &apportionv1.Plugin_NodeGroup{NodeGroup: &apportionv1.NodeGroup{
-			Strict: proto.Bool(n == nil || n.Strict == nil || *n.Strict), PreferredOrder: n.GetPreferredOrder(), Hierarchical: n.GetHierarchical(),
+			Strict:         new(n == nil || n.Strict == nil || *n.Strict),
+			PreferredOrder: n.GetPreferredOrder(), Hierarchical: n.GetHierarchical(),
 		}}
 	case *apportionv1.Plugin_Overcommit:
 		factor := settings.Overcommit.GetFactor()
@@ -81,9 +82,9 @@ func canonicalBinpack(b *apportionv1.Binpack) *apportionv1.Binpack {
 	if b == nil {
 		b = &apportionv1.Binpack{}
 	}
-	out := &apportionv1.Binpack{Weight: proto.Float64(1), Cpu: part(b.Cpu), Memory: part(b.Memory)}
+	out := &apportionv1.Binpack{Weight: new(1.0), Cpu: part(b.Cpu), Memory: part(b.Memory)}
 	if b.Weight != nil {
-		out.Weight = proto.Float64(*b.Weight)
+		out.Weight = new(*b.Weight)
 	}
 	for _, r := range b.GetResources() {
 		if r != nil && r.Name != "cpu" && r.Name != "memory" {
@@ -96,9 +97,9 @@ func canonicalBinpack(b *apportionv1.Binpack) *apportionv1.Binpack {
 // part is a weight of one dimension: absent or negative it is 1.
 func part(weight *float64) *float64 {
 	if weight == nil || *weight < 0 {
-		return proto.Float64(1)
+		return new(1.0)
 	}
-	return proto.Float64(*weight)
+	return new(*weight)
 }
 
 // discard leaves out what this version does not know.

@@ -12,13 +12,22 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Do answers one step. A step that fails changes nothing; its answer is an error whose paths begin with the kind of step
-// (reclaim.claimant).
-func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
+// Ask answers one step, or returns a *Fault whose paths begin with the kind of step (reclaim.claimant). A step that fails changes
+// nothing.
+func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	s.out.begin(s.maximum)
 	answer, fault := s.do(step)
 	if fault != nil {
-		return failed(fault)
+		return nil, fault
+	}
+	return answer, nil
+}
+
+// Do is Ask with a fault as an answer.
+func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
+	answer, err := s.Ask(step)
+	if err != nil {
+		return failed(AsFault(err))
 	}
 	return answer
 }
@@ -60,12 +69,9 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	if err == nil {
 		return answer, nil
 	}
-	var violations *model.Error
-	fault := (*Fault)(nil)
-	if errors.As(err, &violations) {
+	fault := AsFault(err)
+	if violations, ok := errors.AsType[*model.Error](err); ok {
 		fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
-	} else {
-		fault = AsFault(err)
 	}
 	if kind := step.ProtoReflect().WhichOneof(stepKinds); kind != nil {
 		fault = fault.within(string(kind.Name()) + ".")

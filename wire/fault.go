@@ -30,6 +30,8 @@ const (
 )
 
 // Fault is an error as the contract has it.
+//
+//nolint:errname // An error is a value of this, not named after what it is in Go.
 type Fault struct {
 	Code   codes.Code
 	Reason apportionv1.ErrorReason

@@ -80,8 +80,9 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer) error {
 		uid := v.TaskKey(t)
 		role := v.Groups[task.Group].Role
 		answer.Tasks = append(answer.Tasks, &apportionv1.InspectedTask{
-			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: wireStatus(v.Status(t)), Node: s.out.optional(int(v.NodeOf(t))),
-			Request: s.out.resource(request), Priority: task.Priority, Preemptable: task.Preemptable, BestEffort: v.BestEffort(request),
+			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: wireStatus(v.Status(t)),
+			Node: s.out.optional(int(v.NodeOf(t))), Request: s.out.resource(request), Priority: task.Priority,
+			Preemptable: task.Preemptable, BestEffort: v.BestEffort(request),
 			Gated: task.Gate != model.GateNone, Name: task.Name,
 		})
 		if s.out.left -= 4*messageBytes + len(uid) + len(role) + len(task.Name); s.out.left < 0 {

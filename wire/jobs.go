@@ -32,7 +32,7 @@ func (s *Session) jobsOrAll(selection *apportionv1.Jobs) ([]model.JobID, error) 
 		return jobs, s.out.room(len(jobs), "jobs")
 	}
 	var faults model.Error
-	jobs := s.selectJobs(selection, "jobs", &faults)
+	jobs := s.selectJobs(selection, &faults)
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}

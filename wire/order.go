@@ -67,7 +67,7 @@ func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) m
 
 func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
-	jobs := s.selectJobs(subject, "jobs", &faults)
+	jobs := s.selectJobs(subject, &faults)
 	if len(subject.GetIndex())+len(subject.GetUid()) == 0 {
 		jobs = s.allJobs()
 	}
@@ -140,7 +140,8 @@ func ordered[ID ~int32](
 	less := func(l, r ID) bool { return compare(l, r).Less }
 	engine.Sort(sorted, func(l, r ID) int { return strings.Compare(name(l), name(r)) }, less)
 	answer := &apportionv1.OrderAnswer{
-		Sorted: indices(&s.out, sorted), Ties: s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
+		Sorted:       indices(&s.out, sorted),
+		Ties:         s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
 		Intransitive: !engine.Transitive(sorted, maxPairs, less),
 	}
 	if !q.GetPairs() {

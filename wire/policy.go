@@ -29,8 +29,7 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 		out.Tiers = append(out.Tiers, tier)
 	}
 	if faults.Total == 0 {
-		var violations *model.Error
-		if errors.As(out.Check(), &violations) {
+		if violations, ok := errors.AsType[*model.Error](out.Check()); ok {
 			faults = *violations
 		}
 	}

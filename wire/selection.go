@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/apportion/apportion/engine/model"
@@ -76,9 +77,9 @@ func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.E
 		})
 }
 
-func (s *Session) selectJobs(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
+func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.JobID {
 	v := s.engine.View()
-	return selectAll(path, j.GetIndex(), "uid", j.GetUid(), faults,
+	return selectAll("jobs", j.GetIndex(), "uid", j.GetUid(), faults,
 		func(index uint32) (model.JobID, string) {
 			if int64(index) >= int64(len(v.Jobs)) {
 				return model.None, noIndex("job", index, len(v.Jobs))
@@ -143,7 +144,7 @@ type paths struct {
 func (p *paths) task(v *policy.View, path string) (model.TaskID, bool) {
 	if p.of != v {
 		p.of, p.tasks = v, make(map[string]model.TaskID, len(v.Tasks))
-		for t := len(v.Tasks) - 1; t >= 0; t-- {
+		for t := range slices.Backward(v.Tasks) {
 			if name := v.TaskPath(model.TaskID(t)); name != "" && v.Has(v.Tasks[t].Job) {
 				p.tasks[name] = model.TaskID(t)
 			}

@@ -64,7 +64,9 @@ func (s *Session) Basis() *apportionv1.Basis {
 		EngineVersion: engine.Version, PolicyDigest: s.digest, Dimensions: s.engine.View().Dims.Names(),
 	}
 	for _, w := range s.engine.Warnings() {
-		warning := &apportionv1.Warning{Code: apportionv1.WarningCode(w.Code), Message: w.Text, Queue: s.out.optional(int(w.Queue))}
+		warning := &apportionv1.Warning{
+			Code: apportionv1.WarningCode(w.Code), Message: cut(w.Text, 4*maxText), Queue: s.out.optional(int(w.Queue)),
+		}
 		if w.Path != "" {
 			warning.Path = "snapshot." + w.Path
 		}

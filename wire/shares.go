@@ -37,7 +37,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 		queues = s.selectQueues(q.GetQueues(), "queues", &faults)
 	}
 	if js := q.GetJobs(); js != nil {
-		jobs = s.selectJobs(js, "jobs", &faults)
+		jobs = s.selectJobs(js, &faults)
 		if len(js.GetIndex())+len(js.GetUid()) == 0 {
 			jobs = s.allJobs()
 		}
@@ -70,7 +70,8 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 
 // divide fills in what one plugin gives.
 func (s *Session) divide(
-	plugin *apportionv1.PluginShares, d *engine.Divider, queues []model.QueueID, jobs []model.JobID, wanted fields, q *apportionv1.SharesStep,
+	plugin *apportionv1.PluginShares, d *engine.Divider, queues []model.QueueID, jobs []model.JobID, wanted fields,
+	q *apportionv1.SharesStep,
 ) error {
 	if d.Forest != nil {
 		var why policy.Reasons
@@ -163,7 +164,8 @@ func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobS
 			continue
 		}
 		out := &shares[i]
-		out.Job, out.Share, out.Dominant, out.Allocated = uint32(id), share.Share, s.out.optional(share.Dominant), s.out.resource(share.Allocated)
+		out.Job, out.Share = uint32(id), share.Share
+		out.Dominant, out.Allocated = s.out.optional(share.Dominant), s.out.resource(share.Allocated)
 		if !omitNames {
 			out.Uid = s.engine.View().Jobs[id].UID
 		}

@@ -49,7 +49,7 @@ func ofJob(err error) error {
 
 func (s *Session) removeJob(q *apportionv1.RemoveJobStep) (*apportionv1.Answer, error) {
 	var faults model.Error
-	jobs := s.selectJobs(q.GetJobs(), "jobs", &faults)
+	jobs := s.selectJobs(q.GetJobs(), &faults)
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}

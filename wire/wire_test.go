@@ -15,7 +15,7 @@ import (
 )
 
 // parse reads a message in text format.
-func parse[M proto.Message](t testing.TB, m M, text string) M {
+func parse[M proto.Message](t *testing.T, m M, text string) M {
 	t.Helper()
 	require.NoError(t, prototext.Unmarshal([]byte(text), m), text)
 	return m
@@ -38,7 +38,7 @@ jobs { uid: "serve" queue: "web" min_resources { dimension: [0] amount: [1000] }
 
 const proportional = `tiers { plugins { gang {} } plugins { priority {} } } tiers { plugins { proportion {} } }`
 
-func open(t testing.TB, snapshot, policy string, options ...wire.Options) *wire.Session {
+func open(t *testing.T, snapshot, policy string, options ...wire.Options) *wire.Session {
 	t.Helper()
 	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, snapshot))
 	require.NoError(t, err)
@@ -48,13 +48,13 @@ func open(t testing.TB, snapshot, policy string, options ...wire.Options) *wire.
 }
 
 // ask answers a step given in text format.
-func ask(t testing.TB, s *wire.Session, step string) *apportionv1.Answer {
+func ask(t *testing.T, s *wire.Session, step string) *apportionv1.Answer {
 	t.Helper()
 	return s.Do(parse(t, &apportionv1.Step{}, step))
 }
 
 // requireAnswer compares an answer with its text format.
-func requireAnswer(t testing.TB, want string, got *apportionv1.Answer) {
+func requireAnswer(t *testing.T, want string, got *apportionv1.Answer) {
 	t.Helper()
 	expected := parse(t, &apportionv1.Answer{}, want)
 	if !proto.Equal(expected, got) {
@@ -62,7 +62,7 @@ func requireAnswer(t testing.TB, want string, got *apportionv1.Answer) {
 	}
 }
 
-func errorInfo(t testing.TB, st *status.Status) *errdetails.ErrorInfo {
+func errorInfo(t *testing.T, st *status.Status) *errdetails.ErrorInfo {
 	t.Helper()
 	info := &errdetails.ErrorInfo{}
 	require.NotEmpty(t, st.GetDetails())
@@ -71,7 +71,7 @@ func errorInfo(t testing.TB, st *status.Status) *errdetails.ErrorInfo {
 	return info
 }
 
-func fields(t testing.TB, st *status.Status) []string {
+func fields(t *testing.T, st *status.Status) []string {
 	t.Helper()
 	if len(st.GetDetails()) < 2 {
 		return nil

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.
+func (s *Service) fail(ctx context.Context, err error) error {
+	if late := lateness(ctx); late != nil {
+		err = late
+	}
+	fault := wire.AsFault(err)
+	if fault.Code == codes.Internal {
+		s.log.LogAttrs(ctx, levelOf(fault.Code), "a call failed inside", errorAttr(err))
+	}
+	return status.ErrorProto(wire.Status(fault))
+}
+
+// lateness returns a fault if the time of a call is up, or its caller has gone.
+func lateness(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	// A caller whose deadline passes also cancels; whichever is heard first, it is the deadline that ended the call.
+	deadline, limited := ctx.Deadline()
+	if errors.Is(ctx.Err(), context.Canceled) && !(limited && !time.Now().Before(deadline)) {
+		return &wire.Fault{
+			Code: codes.Canceled, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED, Text: "the caller has gone",
+		}
+	}
+	return wire.AsFault(policy.ErrStopped)
+}
+
+// invalidRequest is a fault of one field of a request; without a path, of all of it.
+func invalidRequest(path, text string) error {
+	if path == "" {
+		return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, Text: text}
+	}
+	return wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, path, "%s", text)
+}
+
+// unimplemented is a fault of this version.
+func unimplemented(method string) error {
+	return &wire.Fault{
+		Code: codes.Unimplemented, Reason: apportionv1.ErrorReason_ERROR_REASON_UNIMPLEMENTED,
+		Text: method + " is not there yet in this version",
+	}
+}

@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// call is a session for one unary call.
+type call struct {
+	*wire.Session
+
+	basis *apportionv1.Basis
+}
+
+// ask opens a session on the input of a unary call and hands it on. What comes back is a status.
+func (s *Service) ask(ctx context.Context, in *apportionv1.Input, do func(call) error) error {
+	if s.options.CallTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.options.CallTime)
+		defer cancel()
+	}
+	stop, release := stopper(ctx)
+	defer release()
+	c, err := s.open(in, stop)
+	if err == nil {
+		err = do(c)
+	}
+	if err != nil {
+		return s.fail(ctx, err)
+	}
+	return nil
+}
+
+// stopper returns a function that is cheap to ask whether a context has ended.
+func stopper(ctx context.Context) (stop func() bool, release func() bool) {
+	var over atomic.Bool
+	over.Store(ctx.Err() != nil)
+	release = context.AfterFunc(ctx, func() { over.Store(true) })
+	return over.Load, release
+}
+
+func (s *Service) open(in *apportionv1.Input, stop func() bool) (call, error) {
+	rule, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
+	if err != nil {
+		return call{}, err
+	}
+	switch source := in.GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
+		m, err := wire.Compile(source.Snapshot)
+		if err != nil {
+			return call{}, err
+		}
+		session, err := wire.Open(m, rule, wire.Options{Stop: stop, AnswerBytes: s.options.AnswerBytes})
+		if err != nil {
+			return call{}, err
+		}
+		return call{session, session.Basis()}, nil
+	case *apportionv1.Input_SnapshotDigest:
+		return call{}, unimplemented("snapshot_digest")
+	}
+	return call{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
+}
+
+// rule returns the policy given or named. prefix leads to the fields that hold them.
+func (s *Service) rule(given *apportionv1.Policy, name, prefix string) (*apportionv1.Policy, error) {
+	if given != nil {
+		return given, nil
+	}
+	if name == "" {
+		return nil, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
+	}
+	if p, ok := s.options.Policies[name]; ok {
+		return p, nil
+	}
+	return nil, &wire.Fault{
+		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, Field: prefix + "policy_name",
+		Text: "no policy " + strconv.Quote(name) + " is configured",
+	}
+}

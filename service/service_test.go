@@ -1,0 +1,151 @@
+package service_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// replica is a server and a client of it, joined by memory.
+type replica struct {
+	apportionv1.ApportionServiceClient
+
+	server *service.Server
+	conn   *grpc.ClientConn
+	// end begins the drain; served is what Serve returned.
+	end    context.CancelFunc
+	served chan error
+}
+
+// start starts a replica that ends with the test.
+func start(t *testing.T, options service.Options, serverOptions service.ServerOptions) *replica {
+	t.Helper()
+	s, err := service.New(options)
+	require.NoError(t, err)
+	r := &replica{server: service.NewServer(s, serverOptions), served: make(chan error, 1)}
+	listener := bufconn.Listen(1 << 20)
+	ctx, end := context.WithCancel(context.Background())
+	r.end = end
+	go func() { r.served <- r.server.Serve(ctx, listener) }()
+	r.conn, err = grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	require.NoError(t, err)
+	r.ApportionServiceClient = apportionv1.NewApportionServiceClient(r.conn)
+	t.Cleanup(func() {
+		require.NoError(t, r.conn.Close())
+		end()
+		<-r.served
+	})
+	return r
+}
+
+// parse adds to a message what a text says.
+func parse[M proto.Message](t *testing.T, m M, text string) M {
+	t.Helper()
+	added := m.ProtoReflect().New().Interface()
+	require.NoError(t, prototext.Unmarshal([]byte(text), added), text)
+	proto.Merge(m, added)
+	return m
+}
+
+// requireFault requires an error of the contract, and returns its ErrorInfo's metadata and the violations of its BadRequest.
+func requireFault(t *testing.T, err error, code codes.Code, reason string) (metadata map[string]string, violations []string) {
+	t.Helper()
+	st, ok := status.FromError(err)
+	require.True(t, ok, err)
+	require.Equal(t, code, st.Code(), st.Message())
+	require.NotEmpty(t, st.Details(), st.Message())
+	info, ok := st.Details()[0].(*errdetails.ErrorInfo)
+	require.True(t, ok)
+	require.Equal(t, "apportion.dev", info.GetDomain())
+	require.Equal(t, reason, info.GetReason())
+	for _, detail := range st.Details()[1:] {
+		bad, ok := detail.(*errdetails.BadRequest)
+		require.True(t, ok)
+		for _, v := range bad.GetFieldViolations() {
+			violations = append(violations, v.GetField()+": "+v.GetDescription())
+		}
+	}
+	return info.GetMetadata(), violations
+}
+
+const input = `
+snapshot {
+  dimensions: "cpu"
+  nodes { name: "n0" allocatable { dimension: 0 amount: 10000 } }
+  queues { name: "ml" } queues { name: "web" }
+  jobs { uid: "train" queue: "ml" phase: JOB_PHASE_RUNNING groups { request { dimension: 0 amount: 3000 }
+    tasks { uid: "t0" status: TASK_STATUS_RUNNING node: 0 } tasks { uid: "t1" status: TASK_STATUS_RUNNING node: 0 }
+    tasks { uid: "t2" status: TASK_STATUS_RUNNING node: 0 } } }
+  jobs { uid: "serve" queue: "web" min_resources { dimension: 0 amount: 1000 } groups { request { dimension: 0 amount: 1000 } tasks { uid: "s0" } } }
+}
+policy { tiers { plugins { proportion {} } } }`
+
+func inputOf(t *testing.T) *apportionv1.Input {
+	t.Helper()
+	return parse(t, &apportionv1.Input{}, input)
+}
+
+func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
+	r := start(t, service.Options{}, service.ServerOptions{})
+	ctx := t.Context()
+
+	shares, err := r.EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
+	require.NoError(t, err)
+	require.Equal(t, []float64{9000, 0}, shares.GetShares().GetPlugins()[0].GetQueues()[0].GetDeserved().GetAmount())
+	require.Equal(t, []string{"cpu", "memory"}, shares.GetBasis().GetDimensions())
+	require.Empty(t, shares.GetBasis().GetSnapshotDigest())
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", shares.GetBasis().GetPolicyDigest())
+
+	enqueue, err := r.CheckEnqueue(ctx, &apportionv1.CheckEnqueueRequest{Input: inputOf(t)})
+	require.NoError(t, err)
+	require.Len(t, enqueue.GetEnqueue().GetJobs(), 2)
+
+	allocatable, err := r.CheckAllocatable(ctx, parse(t, &apportionv1.CheckAllocatableRequest{Input: inputOf(t)},
+		`allocatable { tasks { uid: "s0" } } preemptive { tasks { uid: "s0" } }`))
+	require.NoError(t, err)
+	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetAllocatable().GetTasks()[0].GetVerdict().GetVote())
+	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetPreemptive().GetTasks()[0].GetVerdict().GetVote())
+
+	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { uid: "s0" } }`))
+	require.NoError(t, err)
+	require.True(t, victims.GetVictims().GetDecided())
+
+	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { uid: "s0" } }`))
+	require.NoError(t, err)
+	require.Equal(t, []bool{true}, nodes.GetNodes().GetTasks()[0].GetFits())
+
+	simulation, err := r.Simulate(ctx, parse(t, &apportionv1.SimulateRequest{Input: inputOf(t)},
+		`steps { inspect {} } steps { rollback { mark: 7 } } steps { jobs {} }`))
+	require.NoError(t, err)
+	require.Len(t, simulation.GetAnswers(), 3)
+	require.Equal(t, uint32(4), simulation.GetAnswers()[0].GetInspect().GetTaskCount())
+	require.Equal(t, int32(codes.NotFound), simulation.GetAnswers()[1].GetError().GetCode())
+	require.Len(t, simulation.GetAnswers()[2].GetJobs().GetJobs(), 2)
+}
+
+func TestAnEmptySnapshotIsValid(t *testing.T) {
+	r := start(t, service.Options{}, service.ServerOptions{})
+	in := &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}},
+	}
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	require.NoError(t, err)
+}
