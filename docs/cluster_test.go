@@ -45,9 +45,9 @@ func parseLine(text string) line {
 func dimensions(text string) []string {
 	names := []string{"cpu", "memory"}
 	seen := map[string]bool{"cpu": true, "memory": true}
-	for _, l := range strings.Split(text, "\n") {
+	for l := range strings.SplitSeq(text, "\n") {
 		l, _, _ = strings.Cut(l, "#")
-		for _, word := range strings.Fields(l) {
+		for word := range strings.FieldsSeq(l) {
 			key, value, ok := strings.Cut(word, "=")
 			if !ok {
 				value = word
@@ -57,7 +57,7 @@ func dimensions(text string) []string {
 			if !strings.Contains(value, ":") {
 				continue
 			}
-			for _, part := range strings.Split(value, ",") {
+			for part := range strings.SplitSeq(value, ",") {
 				if name, _, ok := strings.Cut(part, ":"); ok && !seen[name] {
 					seen[name] = true
 					names = append(names, name)
@@ -72,8 +72,6 @@ type reader struct {
 	b     *model.Builder
 	dims  []string
 	nodes map[string]model.NodeID
-	queue map[string]bool
-	inJob bool
 	group bool
 }
 
@@ -82,7 +80,7 @@ const asOf = int64(1_000_000 * time.Second)
 func compile(text string) (*model.Model, error) {
 	r := &reader{b: model.NewBuilder(asOf), dims: dimensions(text), nodes: map[string]model.NodeID{}}
 	r.b.Dimensions(r.dims)
-	for _, t := range strings.Split(text, "\n") {
+	for t := range strings.SplitSeq(text, "\n") {
 		if l := parseLine(t); l.kind != "" {
 			if err := r.read(l); err != nil {
 				return nil, fmt.Errorf("%q: %w", strings.TrimSpace(t), err)
@@ -291,7 +289,7 @@ func (r *reader) amounts(text string, err *error) *model.Amounts {
 	if text == "none" {
 		return a
 	}
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, ":")
 		at := -1
 		for i, d := range r.dims {
@@ -313,8 +311,8 @@ func (r *reader) amounts(text string, err *error) *model.Amounts {
 func amount(name, text string, err *error) float64 {
 	scale := 1.0
 	for suffix, by := range map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "m": 1e-3} {
-		if strings.HasSuffix(text, suffix) {
-			text, scale = strings.TrimSuffix(text, suffix), by
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			text, scale = before, by
 			break
 		}
 	}

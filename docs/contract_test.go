@@ -101,8 +101,7 @@ func (u *tour) ask(input *apportionv1.Input, request proto.Message) {
 		policy = inline
 	}
 	response, err := respond(snapshot, policy, input.GetSnapshotDigest(), request)
-	var fault *wire.Fault
-	if errors.As(err, &fault) {
+	if _, ok := errors.AsType[*wire.Fault](err); ok {
 		u.answer = wire.Status(err)
 		return
 	}

@@ -177,7 +177,7 @@ func (c *console) rounds([]string) {
 	}
 }
 
-func (c *console) drf(words []string) {
+func (c *console) drf([]string) {
 	for _, d := range c.s.Dividers() {
 		if d.Jobs == nil {
 			continue

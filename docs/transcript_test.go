@@ -47,7 +47,7 @@ type console struct {
 // play returns a transcript with every answer as the engine gives it: what follows `> ` is kept, all else is replaced.
 func play(m *model.Model, transcript string) (string, error) {
 	c := &console{m: m}
-	for _, text := range strings.Split(transcript, "\n") {
+	for text := range strings.SplitSeq(transcript, "\n") {
 		question, ok := strings.CutPrefix(text, "> ")
 		if !ok {
 			continue
