@@ -2,8 +2,8 @@
 //
 //	reference [flags] [PATH…]
 //
-// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: testdata/reference. The last line sums up; the exit
-// status is 1 if any answer differs or could not be compared.
+// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: testdata/reference. The last line of the output sums
+// up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
 package main
 
 import (
@@ -19,39 +19,37 @@ import (
 const defaultPath = "testdata/reference"
 
 func main() {
-	os.Exit(run())
-}
-
-func run() int {
-	var r reference.Run
-	flag.StringVar(&r.Group, "profile", "", "check only the cases of this profile (probes: the hand-made ones)")
-	flag.StringVar(&r.Label, "case", "", "check only the case of this seed or name")
-	flag.StringVar(&r.Only, "kind", "", "compare only answers whose JSON pointer contains this, such as /reclaims/ or /deserved/")
-	way := flag.String("way", "", "ask only along this way: process or service (default: both)")
+	var run reference.Run
+	flag.StringVar(&run.Group, "profile", "", "check only the cases of this profile (probes: the hand-made ones)")
+	flag.StringVar(&run.Label, "case", "", "check only the case of this seed or name")
+	flag.StringVar(&run.Only, "kind", "", "compare only answers whose JSON pointer contains this, such as /reclaims/ or /deserved/")
+	way := flag.String("way", "", "ask along this way only: process or service")
 	most := flag.Int("max", 10, "show at most this many differences of each profile")
 	flag.Parse()
-	r.Paths = flag.Args()
-	if len(r.Paths) == 0 {
-		r.Paths = []string{defaultPath}
+	run.Paths = flag.Args()
+	os.Exit(check(&run, *way, *most))
+}
+
+// check makes the run and returns the exit status.
+func check(run *reference.Run, way string, most int) int {
+	if len(run.Paths) == 0 {
+		run.Paths = []string{defaultPath}
 	}
-	ways, closeWays, err := reference.Ways(*way)
+	ways, stop, err := reference.Ways(way)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	defer closeWays()
-	r.Ways = ways
-	results, err := r.Do(context.Background())
+	defer stop()
+	run.Ways = ways
+	results, err := run.Do(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	tally, err := reference.Report(os.Stdout, results, ways, *most)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	if tally.Different() > 0 || tally.Unsupported > 0 || tally.Failed > 0 {
+	text, tally := reference.Report(results, ways, most)
+	fmt.Print(text)
+	if !tally.Good() {
 		return 1
 	}
 	return 0

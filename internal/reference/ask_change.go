@@ -39,7 +39,8 @@ func (p *plan) simulate(questions []Simulation) {
 				p.prepare(func(f *form) { where(f, "ok") })
 			}
 		}
-		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}}, unless("rollback", "ok"), "", done)
+		back := &apportionv1.RollbackStep{}
+		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: back}}, unless("rollback", "ok"), "", done)
 	}
 }
 

@@ -64,10 +64,19 @@ func inspectedJob(f *form, j *apportionv1.InspectedJob) any {
 	}
 	return object{
 		"queue": f.queue(j.Queue), "priority": number(j.Priority), "minAvailable": number(j.MinAvailable), "minResources": minimum,
-		"allocated": f.amounts(j.Allocated), "totalRequest": f.amounts(j.TotalRequest), "elastic": f.amounts(j.Elastic),
+		partAllocated: f.amounts(j.Allocated), "totalRequest": f.amounts(j.TotalRequest), "elastic": f.amounts(j.Elastic),
 		"readyTaskNum": number(j.ReadyTasks), "validTaskNum": number(j.ValidTasks),
 	}
 }
+
+// Names that stand in many places of the recorded form.
+const (
+	partAllocated = "allocated"
+	partVictims   = "victims"
+)
+
+// capacity is the plugin whose accounts of queues may form a tree.
+const capacity = "capacity"
 
 // everything, as a selection of fields, is all of them.
 var everything []apportionv1.ShareField
@@ -130,11 +139,11 @@ func sharesOf(f *form, shares *apportionv1.SharesAnswer, read func(f *form, plug
 // queueShare is a queue's account. Only proportion has weights, and only capacity has a place for the queue in a tree.
 func queueShare(f *form, plugin string, q *apportionv1.QueueShare) object {
 	account := object{
-		"guarantee": f.amounts(q.Guarantee), "deserved": f.amounts(q.Deserved), "allocated": f.amounts(q.Allocated),
+		"guarantee": f.amounts(q.Guarantee), "deserved": f.amounts(q.Deserved), partAllocated: f.amounts(q.Allocated),
 		"request": f.amounts(q.Request), "inqueue": f.amounts(q.Inqueue), "elastic": f.amounts(q.Elastic),
 		"capability": f.amounts(q.Capability), "realCapability": f.amounts(q.RealCapability), "share": q.Share,
 	}
-	if plugin == "capacity" {
+	if plugin == capacity {
 		account["ancestors"], account["children"] = list(q.Ancestors, f.queue), list(q.Children, f.queue)
 	} else {
 		account["weight"] = number(q.Weight)
@@ -144,7 +153,7 @@ func queueShare(f *form, plugin string, q *apportionv1.QueueShare) object {
 
 // queueUse is the part of a queue's account that is told after each event.
 func queueUse(f *form, _ string, q *apportionv1.QueueShare) object {
-	return object{"share": q.Share, "allocated": f.amounts(q.Allocated)}
+	return object{"share": q.Share, partAllocated: f.amounts(q.Allocated)}
 }
 
 // queueInqueue is the part of a queue's account that admission changes.
@@ -161,7 +170,7 @@ func jobShares(f *form, jobs []*apportionv1.JobShare) object {
 }
 
 func jobShare(f *form, j *apportionv1.JobShare) any {
-	return object{"share": j.Share, "dominant": f.dimension(j.Dominant), "allocated": f.amounts(j.Allocated)}
+	return object{"share": j.Share, "dominant": f.dimension(j.Dominant), partAllocated: f.amounts(j.Allocated)}
 }
 
 // treeOf nests the nodes of the tree of hierarchical DRF, which are listed each before its children.
@@ -170,7 +179,7 @@ func treeOf(f *form, nodes []*apportionv1.TreeNode) any {
 	for i, n := range nodes {
 		nested[i] = object{
 			"name": n.Name, "weight": n.Weight, "share": n.Share, "saturated": n.Saturated,
-			"request": f.amounts(n.Request), "allocated": f.amounts(n.Allocated), "dominant": f.dimension(n.Dominant),
+			"request": f.amounts(n.Request), partAllocated: f.amounts(n.Allocated), "dominant": f.dimension(n.Dominant),
 		}
 		if n.Parent == nil {
 			continue

@@ -28,7 +28,8 @@ func (p *plan) verdicts(keys ...string) {
 			continue
 		}
 		step := &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Index: tasks}, Jointly: true}
-		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: step}}, under("preemptiveAllPendingOfJob", p.jobNames[j]), noTask,
+		where := under("preemptiveAllPendingOfJob", p.jobNames[j])
+		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: step}}, where, noTask,
 			func(_ *form, a *apportionv1.Answer) any { return jointVerdict(a.GetPreemptive().GetTasks()) })
 	}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}}, under("jobs"), noJob, jobStandings)
@@ -62,7 +63,7 @@ func jobStandings(f *form, a *apportionv1.Answer) any {
 	standings := object{}
 	for _, j := range a.GetJobs().GetJobs() {
 		valid := object{"pass": permits(j.Valid)}
-		if valid["pass"] == false {
+		if j.Valid.GetVote() == apportionv1.Vote_VOTE_REJECT {
 			valid["reason"] = invalidity(j.Valid.Reasons)
 		}
 		standings[f.job(j.Job)] = object{

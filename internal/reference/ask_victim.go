@@ -49,9 +49,9 @@ func victimsOf(f *form, answer *apportionv1.VictimsAnswer) any {
 	}
 	byPlugin := object{}
 	for _, p := range answer.ByPlugin {
-		byPlugin[p.Plugin] = object{"vote": ballot(p.Vote), "victims": list(p.Victims, f.task)}
+		byPlugin[p.Plugin] = object{"vote": ballot(p.Vote), partVictims: list(p.Victims, f.task)}
 	}
-	return object{"victims": victims, "byPlugin": byPlugin}
+	return object{partVictims: victims, "byPlugin": byPlugin}
 }
 
 // ballot is Volcano's number of a vote (pkg/scheduler/plugins/util: Permit, Abstain, Reject).

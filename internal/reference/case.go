@@ -11,53 +11,53 @@ const Schema = 1
 
 // Case is one recorded case: what there was, what was asked, and what Volcano answered.
 type Case struct {
-	Schema  int
-	Profile string
-	Seed    int64
+	Schema  int    `json:"schema"`
+	Profile string `json:"profile"`
+	Seed    int64  `json:"seed"`
 	// Name is set for hand-made cases.
-	Name      string
-	Conf      string
-	Manifests []json.RawMessage
-	Script    Script
+	Name      string            `json:"name"`
+	Conf      string            `json:"conf"`
+	Manifests []json.RawMessage `json:"manifests"`
+	Script    Script            `json:"script"`
 	// Expect is the answers as decoded JSON.
-	Expect map[string]any
+	Expect map[string]any `json:"expect"`
 	// Unstable are JSON pointers into Expect.
-	Unstable []string
+	Unstable []string `json:"unstable"`
 }
 
 // Script is what was asked beside the questions that are asked in every case.
 type Script struct {
-	Reclaims     []Eviction
-	Preempts     []Eviction
-	VictimQueues []VictimQueues
-	Simulate     []Simulation
-	NodeTasks    []string
-	EnqueueOrder []string
-	Events       []Operation
+	Reclaims     []Eviction     `json:"reclaims"`
+	Preempts     []Eviction     `json:"preempts"`
+	VictimQueues []VictimQueues `json:"victimQueues"`
+	Simulate     []Simulation   `json:"simulate"`
+	NodeTasks    []string       `json:"nodeTasks"`
+	EnqueueOrder []string       `json:"enqueueOrder"`
+	Events       []Operation    `json:"events"`
 }
 
 // Eviction asks whom of the candidates a task may evict.
 type Eviction struct {
-	Task       string
-	Candidates []string
+	Task       string   `json:"task"`
+	Candidates []string `json:"candidates"`
 }
 
 // VictimQueues asks in which order queues lose tasks to a queue.
 type VictimQueues struct {
-	PreemptorQueue string
-	Queues         []string
+	PreemptorQueue string   `json:"preemptorQueue"`
+	Queues         []string `json:"queues"`
 }
 
 // Simulation is a what-if about a task.
 type Simulation struct {
-	Task  string
-	Steps []Operation
+	Task  string      `json:"task"`
+	Steps []Operation `json:"steps"`
 }
 
 // Operation changes something about a task, or asks something.
 type Operation struct {
-	Op   string
-	Task string
+	Op   string `json:"op"`
+	Task string `json:"task"`
 }
 
 // ReadCase decodes a case.

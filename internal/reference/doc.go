@@ -1,6 +1,6 @@
-// Package reference holds our answers against recorded answers of Volcano: it reads case files of the form that testdata/reference/README.md
-// describes, asks the questions of each case in the recorded order, brings the answers into the recorded form, and compares the two leaf by
-// leaf.
+// Package reference holds our answers against recorded answers of Volcano: it reads case files of the form that
+// testdata/reference/README.md describes, asks the questions of each case in the recorded order, brings the answers into the recorded form,
+// and compares the two leaf by leaf.
 //
 // One answer is one leaf of a case's `expect`: a number, a truth value, a name (of a queue in an order, of a task among the victims), a
 // null, or one dimension of a resource. A leaf that only we have is one more answer, and a different one. Numbers agree within a relative

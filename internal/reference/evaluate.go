@@ -5,18 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
-
-// Evaluator answers steps about an input. An error is a gRPC status.
-type Evaluator func(context.Context, *apportionv1.Input, []*apportionv1.Step) ([]*apportionv1.Answer, *apportionv1.Basis, error)
-
-// Way is a way along which answers come.
-type Way struct {
-	Name     string
-	Evaluate Evaluator
-}
 
 // refusedInput stands for a snapshot that is invalid as a plugin reads it.
 const refusedInput = "INVALID_ARGUMENT"
@@ -69,16 +58,16 @@ func (c *Case) Check(ctx context.Context, ways []Way, only string) *Result {
 // evaluate is the answers that come along a way, in the recorded form. Where opening the session is the whole recording, so it is here; a
 // failure that is expected is an answer.
 func (c *Case) evaluate(ctx context.Context, s *subject, way Way) (any, error) {
-	_, onlyOpening := c.Expect["openSession"]
+	_, onlyOpening := c.Expect[opening]
 	p := s.plan(&c.Script)
 	answers, basis, err := way.Evaluate(ctx, s.input, p.steps)
 	switch {
 	case onlyOpening && status.Code(err) == codes.InvalidArgument:
-		return object{"openSession": refusedInput}, nil
+		return object{opening: refusedInput}, nil
 	case err != nil:
 		return absent{}, err
 	case onlyOpening:
-		return object{"openSession": "ok"}, nil
+		return object{opening: "ok"}, nil
 	}
 	form, err := p.form(answers, basis)
 	if err != nil {

@@ -84,8 +84,11 @@ func (f *form) object(keys ...string) object {
 
 // amounts is a resource in the recorded form, in which cpu and memory are always there; nil for no resource.
 func (f *form) amounts(r *apportionv1.Resource) any {
-	if r == nil {
+	switch {
+	case r == nil:
 		return nil
+	case len(r.Dimension) != len(r.Amount):
+		return malformed
 	}
 	a := amounts{"cpu": 0, "memory": 0}
 	for i, d := range r.Dimension {
@@ -93,6 +96,9 @@ func (f *form) amounts(r *apportionv1.Resource) any {
 	}
 	return a
 }
+
+// malformed stands for a resource whose lists do not match.
+const malformed = "(malformed)"
 
 // dimension is the name of a dominant dimension, which is empty where there is none.
 func (f *form) dimension(d *uint32) any {

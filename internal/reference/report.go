@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // Tally is the sum of results.
@@ -50,15 +48,20 @@ func (t *Tally) AllUnheld() int {
 	return sum
 }
 
+// Good reports whether something was compared, and every answer was the recorded one along every way.
+func (t *Tally) Good() bool {
+	return t.Answers > 0 && t.Different() == 0 && t.Unsupported == 0 && t.Failed == 0
+}
+
 // String is the line that sums up a run.
 func (t *Tally) String() string {
 	return fmt.Sprintf("reference: cases=%d answers=%d equal=%d different=%d unheld=%d unsupported=%d",
 		t.Cases, t.Answers, t.Equal, t.Different(), t.AllUnheld(), t.Unsupported)
 }
 
-// Report writes a table of the profiles, and of each profile the first differences, at most that many; then a line that sums up. It
-// returns the sum of all.
-func Report(w io.Writer, results []*Result, ways []Way, most int) (Tally, error) {
+// Report tells what results add up to: a table of the profiles; of each profile the first differences, at most that many; and a line that
+// sums up.
+func Report(results []*Result, ways []Way, most int) (string, Tally) {
 	var all Tally
 	groups := map[string]*Tally{}
 	for _, r := range results {
@@ -69,25 +72,26 @@ func Report(w io.Writer, results []*Result, ways []Way, most int) (Tally, error)
 		}
 		groups[group].Add(r)
 	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-22s %6s %8s %8s %9s %11s  %s\n", "profile", "cases", "answers", "equal", "different", "unsupported", "unheld")
 	names := slices.Sorted(maps.Keys(groups))
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "profile\tcases\tanswers\tequal\tdifferent\tunsupported\tunheld")
 	for _, name := range names {
 		t := groups[name]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", name, t.Cases, t.Answers, t.Equal, t.Different(), t.Unsupported, unheldText(t.Unheld))
-	}
-	if err := table.Flush(); err != nil {
-		return all, err
+		fmt.Fprintf(&text, "%-22s %6d %8d %8d %9d %11d  %s\n",
+			name, t.Cases, t.Answers, t.Equal, t.Different(), t.Unsupported, unheldText(t.Unheld))
 	}
 	for _, name := range names {
-		writeDifferences(w, name, results, ways, most)
+		writeDifferences(&text, name, results, ways, most)
 	}
-	_, err := fmt.Fprintln(w, all.String())
-	return all, err
+	fmt.Fprintln(&text, all.String())
+	return text.String(), all
 }
 
 // unheldText tells how many answers fall under each rule, the largest number first.
 func unheldText(unheld map[Rule]int) string {
+	if len(unheld) == 0 {
+		return "0"
+	}
 	rules := slices.SortedFunc(maps.Keys(unheld), func(a, b Rule) int {
 		return cmp.Or(cmp.Compare(unheld[b], unheld[a]), cmp.Compare(a, b))
 	})
@@ -95,36 +99,32 @@ func unheldText(unheld map[Rule]int) string {
 	for i, rule := range rules {
 		texts[i] = fmt.Sprintf("%s %d", rule, unheld[rule])
 	}
-	if len(texts) == 0 {
-		return "0"
-	}
 	return strings.Join(texts, ", ")
 }
 
-// writeDifferences writes the first differences of a profile.
-func writeDifferences(w io.Writer, group string, results []*Result, ways []Way, most int) {
-	written := 0
+// writeDifferences writes the first differences of a profile. Of a case that was not answered, only why is told.
+func writeDifferences(text *strings.Builder, group string, results []*Result, ways []Way, most int) {
+	var lines []string
 	for _, r := range results {
 		if r.Case.Group() != group {
 			continue
 		}
 		label := group + " " + r.Case.Label()
 		for _, failure := range r.Failures {
-			if written++; written <= most {
-				fmt.Fprintf(w, "%s: %s\n", label, failure)
-			}
+			lines = append(lines, label+": "+failure)
 		}
 		if len(r.Failures) > 0 {
 			continue
 		}
 		for _, d := range r.Differences {
-			if written++; written <= most {
-				fmt.Fprintf(w, "%s %s: want %s%s\n", label, d.Pointer, textOf(d.Want), gotText(d, ways))
-			}
+			lines = append(lines, fmt.Sprintf("%s %s: want %s, got %s", label, d.Pointer, textOf(d.Want), gotText(d, ways)))
 		}
 	}
-	if written > most && most > 0 {
-		fmt.Fprintf(w, "%s: and %d more\n", group, written-most)
+	for _, line := range lines[:max(0, min(most, len(lines)))] {
+		fmt.Fprintln(text, line)
+	}
+	if most > 0 && len(lines) > most {
+		fmt.Fprintf(text, "%s: and %d more\n", group, len(lines)-most)
 	}
 }
 
@@ -135,16 +135,15 @@ func gotText(d Difference, ways []Way) string {
 		texts[i] = textOf(got)
 	}
 	if len(slices.Compact(slices.Clone(texts))) == 1 {
-		return ", got " + texts[0]
+		return texts[0]
 	}
-	text := ""
 	for i, way := range ways {
-		text += fmt.Sprintf(", %s got %s", way.Name, texts[i])
+		texts[i] += " by " + way.Name
 	}
-	return text
+	return strings.Join(texts, ", ")
 }
 
-// longText is how much of a value is shown.
+// longText is how much of a value is shown, in bytes.
 const longText = 300
 
 // textOf shows a value of the recorded form.
@@ -162,7 +161,7 @@ func textOf(v any) string {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Sprint(v)
+		text = fmt.Append(nil, v)
 	}
 	if len(text) > longText {
 		return string(text[:longText]) + "…"

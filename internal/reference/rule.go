@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"slices"
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -27,6 +28,12 @@ const (
 	// DeepTree: from the seventh level below root on, lists of ancestors share memory in Volcano and overwrite each other. Held: everything
 	// that the tree has no part in.
 	DeepTree Rule = "deep tree"
+)
+
+// Of a case whose session did not open, only why is recorded.
+const (
+	opening  = "openSession"
+	panicked = "panic: "
 )
 
 // deepest is the last level below root at which Volcano's lists of ancestors are its own.
@@ -58,9 +65,10 @@ func (c *Case) judge(s *subject) *judge {
 	}
 	s.eachPlugin(func(_ int, p *apportionv1.Plugin) { j.alone = j.alone && p.GetCapacity() != nil })
 	if s.hasTree() {
+		ready, recorded := c.Expect["hierarchyReady"].(bool)
 		cycle, depth := shape(s.input.GetSnapshot().GetQueues())
 		switch {
-		case c.Expect["hierarchyReady"] == false:
+		case recorded && !ready:
 			j.tree = RefusedTree
 		case cycle:
 			j.tree = ParentCycle
@@ -103,7 +111,7 @@ func (j *judge) unheld(pointer string, path []string, want any) Rule {
 	if j.unstable[pointer] {
 		return Unstable
 	}
-	if text, ok := want.(string); ok && path[0] != "openSession" && (strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal: ")) {
+	if text, ok := want.(string); ok && path[0] != opening && (strings.HasPrefix(text, panicked) || strings.HasPrefix(text, "fatal: ")) {
 		return Crash
 	}
 	if len(path) >= 3 && path[len(path)-1] == "message" && path[len(path)-2] == "valid" {
@@ -136,9 +144,9 @@ func (j *judge) isAccount(path []string) bool {
 	case len(path) < 2:
 		return false
 	case path[0] == "queues", path[0] == "queuesAfterEnqueue":
-		return path[1] == "capacity"
+		return path[1] == capacity
 	case path[0] == "events":
-		return len(path) == 4 && path[2] == "queues" && path[3] == "capacity"
+		return len(path) == 4 && path[2] == "queues" && path[3] == capacity
 	case path[0] == "simulate":
 		return len(path) == 3 && j.operation(path[1], path[2]) != "allocatable"
 	}
@@ -173,7 +181,7 @@ func isCombined(path []string) bool {
 	case "enqueue", "queuesAfterEnqueue":
 		return true
 	case "reclaims", "preempts":
-		return len(path) == 3 && path[2] == "victims"
+		return len(path) == 3 && path[2] == partVictims
 	}
 	return false
 }
@@ -187,7 +195,7 @@ func dependsOnTree(path []string) bool {
 		return false
 	}
 	switch path[0] {
-	case "total", "tasks", "jobInfo", "nodeInfo", "hierarchyReady", "drfJobs", "hdrfTree", "jobOrder", "nodes":
+	case opening, "total", "tasks", "jobInfo", "nodeInfo", "hierarchyReady", "drfJobs", "hdrfTree", "jobOrder", "nodes":
 		return false
 	case "verdicts":
 		return len(path) > 1 && path[1] != "jobs"
@@ -199,8 +207,8 @@ func dependsOnTree(path []string) bool {
 // which parents form a cycle.
 func (j *judge) meant(path []string, want any) any {
 	switch last := path[len(path)-1]; {
-	case path[0] == "openSession":
-		if text, ok := want.(string); ok && strings.HasPrefix(text, "panic: ") {
+	case path[0] == opening:
+		if text, ok := want.(string); ok && strings.HasPrefix(text, panicked) {
 			return refusedInput
 		}
 	case last == "nodegroup.predicate":
@@ -227,11 +235,15 @@ func groupVerdict(want any) any {
 		return want
 	case strings.HasSuffix(text, "node group label not found"):
 		return groupMissing
-	case strings.HasSuffix(text, "node does not satisfy the node group affinity"), strings.HasSuffix(text, "node group affinity not specified"):
+	case strings.HasSuffix(text, "node does not satisfy the node group affinity"),
+		strings.HasSuffix(text, "node group affinity not specified"):
 		return groupRefused
 	}
 	return want
 }
+
+// admissions are the verdicts by which a refused tree stops everything.
+var admissions = []string{"allocatable", "preemptive", "preemptiveAllPendingOfJob"}
 
 // refusal is what a refused tree answers in place of what is recorded.
 func refusal(path []string, want any) any {
@@ -243,14 +255,14 @@ func refusal(path []string, want any) any {
 	switch {
 	case path[0] == "hierarchyReady":
 		return false
-	case isVerdict && path[0] == "verdicts" && (path[1] == "allocatable" || path[1] == "preemptive" || path[1] == "preemptiveAllPendingOfJob"):
+	case isVerdict && path[0] == "verdicts" && slices.Contains(admissions, path[1]):
 		return false
 	case isVerdict && (path[0] == "enqueue" || path[0] == "simulate"):
 		return false
 	case path[0] != "reclaims":
-	case len(path) == 3 && last == "victims", len(path) == 5 && path[3] == "capacity" && last == "victims":
+	case len(path) == 3 && last == partVictims, len(path) == 5 && path[3] == capacity && last == partVictims:
 		return nil
-	case len(path) == 5 && path[3] == "capacity" && last == "vote":
+	case len(path) == 5 && path[3] == capacity && last == "vote":
 		return -1.0
 	}
 	return want

@@ -65,13 +65,13 @@ func (s *subject) index(snapshot *apportionv1.Snapshot) {
 				s.tasks[name] = uint32(len(s.taskNames))
 				s.taskNames = append(s.taskNames, name)
 				s.ofTask = append(s.ofTask, uint32(i))
-				s.status = append(s.status, statusOf(t))
+				s.status = append(s.status, taskStatus(t))
 			}
 		}
 	}
 }
 
-func statusOf(t *apportionv1.Task) apportionv1.TaskStatus {
+func taskStatus(t *apportionv1.Task) apportionv1.TaskStatus {
 	if t.Status == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED {
 		return apportionv1.TaskStatus_TASK_STATUS_PENDING
 	}

@@ -1,0 +1,24 @@
+package reference
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordings is where the project keeps its recorded answers.
+const recordings = "../../testdata/reference"
+
+func TestOurAnswersAreThoseOfVolcano(t *testing.T) {
+	ways, stop, err := Ways("")
+	require.NoError(t, err)
+	defer stop()
+	run := Run{Paths: []string{recordings}, Ways: ways}
+	results, err := run.Do(t.Context())
+	require.NoError(t, err)
+	text, tally := Report(results, ways, 10)
+	require.True(t, tally.Good(), text)
+	require.Greater(t, tally.Answers, 600_000, text)
+	// Who lets go of more than this lets go of too much.
+	require.Less(t, tally.AllUnheld(), 10_000, text)
+}
