@@ -93,8 +93,10 @@ func TestWhatAJobMeansToItsQueue(t *testing.T) {
 		},
 		"releasing and finished tasks hold nothing": {
 			job: job{tasks: []task{
-				{status: model.Releasing, request: amounts{"cpu": 1}}, {status: model.Succeeded, request: amounts{"cpu": 1}},
-				{status: model.Pipelined, request: amounts{"cpu": 1}}, {status: model.Bound, request: amounts{"cpu": 5}},
+				{status: model.Releasing, request: amounts{"cpu": 1}},
+				{status: model.Succeeded, request: amounts{"cpu": 1}},
+				{status: model.Pipelined, request: amounts{"cpu": 1}},
+				{status: model.Bound, request: amounts{"cpu": 5}},
 			}},
 			allocated: amounts{"cpu": 5, "memory": 0}, request: amounts{"cpu": 5, "memory": 0}, elastic: amounts{"cpu": 5, "memory": 0},
 		},
@@ -157,8 +159,10 @@ func TestWhatAJobMeansToItsQueue(t *testing.T) {
 				want amounts
 				rows []resource.Row
 			}{
-				{"allocated", tt.allocated, sums.Allocated}, {"request", tt.request, sums.Request},
-				{"inqueue", tt.inqueue, sums.Inqueue}, {"elastic", tt.elastic, sums.Elastic},
+				{"allocated", tt.allocated, sums.Allocated},
+				{"request", tt.request, sums.Request},
+				{"inqueue", tt.inqueue, sums.Inqueue},
+				{"elastic", tt.elastic, sums.Elastic},
 			} {
 				if each.want == nil {
 					each.want = nothing

@@ -11,9 +11,9 @@ import (
 	"github.com/apportion/apportion/engine/policy/capacity"
 )
 
-// large is a tree of a root, ten departments, a hundred teams and n queues below them, with ten jobs a queue and ten tasks a job, one of
-// them pending.
-func large(n int) cluster {
+// large is a tree of a root, ten departments, a hundred teams and a thousand queues below them, with ten jobs a queue and ten tasks a
+// job, one of them pending.
+func large() cluster {
 	c := cluster{
 		total:  amounts{"cpu": 1e9, "memory": 1e15, "gpu": 1e7, "pods": 1e6},
 		queues: []queue{{name: "root"}},
@@ -25,7 +25,7 @@ func large(n int) cluster {
 	for i := range 100 {
 		c.queues = append(c.queues, queue{name: fmt.Sprint("t", i), parent: fmt.Sprint("d", i%10), deserved: some})
 	}
-	for i := range n {
+	for i := range 1000 {
 		name := fmt.Sprint("q", i)
 		c.queues = append(c.queues, queue{name: name, parent: fmt.Sprint("t", i%100), deserved: some, guarantee: amounts{"cpu": 100}})
 		for range 10 {
@@ -41,7 +41,7 @@ var plugins = map[string]capacity.Plugin{
 }
 
 func BenchmarkOpen(b *testing.B) {
-	m := large(1000).model(b)
+	m := large().model(b)
 	for name, p := range plugins {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -56,7 +56,7 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkAllocatableThousand(b *testing.B) {
 	for name, p := range plugins {
 		b.Run(name, func(b *testing.B) {
-			s := large(1000).open(b, p)
+			s := large().open(b, p)
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range 1000 {
@@ -71,7 +71,7 @@ func BenchmarkAllocatableThousand(b *testing.B) {
 func BenchmarkEnqueueableThousand(b *testing.B) {
 	for name, p := range plugins {
 		b.Run(name, func(b *testing.B) {
-			s := large(1000).open(b, p)
+			s := large().open(b, p)
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range 1000 {
@@ -85,7 +85,7 @@ func BenchmarkEnqueueableThousand(b *testing.B) {
 func BenchmarkReclaimHundred(b *testing.B) {
 	for name, p := range plugins {
 		b.Run(name, func(b *testing.B) {
-			s := large(1000).open(b, p)
+			s := large().open(b, p)
 			claimant := s.task("j0.9")
 			candidates := make([]model.TaskID, 100)
 			for i := range candidates {
@@ -101,7 +101,7 @@ func BenchmarkReclaimHundred(b *testing.B) {
 }
 
 func BenchmarkEventAndRollback(b *testing.B) {
-	s := large(1000).open(b, plugins["tree"])
+	s := large().open(b, plugins["tree"])
 	t := s.task("j0.0")
 	b.ReportAllocs()
 	for b.Loop() {

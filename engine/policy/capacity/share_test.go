@@ -145,8 +145,11 @@ func TestEventsChangeTheOwnShareButNotTheAncestors(t *testing.T) {
 	s := cluster{
 		total: ten,
 		queues: []queue{
-			{name: "root"}, {name: "a", deserved: amounts{"cpu": 4000}}, {name: "a1", parent: "a", deserved: amounts{"cpu": 4000}},
-			{name: "b", deserved: amounts{"cpu": 4000}}, {name: "b1", parent: "b", deserved: amounts{"cpu": 4000}},
+			{name: "root"},
+			{name: "a", deserved: amounts{"cpu": 4000}},
+			{name: "a1", parent: "a", deserved: amounts{"cpu": 4000}},
+			{name: "b", deserved: amounts{"cpu": 4000}},
+			{name: "b1", parent: "b", deserved: amounts{"cpu": 4000}},
 		},
 		jobs: []job{jobOf("a1", times(3, pending(small))...), jobOf("b1", pending(small))},
 	}.tree(t)
@@ -169,7 +172,10 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 			{queue: "a", min: amounts{"cpu": 0.7, "gpu": 0}},
 		},
 	}.tree(t)
-	before := []any{s.row(s.share("a").Allocated), s.row(s.share("root").Inqueue), s.share("a").Share, s.share("a").Dominant}
+	look := func() []any {
+		return []any{s.row(s.share("a").Allocated), s.row(s.share("root").Inqueue), s.share("a").Share, s.share("a").Dominant}
+	}
+	before := look()
 	mark := s.v.Journal.Mark()
 	s.Deallocate(s.task("j0.0"))
 	s.Allocate(s.task("j0.2"))
@@ -178,16 +184,17 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 	require.NotEqual(t, before[1], s.row(s.share("root").Inqueue))
 	require.NotEqual(t, before[2], s.share("a").Share)
 	s.v.Journal.Rollback(mark)
-	require.Equal(t, before,
-		[]any{s.row(s.share("a").Allocated), s.row(s.share("root").Inqueue), s.share("a").Share, s.share("a").Dominant})
+	require.Equal(t, before, look())
 }
 
 func TestDerivationShowsHowEachLevelGotItsNumbers(t *testing.T) {
 	c := cluster{
 		total: ten,
 		queues: []queue{
-			{name: "b", parent: "a", guarantee: amounts{"cpu": 1000}}, {name: "a", capability: amounts{"cpu": 4000}},
-			{name: "root"}, {name: "c", parent: "a", guarantee: amounts{"cpu": 2000}, deserved: amounts{"cpu": 1000}},
+			{name: "b", parent: "a", guarantee: amounts{"cpu": 1000}},
+			{name: "a", capability: amounts{"cpu": 4000}},
+			{name: "root"},
+			{name: "c", parent: "a", guarantee: amounts{"cpu": 2000}, deserved: amounts{"cpu": 1000}},
 		},
 		jobs: []job{jobOf("b"), jobOf("c")},
 	}

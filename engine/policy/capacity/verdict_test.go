@@ -17,8 +17,10 @@ func TestAllocatableNamesTheAncestorThatIsFull(t *testing.T) {
 	s := cluster{
 		total: ten,
 		queues: []queue{
-			{name: "root"}, {name: "a", capability: amounts{"cpu": 2000}},
-			{name: "a1", parent: "a"}, {name: "a2", parent: "a", state: model.Closed},
+			{name: "root"},
+			{name: "a", capability: amounts{"cpu": 2000}},
+			{name: "a1", parent: "a"},
+			{name: "a2", parent: "a", state: model.Closed},
 		},
 		jobs: []job{
 			jobOf("a1", running(small), pending(small), pending(amounts{"cpu": 1500}), pending(amounts{"gpu": 1}), pending(amounts{"pods": 1})),
@@ -60,8 +62,10 @@ func TestAnAncestorIsFullThoughTheQueueIsNot(t *testing.T) {
 	s := cluster{
 		total: ten,
 		queues: []queue{
-			{name: "root"}, {name: "a", capability: amounts{"cpu": 2000}},
-			{name: "a1", parent: "a"}, {name: "a2", parent: "a"},
+			{name: "root"},
+			{name: "a", capability: amounts{"cpu": 2000}},
+			{name: "a1", parent: "a"},
+			{name: "a2", parent: "a"},
 		},
 		jobs: []job{
 			jobOf("a1", times(2, running(small))...),
@@ -83,7 +87,8 @@ func TestPreemptiveNeedsOneDimensionWithinDeserved(t *testing.T) {
 		total: ten,
 		queues: []queue{
 			{name: "a", deserved: amounts{"cpu": 4000, "memory": 1}},
-			{name: "z"}, {name: "closed", deserved: amounts{"cpu": 4000}, state: model.Closing},
+			{name: "z"},
+			{name: "closed", deserved: amounts{"cpu": 4000}, state: model.Closing},
 		},
 		jobs: []job{
 			jobOf("a", running(amounts{"cpu": 1000, "memory": 5}), pending(amounts{"cpu": 1000, "memory": 1}),
@@ -139,12 +144,16 @@ func TestAPermitBooksTheMinimumOnAllAncestors(t *testing.T) {
 	s := cluster{
 		total: amounts{"cpu": 10_000, "memory": 10, "gpu": 4000, "pods": 110},
 		queues: []queue{
-			{name: "root"}, {name: "a", capability: amounts{"cpu": 3000}}, {name: "a1", parent: "a"}, {name: "a2", parent: "a"},
+			{name: "root"},
+			{name: "a", capability: amounts{"cpu": 3000}},
+			{name: "a1", parent: "a"},
+			{name: "a2", parent: "a"},
 			{name: "shut", state: model.StateUnknown},
 		},
 		jobs: []job{
 			{queue: "a1", min: amounts{"cpu": 2000, "gpu": 0}, tasks: []task{
-				pending(amounts{"cpu": 500}), {gate: model.GateOther, request: amounts{"cpu": 300}},
+				pending(amounts{"cpu": 500}),
+				{gate: model.GateOther, request: amounts{"cpu": 300}},
 				{gate: model.GateAdmission, request: amounts{"cpu": 100}},
 			}},
 			{queue: "a2", min: amounts{"cpu": 1300}},
@@ -175,10 +184,14 @@ func TestQueueOrderInATree(t *testing.T) {
 		total: ten,
 		queues: []queue{
 			{name: "root"},
-			{name: "a", deserved: amounts{"cpu": 2000}}, {name: "a1", parent: "a", deserved: amounts{"cpu": 9000}}, {name: "a2", parent: "a"},
-			{name: "b", deserved: amounts{"cpu": 4000}}, {name: "b1", parent: "b", deserved: amounts{"cpu": 1000}},
+			{name: "a", deserved: amounts{"cpu": 2000}},
+			{name: "a1", parent: "a", deserved: amounts{"cpu": 9000}},
+			{name: "a2", parent: "a"},
+			{name: "b", deserved: amounts{"cpu": 4000}},
+			{name: "b1", parent: "b", deserved: amounts{"cpu": 1000}},
 			{name: "first", priority: 1},
-			{name: "deep", parent: "b", deserved: amounts{"cpu": 500}}, {name: "deeper", parent: "deep"},
+			{name: "deep", parent: "b", deserved: amounts{"cpu": 500}},
+			{name: "deeper", parent: "deep"},
 		},
 		jobs: []job{jobOf("a1", running(small)), jobOf("b1", running(small)), jobOf("deeper", running(small))},
 	}.tree(t)
@@ -204,8 +217,14 @@ func TestVictimsComeFromNearFirst(t *testing.T) {
 	s := cluster{
 		total: ten,
 		queues: []queue{
-			{name: "root"}, {name: "a"}, {name: "aa", parent: "a"}, {name: "aa1", parent: "aa"}, {name: "aa2", parent: "aa"},
-			{name: "ab", parent: "a"}, {name: "b"}, {name: "c"},
+			{name: "root"},
+			{name: "a"},
+			{name: "aa", parent: "a"},
+			{name: "aa1", parent: "aa"},
+			{name: "aa2", parent: "aa"},
+			{name: "ab", parent: "a"},
+			{name: "b"},
+			{name: "c"},
 		},
 	}.tree(t)
 	order := s.decider.(policy.VictimQueueOrderer)

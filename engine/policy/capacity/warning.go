@@ -16,13 +16,17 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		d := m.First()
 		guaranteed, total := s.totalGuarantee.V[d], s.v.Total.V[d]
 		if guaranteed > total {
-			add(policy.Warning{Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), guaranteed, total)})
+			add(policy.Warning{
+				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
+				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), guaranteed, total),
+			})
 		}
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
-			add(policy.Warning{Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: model.None,
+			add(policy.Warning{
+				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: model.None,
 				Text: fmt.Sprintf("%s is guaranteed away entirely: queues without a guarantee of it are given none, whatever they deserve",
-					s.v.Dims.Name(d))})
+					s.v.Dims.Name(d)),
+			})
 		}
 	}
 	for _, q := range s.v.QueueOrder {
@@ -66,11 +70,14 @@ func (s *TreeState) Warnings(add func(policy.Warning)) {
 
 func (s *TreeState) warnOfFault(add func(policy.Warning), f fault) {
 	if f.Kind == hierarchy.MissingRoot {
-		add(policy.Warning{Code: policy.TreeRefused, Path: "queues", Queue: model.None,
-			Text: fmt.Sprintf("no queue is named %q: everything is refused", hierarchy.Root)})
+		add(policy.Warning{
+			Code: policy.TreeRefused, Path: "queues", Queue: model.None,
+			Text: fmt.Sprintf("no queue is named %q: everything is refused", hierarchy.Root),
+		})
 		return
 	}
-	field, text := "parent", ""
+	field := "parent"
+	var text string
 	switch f.Kind {
 	case hierarchy.UnknownParent:
 		text = fmt.Sprintf("no queue is named %q: everything is refused", s.v.Queues[f.Node].Parent)
@@ -111,8 +118,10 @@ func (s *TreeState) warnOfChildren(add func(policy.Warning), q model.QueueID) {
 	if q == s.tree.Root() {
 		if over := resource.Uncovered(s.v.Total, s.guarantee[q]); over != 0 {
 			d := over.First()
-			add(policy.Warning{Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), s.guarantee[q].V[d], s.v.Total.V[d])})
+			add(policy.Warning{
+				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
+				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), s.guarantee[q].V[d], s.v.Total.V[d]),
+			})
 		}
 		return
 	}
@@ -127,8 +136,9 @@ func (s *TreeState) warnOfChildren(add func(policy.Warning), q model.QueueID) {
 		}
 		if over := resource.Uncovered(each.rows[q], sum); over != 0 {
 			d := over.First()
-			s.warn(add, policy.ChildExceedsParent, q, each.field, fmt.Sprintf("the %s of %s of the children adds up to %g, above %g of the queue",
-				each.field, s.v.Dims.Name(d), sum.V[d], each.rows[q].V[d]))
+			s.warn(add, policy.ChildExceedsParent, q, each.field,
+				fmt.Sprintf("the %s of %s of the children adds up to %g, above %g of the queue",
+					each.field, s.v.Dims.Name(d), sum.V[d], each.rows[q].V[d]))
 		}
 	}
 }
