@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -40,10 +41,9 @@ func check(run *reference.Run, way string, most int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	defer stop()
 	run.Ways = ways
 	results, err := run.Do(context.Background())
-	if err != nil {
+	if err = errors.Join(err, stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}

@@ -12,7 +12,7 @@ const recordings = "../../testdata/reference"
 func TestOurAnswersAreThoseOfVolcano(t *testing.T) {
 	ways, stop, err := Ways("")
 	require.NoError(t, err)
-	defer stop()
+	defer func() { require.NoError(t, stop()) }()
 	run := Run{Paths: []string{recordings}, Ways: ways}
 	results, err := run.Do(t.Context())
 	require.NoError(t, err)

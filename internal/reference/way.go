@@ -2,11 +2,18 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"net"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -50,11 +57,45 @@ func Called(client apportionv1.ApportionServiceClient) Way {
 	}}
 }
 
+// Served is Called on a service in this process, over connections that are buffers. stop ends the service.
+func Served() (way Way, stop func() error, err error) {
+	answering, err := service.New(service.Options{})
+	if err != nil {
+		return Way{}, nil, err
+	}
+	listener := bufconn.Listen(connectionBuffer)
+	connection, err := grpc.NewClient("passthrough:///reference", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+	if err != nil {
+		return Way{}, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- service.NewServer(answering, service.ServerOptions{}).Serve(ctx, listener) }()
+	stop = func() error {
+		closed := connection.Close()
+		cancel()
+		return errors.Join(closed, <-served)
+	}
+	return Called(apportionv1.NewApportionServiceClient(connection)), stop, nil
+}
+
+// connectionBuffer is how many bytes a connection holds, in each direction.
+const connectionBuffer = 1 << 20
+
 // Ways returns the way of a name, or all where it is empty. stop ends what they need.
-func Ways(name string) (ways []Way, stop func(), err error) {
-	stop = func() {}
+func Ways(name string) (ways []Way, stop func() error, err error) {
+	stop = func() error { return nil }
 	if name == "" || name == "process" {
 		ways = append(ways, InProcess())
+	}
+	if name == "" || name == "service" {
+		var served Way
+		if served, stop, err = Served(); err != nil {
+			return nil, nil, err
+		}
+		ways = append(ways, served)
 	}
 	if len(ways) == 0 {
 		return nil, nil, fmt.Errorf("no way is named %q; there are process and service", name)
