@@ -8,6 +8,7 @@ import (
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -16,10 +17,12 @@ import (
 // gRPC answers bytes that are no message with INTERNAL, which is what operators are woken for, before any handler or interceptor is asked.
 // Here a request is received in an envelope that keeps the fault, so that the answer is the contract's INVALID_ARGUMENT.
 
-// envelope is a request to be received, and then what was wrong with its bytes.
+// envelope is a request to be received, and then what was wrong with its bytes. If snapshot is not nil, the bytes of an inline snapshot
+// are left there.
 type envelope struct {
-	request any
-	fault   error
+	request  any
+	fault    error
+	snapshot *snapshotBytes
 }
 
 // codec is gRPC's own codec, but for envelopes.
@@ -33,15 +36,39 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if err := c.CodecV2.Unmarshal(data, e.request); err != nil {
+	if err := c.open(data, e); err != nil {
 		e.fault = invalidRequest("", "the message cannot be read")
 	}
 	return nil
 }
 
+// open decodes what is in an envelope.
+func (c codec) open(data mem.BufferSlice, e *envelope) error {
+	request, ok := e.request.(inline)
+	if e.snapshot == nil || !ok {
+		return c.CodecV2.Unmarshal(data, e.request)
+	}
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	snapshot, taken, err := takeOut(whole.ReadOnlyData(), request)
+	if taken && err == nil {
+		e.snapshot.data, e.snapshot.buffer = snapshot, whole
+		return nil
+	}
+	defer whole.Free()
+	if err != nil {
+		return err
+	}
+	return proto.Unmarshal(whole.ReadOnlyData(), request)
+}
+
 // receive receives a request in an envelope.
 func receive(request any, receive func(any) error) error {
-	e := envelope{request: request}
+	return receiveApart(request, nil, receive)
+}
+
+// receiveApart receives a request in an envelope that keeps an inline snapshot apart.
+func receiveApart(request any, snapshot *snapshotBytes, receive func(any) error) error {
+	e := envelope{request: request, snapshot: snapshot}
 	if err := receive(&e); err != nil {
 		return err
 	}
@@ -64,7 +91,9 @@ func description() *grpc.ServiceDesc {
 	for i := range d.Methods {
 		handle := d.Methods[i].Handler
 		d.Methods[i].Handler = func(service any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
-			return handle(service, ctx, func(request any) error { return receive(request, decode) }, i)
+			var snapshot snapshotBytes
+			defer snapshot.free()
+			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error { return receiveApart(request, &snapshot, decode) }, i)
 		}
 	}
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -16,6 +17,8 @@ type call struct {
 	*wire.Session
 
 	basis *apportionv1.Basis
+	// release takes the model's memory back, if that is lent.
+	release func()
 }
 
 // ask opens a session on the input of a unary call and hands it on. What comes back is a status.
@@ -27,7 +30,10 @@ func (s *Service) ask(ctx context.Context, in *apportionv1.Input, do func(call) 
 	}
 	stop, release := stopper(ctx)
 	defer release()
-	c, err := s.open(in, stop)
+	c, err := s.open(ctx, in, stop)
+	if c.release != nil {
+		defer c.release()
+	}
 	if err == nil {
 		err = do(c)
 	}
@@ -45,26 +51,35 @@ func stopper(ctx context.Context) (stop func() bool, release func() bool) {
 	return over.Load, release
 }
 
-func (s *Service) open(in *apportionv1.Input, stop func() bool) (call, error) {
+func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() bool) (call, error) {
 	rule, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
 	if err != nil {
 		return call{}, err
 	}
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		m, err := wire.Compile(source.Snapshot)
+		m, release, err := compile(ctx, source.Snapshot)
 		if err != nil {
 			return call{}, err
 		}
 		session, err := wire.Open(m, rule, wire.Options{Stop: stop, AnswerBytes: s.options.AnswerBytes})
 		if err != nil {
-			return call{}, err
+			return call{release: release}, err
 		}
-		return call{session, session.Basis()}, nil
+		return call{session, session.Basis(), release}, nil
 	case *apportionv1.Input_SnapshotDigest:
 		return call{}, unimplemented("snapshot_digest")
 	}
 	return call{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
+}
+
+// compile returns the model of the snapshot in a request, wherever its bytes are, and a function that takes the model's memory back.
+func compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model, func(), error) {
+	if data, ok := heldSnapshot(ctx); ok {
+		return compileHeld(data)
+	}
+	m, err := wire.Compile(snapshot)
+	return m, func() {}, err
 }
 
 // rule returns the policy given or named. prefix leads to the fields that hold them.

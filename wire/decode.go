@@ -13,20 +13,11 @@ import (
 // CompileBytes returns the model of an encoded Snapshot: what Compile returns for the message that the protobuf library decodes from the
 // same bytes, without that message. One message of each kind is filled again and again, so that a task costs its strings and nothing
 // else. Bytes that are no Snapshot are an INVALID_ARGUMENT.
-func CompileBytes(data []byte) (*model.Model, error) {
-	d := decoder{}
-	if err := d.snapshot(data); err != nil {
-		return nil, err
-	}
-	m, err := d.c.b.Build()
-	if err != nil {
-		return nil, invalidSnapshot(err)
-	}
-	return m, nil
-}
+func CompileBytes(data []byte) (*model.Model, error) { return new(Decoder).Compile(data) }
 
-// decoder fills messages that it reuses and hands each to the compiler before it fills the next.
-type decoder struct {
+// Decoder compiles one encoded Snapshot after the other in the same memory. It fills messages that it reuses and hands each to the
+// compiler before it fills the next. The zero value is ready.
+type Decoder struct {
 	c     compiler
 	node  nodeSlot
 	queue queueSlot
@@ -37,9 +28,21 @@ type decoder struct {
 	total resourceSlot
 }
 
+// Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay as they are.
+func (d *Decoder) Compile(data []byte) (*model.Model, error) {
+	if err := d.snapshot(data); err != nil {
+		return nil, err
+	}
+	m, err := d.c.b.Build()
+	if err != nil {
+		return nil, invalidSnapshot(err)
+	}
+	return m, nil
+}
+
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
 // nodes and queues, then the jobs that refer to them.
-func (d *decoder) snapshot(data []byte) error {
+func (d *Decoder) snapshot(data []byte) error {
 	var asOf int64
 	var dimensions []string
 	var f field
@@ -60,7 +63,11 @@ func (d *decoder) snapshot(data []byte) error {
 	if s.bad {
 		return malformed("snapshot")
 	}
-	d.c.b = model.NewBuilder(asOf)
+	if d.c.b == nil {
+		d.c.b = model.NewBuilder(asOf)
+	} else {
+		d.c.b.Reset(asOf)
+	}
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
 	if !d.nodesAndQueues(data) || !d.allJobs(data) {
@@ -73,7 +80,7 @@ func malformed(path string) error {
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 
-func (d *decoder) nodesAndQueues(data []byte) bool {
+func (d *Decoder) nodesAndQueues(data []byte) bool {
 	var f field
 	queues := 0
 	for s := (scanner{rest: data}); s.next(&f); {
@@ -97,7 +104,7 @@ func (d *decoder) nodesAndQueues(data []byte) bool {
 	return true
 }
 
-func (d *decoder) allJobs(data []byte) bool {
+func (d *Decoder) allJobs(data []byte) bool {
 	var f field
 	jobs := 0
 	for s := (scanner{rest: data}); s.next(&f); {
@@ -112,7 +119,7 @@ func (d *decoder) allJobs(data []byte) bool {
 }
 
 // oneJob reads a job's own fields first and its groups after them, whatever their order.
-func (d *decoder) oneJob(i int, data []byte) bool {
+func (d *Decoder) oneJob(i int, data []byte) bool {
 	if !d.job.fill(data) {
 		return false
 	}
@@ -130,7 +137,7 @@ func (d *decoder) oneJob(i int, data []byte) bool {
 	return true
 }
 
-func (d *decoder) oneGroup(job, group int, data []byte) bool {
+func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	tasks, counts, ok := d.group.fill(data)
 	if !ok {
 		return false

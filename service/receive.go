@@ -1,0 +1,133 @@
+package service
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// A snapshot within a request is the bulk of its bytes, and as messages it would be a million small pieces of garbage. So the bytes of an
+// inline snapshot are taken out of a unary request before the rest is decoded, and are compiled as they are (wire.Decoder).
+
+// snapshotBytes is the encoded snapshot of a request, in memory that was received and is lent until the call ends.
+type snapshotBytes struct {
+	data   []byte
+	buffer mem.Buffer
+}
+
+func (s *snapshotBytes) free() {
+	if s.buffer != nil {
+		s.buffer.Free()
+		s.buffer, s.data = nil, nil
+	}
+}
+
+type snapshotKey struct{}
+
+// withSnapshot returns a context that carries the snapshot of a request to its handler.
+func withSnapshot(ctx context.Context, s *snapshotBytes) context.Context {
+	return context.WithValue(ctx, snapshotKey{}, s)
+}
+
+// heldSnapshot returns the bytes of the snapshot that was taken out of the request, if one was.
+func heldSnapshot(ctx context.Context) ([]byte, bool) {
+	s, ok := ctx.Value(snapshotKey{}).(*snapshotBytes)
+	if !ok || s.data == nil {
+		return nil, false
+	}
+	return s.data, true
+}
+
+// decoders are reused with their memory: a model that answers one call is built where the last one was.
+var decoders = sync.Pool{New: func() any { return new(wire.Decoder) }}
+
+// compileHeld returns the model of an encoded snapshot and a function that takes its memory back; no answer may refer to the model then
+// but by strings.
+func compileHeld(data []byte) (*model.Model, func(), error) {
+	d, ok := decoders.Get().(*wire.Decoder)
+	if !ok {
+		d = new(wire.Decoder)
+	}
+	m, err := d.Compile(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, func() { decoders.Put(d) }, nil
+}
+
+// inline is implemented by the requests that may hold a snapshot: field 1 is their Input.
+type inline interface {
+	proto.Message
+	GetInput() *apportionv1.Input
+}
+
+// takeOut decodes a request without its snapshot, whose bytes it returns. What comes back is what decoding the whole would have made, but
+// for a snapshot that is empty. A request whose input or snapshot is written in several parts, or in none, is left to be decoded whole:
+// ok is false.
+func takeOut(data []byte, request inline) (snapshot []byte, ok bool, err error) {
+	input, at, ok := onlyField(data, 1)
+	if !ok {
+		return nil, false, nil
+	}
+	snapshot, within, ok := onlyField(input, 1)
+	if !ok || hasField(input, 2) {
+		return nil, false, nil
+	}
+	rest := make([]byte, 0, len(data)-len(snapshot)+2*protowire.SizeVarint(uint64(len(data))))
+	rest = append(rest, data[:at.from]...)
+	left := len(input) - (within.to - within.from)
+	empty := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil)
+	rest = protowire.AppendTag(rest, 1, protowire.BytesType)
+	rest = protowire.AppendVarint(rest, uint64(left+len(empty)))
+	rest = append(rest, input[:within.from]...)
+	rest = append(rest, empty...)
+	rest = append(rest, input[within.to:]...)
+	rest = append(rest, data[at.to:]...)
+	return snapshot, true, proto.Unmarshal(rest, request)
+}
+
+// span is where a field lies, its tag included.
+type span struct{ from, to int }
+
+// onlyField returns the bytes of a length-delimited field that occurs exactly once.
+func onlyField(data []byte, number protowire.Number) (value []byte, at span, ok bool) {
+	for from := 0; from < len(data); {
+		n, kind, tag := protowire.ConsumeTag(data[from:])
+		if tag < 0 {
+			return nil, span{}, false
+		}
+		size := protowire.ConsumeFieldValue(n, kind, data[from+tag:])
+		if size < 0 {
+			return nil, span{}, false
+		}
+		to := from + tag + size
+		if n == number {
+			if ok || kind != protowire.BytesType {
+				return nil, span{}, false
+			}
+			value, _ = protowire.ConsumeBytes(data[from+tag : to])
+			at, ok = span{from, to}, true
+		}
+		from = to
+	}
+	return value, at, ok
+}
+
+// hasField reports whether a field occurs in data that onlyField has found to be well formed.
+func hasField(data []byte, number protowire.Number) bool {
+	for len(data) > 0 {
+		n, kind, tag := protowire.ConsumeTag(data)
+		if n == number {
+			return true
+		}
+		data = data[tag+protowire.ConsumeFieldValue(n, kind, data[tag:]):]
+	}
+	return false
+}
