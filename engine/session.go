@@ -11,6 +11,8 @@ type Session struct {
 	policy Policy
 	state
 	marks []mark
+	// kept is what Restore returns to.
+	kept mark
 }
 
 // state is what a what-if about whole jobs replaces as one.

@@ -38,6 +38,26 @@ func (s *Session) Rollback(number int) error {
 	return nil
 }
 
+// Keep makes the present state the one that Restore returns to; marks set before are gone.
+func (s *Session) Keep() {
+	for range s.marks {
+		s.view.Journal.Release()
+	}
+	s.marks = nil
+	s.kept = mark{s.view.Journal.Mark(), s.state}
+}
+
+// Restore undoes everything since Keep, marks included: a session that answered one caller is as new for the next.
+func (s *Session) Restore() {
+	journal := s.view.Journal
+	journal.Rollback(s.kept.at)
+	for range s.marks {
+		journal.Release()
+	}
+	s.marks = nil
+	s.state = s.kept.state
+}
+
 // Try carries out a change that may fail half way; if it fails, everything is as before.
 func (s *Session) Try(change func() error) error {
 	before, at := s.state, s.view.Journal.Mark()

@@ -210,8 +210,8 @@ func (m *Model) book(first JobID) {
 func (m *Model) Extend(dimensions []string) *Builder {
 	b := &Builder{job: -1, base: m, explicit: true}
 	b.m = *m
-	b.m.base = m
-	b.m.jobIndex, b.m.taskIndex = sorted{}, sorted{}
+	earlier := m.names
+	b.m.names = names{base: &earlier}
 	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
 	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
 	b.width = m.Dims.Len()
@@ -246,5 +246,7 @@ func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
 	added := newAccounts(m.Jobs[known:], len(m.Groups)-len(b.base.Groups), b.width)
 	m.Accounts = append(slices.Clip(accounts[:known]), added...)
 	m.book(known)
+	// The model lies within its builder, which must not keep what it was extended from.
+	b.base = nil
 	return m, nil
 }

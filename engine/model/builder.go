@@ -122,7 +122,7 @@ func (b *Builder) Reset(asOf int64) {
 	*b = Builder{job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs, m: Model{
 		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0], Tasks: m.Tasks[:0],
 		Details: m.Details[:0], Requests: m.Requests[:0],
-		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, jobIndex: m.jobIndex, taskIndex: m.taskIndex,
+		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, names: names{jobIndex: m.jobIndex, taskIndex: m.taskIndex},
 	}}
 	b.Dimensions(nil)
 }

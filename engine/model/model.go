@@ -39,10 +39,15 @@ type Model struct {
 	given      []string
 	queueIndex index
 	nodeIndex  index
-	jobIndex   sorted
-	taskIndex  sorted
-	// base is the model that this one extends, if any; its indices stay valid.
-	base *Model
+	names
+}
+
+// names finds the jobs and tasks that a model has by itself, and in base those of the models that it extends, whose numbers stay valid.
+// Nothing else of those models is kept.
+type names struct {
+	jobIndex  sorted
+	taskIndex sorted
+	base      *names
 }
 
 // Account is what a job's tasks add up to.
@@ -138,7 +143,7 @@ func (m *Model) Node(name string) (NodeID, bool) {
 
 // Job returns the job of a uid.
 func (m *Model) Job(uid string) (JobID, bool) {
-	for at := m; at != nil; at = at.base {
+	for at := &m.names; at != nil; at = at.base {
 		if j, ok := at.jobIndex.find(uid, m.jobUID); ok {
 			return JobID(j), true
 		}
@@ -148,7 +153,7 @@ func (m *Model) Job(uid string) (JobID, bool) {
 
 // TaskOf returns the task of a uid.
 func (m *Model) TaskOf(uid string) (TaskID, bool) {
-	for at := m; at != nil; at = at.base {
+	for at := &m.names; at != nil; at = at.base {
 		if t, ok := at.taskIndex.find(uid, m.taskUID); ok {
 			return TaskID(t), true
 		}

@@ -20,6 +20,9 @@ type entry struct {
 	number float64
 }
 
+// entryBytes is the size of an entry on a machine of 64 bits.
+const entryBytes = 64
+
 // Position is a point in a journal.
 type Position struct{ entries, cells int }
 
@@ -60,6 +63,9 @@ func (j *Journal) Release() {
 		j.entries, j.cells = j.entries[:0], j.cells[:0]
 	}
 }
+
+// Bytes returns how much memory the journal takes.
+func (j *Journal) Bytes() int { return cap(j.entries)*entryBytes + cap(j.cells)*8 }
 
 // Recording reports whether a mark stands.
 func (j *Journal) Recording() bool { return j.depth > 0 }

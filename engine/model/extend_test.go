@@ -1,0 +1,54 @@
+package model_test
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Queue(model.QueueSpec{Name: "q"})
+	addJob(b, "first", 100_000)
+	m, err := b.Build()
+	require.NoError(t, err)
+	for i := range 100 {
+		b := m.Extend(nil)
+		addJob(b, "more-"+strconv.Itoa(i), 1)
+		m, err = b.BuildExtended(m.Accounts)
+		require.NoError(t, err)
+	}
+	for uid, want := range map[string]model.JobID{"first": 0, "more-0": 1, "more-99": 100} {
+		j, ok := m.Job(uid)
+		require.True(t, ok, uid)
+		require.Equal(t, want, j)
+		task, ok := m.TaskOf(uid + "-0")
+		require.True(t, ok, uid)
+		require.Equal(t, m.Jobs[j].FirstTask, task)
+	}
+	_, ok := m.Job("more-100")
+	require.False(t, ok)
+
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	require.Less(t, memory.HeapAlloc, uint64(100<<20), "a hundred copies of a hundred thousand tasks would be a gigabyte")
+	runtime.KeepAlive(m)
+
+	b = m.Extend(nil)
+	addJob(b, "first", 1)
+	_, err = b.BuildExtended(m.Accounts)
+	require.ErrorContains(t, err, `jobs[0].uid: job "first" is jobs[0] already`)
+}
+
+func addJob(b *model.Builder, uid string, tasks int) {
+	b.Job(model.JobSpec{UID: uid, Queue: "q"})
+	b.Group(model.GroupSpec{})
+	for i := range tasks {
+		b.Task(model.TaskSpec{UID: uid + "-" + strconv.Itoa(i), Node: model.None, Index: -1})
+	}
+}
