@@ -33,7 +33,9 @@ func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 		why.Add(policy.Because("", policy.JobNotPending, model.None))
 		return false
 	}
-	if !s.view.Jobs[j].MinResources.Absent() && !s.Enqueueable(j, why) {
+	if s.view.Jobs[j].MinResources.Absent() {
+		why.Add(policy.Because("", policy.NoMinResources, model.None))
+	} else if !s.Enqueueable(j, why) {
 		return false
 	}
 	for _, e := range s.by.enqueued {

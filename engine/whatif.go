@@ -54,6 +54,7 @@ func (s *Session) Restore() {
 	for range s.marks {
 		journal.Release()
 	}
+	journal.Shrink()
 	s.marks = nil
 	s.state = s.kept.state
 }

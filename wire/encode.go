@@ -110,6 +110,7 @@ func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out.Plugin, out.Code, out.Role = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role
 	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.optional(r.Dimension)
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
+	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
 	e.left -= reasonBytes + len(r.Plugin) + len(r.Role)
 	return out
 }
@@ -125,13 +126,13 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 	return list
 }
 
-// verdict returns PERMIT, or REJECT with the reasons.
+// verdict returns PERMIT or REJECT, with the reasons.
 func (e *encoder) verdict(permitted bool, reasons []policy.Reason) *apportionv1.Verdict {
 	e.left -= messageBytes
 	v := e.verdicts.one()
-	v.Vote = apportionv1.Vote_VOTE_PERMIT
-	if !permitted {
-		v.Vote, v.Reasons = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
+	v.Vote, v.Reasons = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
+	if permitted {
+		v.Vote = apportionv1.Vote_VOTE_PERMIT
 	}
 	return v
 }

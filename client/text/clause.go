@@ -27,10 +27,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return f.exceeds("deserves "+f.limit()+f.of()) + ", and nothing else that is asked fits either"
 	},
 	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: func(f facts) string {
-		if f.reason.Queue == nil {
-			return "the queue tree is refused: there is no queue root"
-		}
-		return "the queue tree is refused because of " + f.queue()
+		return "the queue tree is refused: " + treeFault(f)
 	},
 	apportionv1.ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART: func(f facts) string { return f.queue() + " has no jobs and takes no part" },
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
@@ -118,4 +115,22 @@ func (f facts) role() string {
 		return "the role without a name"
 	}
 	return "role " + f.reason.GetRole()
+}
+
+// treeFault says what is wrong with a queue tree.
+func treeFault(f facts) string {
+	switch f.reason.GetHierarchyFault() {
+	case apportionv1.HierarchyFault_HIERARCHY_FAULT_MISSING_ROOT:
+		return "there is no queue root"
+	case apportionv1.HierarchyFault_HIERARCHY_FAULT_UNKNOWN_PARENT:
+		return "the parent of " + f.queue() + " does not exist"
+	case apportionv1.HierarchyFault_HIERARCHY_FAULT_CYCLE:
+		return f.queue() + " is its own ancestor"
+	case apportionv1.HierarchyFault_HIERARCHY_FAULT_TOO_DEEP:
+		return f.queue() + " is too deep"
+	case apportionv1.HierarchyFault_HIERARCHY_FAULT_JOB_ON_INNER_QUEUE:
+		return f.queue() + " has jobs and children"
+	default:
+		return "it is no tree"
+	}
 }

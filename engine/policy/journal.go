@@ -64,8 +64,17 @@ func (j *Journal) Release() {
 	}
 }
 
-// Bytes returns how much memory the journal takes.
-func (j *Journal) Bytes() int { return cap(j.entries)*entryBytes + cap(j.cells)*8 }
+// Bytes returns how much memory the changes take that are remembered.
+func (j *Journal) Bytes() int { return len(j.entries)*entryBytes + len(j.cells)*8 }
+
+// Shrink gives memory back that an unusual number of changes took.
+func (j *Journal) Shrink() {
+	const usual = 1 << 12
+	if len(j.entries) < usual && cap(j.entries) > 4*usual {
+		j.entries = append(make([]entry, 0, usual), j.entries...)
+		j.cells = append(make([]float64, 0, len(j.cells)), j.cells...)
+	}
+}
 
 // Recording reports whether a mark stands.
 func (j *Journal) Recording() bool { return j.depth > 0 }

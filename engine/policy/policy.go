@@ -221,6 +221,7 @@ const (
 	RoundsExhausted           WarningCode = 14
 	OrderIntransitive         WarningCode = 15
 	AntiAffinityAdmitsNothing WarningCode = 16
+	NoAffinityFitsNothing     WarningCode = 19
 	HierarchyWeightIgnored    WarningCode = 17
 	WarningsTruncated         WarningCode = 18
 )

@@ -73,6 +73,8 @@ type Reason struct {
 	Have, Need, Limit float64
 	// Role of the job that is meant, or empty.
 	Role string
+	// Fault is what is wrong with the queue tree, if that is the reason; the values are those of the contract's HierarchyFault.
+	Fault uint8
 }
 
 // Because returns a reason about a queue (or model.None) without a dimension.

@@ -115,10 +115,10 @@ func (s *TreeState) Accepted(why *policy.Reasons) bool {
 	return len(s.faults) == 0
 }
 
-// refusal names the queue at fault, if there is one, and as Need the hierarchy.Kind of the fault.
+// refusal names the queue at fault, if there is one, and the fault.
 func refusal(f fault) policy.Reason {
 	reason := policy.Because(name, policy.HierarchyRefused, f.Node)
-	reason.Need = float64(f.Kind)
+	reason.Fault = uint8(f.Kind)
 	return reason
 }
 

@@ -271,7 +271,7 @@ func TestARefusedTreeRefusesEverything(t *testing.T) {
 			if tt.queue != "" {
 				want.Queue = s.queue(tt.queue)
 			}
-			want.Need = float64(tt.kind)
+			want.Fault = uint8(tt.kind)
 
 			var why policy.Reasons
 			require.False(t, s.decider.(policy.Tree).Accepted(&why))

@@ -130,7 +130,8 @@ func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) 
 	}
 }
 
-// Warnings names the queues whose affinity says what to stay away from and admits nothing else.
+// Warnings names the queues that no node fits: those with jobs and without an affinity where the plugin is strict, and those whose
+// affinity says what to stay away from and admits nothing else.
 func (s *state) Warnings(add func(policy.Warning)) {
 	for _, r := range s.rules {
 		queue := &s.view.Queues[r.queue]
@@ -143,5 +144,23 @@ func (s *state) Warnings(add func(policy.Warning)) {
 			Text:  fmt.Sprintf("queue %q stays away from node groups and admits no other, so no node fits its tasks", queue.Name),
 			Queue: r.queue,
 		})
+	}
+	if s.strict {
+		s.warnOfFree(add)
+	}
+}
+
+func (s *state) warnOfFree(add func(policy.Warning)) {
+	busy := make([]bool, len(s.view.Queues))
+	for _, j := range s.view.Present() {
+		busy[s.view.Jobs[j].Queue] = true
+	}
+	for _, q := range s.view.QueueOrder {
+		if busy[q] && s.ruleOf[q] < 0 {
+			add(policy.Warning{
+				Code: policy.NoAffinityFitsNothing, Path: fmt.Sprintf("queues[%d].node_group_affinity", q), Queue: q,
+				Text: fmt.Sprintf("queue %q has no node-group affinity and the plugin is strict, so no node fits its tasks", s.view.Queues[q].Name),
+			})
+		}
 	}
 }

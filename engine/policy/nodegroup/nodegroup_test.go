@@ -177,7 +177,12 @@ func TestAffinityThatAdmitsOnlyUnwantedGroupsIsNoWarning(t *testing.T) {
 		{"no lists", "", affinity(nil, nil, nil, nil)},
 		{"none", "", nil},
 	}))
-	s.Warnings(func(w policy.Warning) { require.Fail(t, "unexpected warning", w.Text) })
+	var free []model.QueueID
+	s.Warnings(func(w policy.Warning) {
+		require.Equal(t, policy.NoAffinityFitsNothing, w.Code)
+		free = append(free, w.Queue)
+	})
+	require.Equal(t, []model.QueueID{2, 3}, free, "strict, no node fits a queue without an affinity")
 }
 
 func TestInheritance(t *testing.T) {

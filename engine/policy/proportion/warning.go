@@ -35,6 +35,12 @@ func (s *State) Warnings(add func(policy.Warning)) {
 				Text: "the queue has no jobs: its guarantee is taken off the others' real capability, but divided among them all the same",
 			})
 		}
+		if zero := zeroBase(queue.Capability); s.takesPart[q] && zero != 0 {
+			add(policy.Warning{
+				Code: policy.ZeroCapabilityIsUnlimited, Path: fmt.Sprintf("queues[%d].capability", q), Queue: q,
+				Text: fmt.Sprintf("a capability of 0 %s counts as unlimited", s.v.Dims.Name(zero.First())),
+			})
+		}
 		if over := resource.Uncovered(s.capability[q], s.guarantee[q]) & queue.Capability.Has; s.takesPart[q] && over != 0 {
 			add(policy.Warning{
 				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
@@ -63,4 +69,9 @@ func (s *State) warnOfTotal(add func(policy.Warning)) {
 			})
 		}
 	}
+}
+
+// zeroBase returns which of cpu and memory a capability names with 0.
+func zeroBase(capability resource.Row) resource.Mask {
+	return capability.Has & resource.Base &^ capability.Positive()
 }

@@ -76,6 +76,70 @@ func (Vote) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{0}
 }
 
+// HierarchyFault is an open enum of why queues form no tree that a hierarchical policy accepts.
+type HierarchyFault int32
+
+const (
+	HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED HierarchyFault = 0
+	// There is no queue named root.
+	HierarchyFault_HIERARCHY_FAULT_MISSING_ROOT HierarchyFault = 1
+	// The queue's parent does not exist.
+	HierarchyFault_HIERARCHY_FAULT_UNKNOWN_PARENT HierarchyFault = 2
+	// The queue is its own ancestor.
+	HierarchyFault_HIERARCHY_FAULT_CYCLE HierarchyFault = 3
+	// The queue is more than 256 levels below root.
+	HierarchyFault_HIERARCHY_FAULT_TOO_DEEP HierarchyFault = 4
+	// The queue has jobs and children.
+	HierarchyFault_HIERARCHY_FAULT_JOB_ON_INNER_QUEUE HierarchyFault = 5
+)
+
+// Enum value maps for HierarchyFault.
+var (
+	HierarchyFault_name = map[int32]string{
+		0: "HIERARCHY_FAULT_UNSPECIFIED",
+		1: "HIERARCHY_FAULT_MISSING_ROOT",
+		2: "HIERARCHY_FAULT_UNKNOWN_PARENT",
+		3: "HIERARCHY_FAULT_CYCLE",
+		4: "HIERARCHY_FAULT_TOO_DEEP",
+		5: "HIERARCHY_FAULT_JOB_ON_INNER_QUEUE",
+	}
+	HierarchyFault_value = map[string]int32{
+		"HIERARCHY_FAULT_UNSPECIFIED":        0,
+		"HIERARCHY_FAULT_MISSING_ROOT":       1,
+		"HIERARCHY_FAULT_UNKNOWN_PARENT":     2,
+		"HIERARCHY_FAULT_CYCLE":              3,
+		"HIERARCHY_FAULT_TOO_DEEP":           4,
+		"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE": 5,
+	}
+)
+
+func (x HierarchyFault) Enum() *HierarchyFault {
+	p := new(HierarchyFault)
+	*p = x
+	return p
+}
+
+func (x HierarchyFault) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HierarchyFault) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_reason_proto_enumTypes[1].Descriptor()
+}
+
+func (HierarchyFault) Type() protoreflect.EnumType {
+	return &file_apportion_v1_reason_proto_enumTypes[1]
+}
+
+func (x HierarchyFault) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HierarchyFault.Descriptor instead.
+func (HierarchyFault) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{1}
+}
+
 // ReasonCode is an open enum: clients must bear unknown values.
 type ReasonCode int32
 
@@ -89,7 +153,7 @@ const (
 	ReasonCode_REASON_CODE_ABOVE_DESERVED ReasonCode = 3
 	// No requested dimension fits into deserved; named is the first one.
 	ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED ReasonCode = 4
-	// The queue tree is refused: root missing, unknown parent, cycle, or a job on an inner queue.
+	// The queue tree is refused; hierarchy_fault says why.
 	ReasonCode_REASON_CODE_HIERARCHY_REFUSED ReasonCode = 5
 	// The queue has no job in the snapshot, so the plugin keeps no account of it.
 	ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART ReasonCode = 6
@@ -260,11 +324,11 @@ func (x ReasonCode) String() string {
 }
 
 func (ReasonCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_reason_proto_enumTypes[2].Descriptor()
 }
 
 func (ReasonCode) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[1]
+	return &file_apportion_v1_reason_proto_enumTypes[2]
 }
 
 func (x ReasonCode) Number() protoreflect.EnumNumber {
@@ -273,7 +337,7 @@ func (x ReasonCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReasonCode.Descriptor instead.
 func (ReasonCode) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{2}
 }
 
 // WarningCode is an open enum.
@@ -313,10 +377,12 @@ const (
 	WarningCode_WARNING_CODE_ORDER_INTRANSITIVE WarningCode = 15
 	// A required anti-affinity without any affinity admits no node.
 	WarningCode_WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING WarningCode = 16
-	// A hierarchy weight below 1 or not a number counts as 1.
+	// A hierarchy weight is not used as written: below 1 or not a number it counts as 1; of two weights for one node the first job's counts.
 	WarningCode_WARNING_CODE_HIERARCHY_WEIGHT_IGNORED WarningCode = 17
 	// More warnings were found than are listed.
 	WarningCode_WARNING_CODE_TRUNCATED WarningCode = 18
+	// The queue has no node-group affinity and the nodegroup plugin is strict: no node fits its tasks.
+	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
 )
 
 // Enum value maps for WarningCode.
@@ -341,6 +407,7 @@ var (
 		16: "WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING",
 		17: "WARNING_CODE_HIERARCHY_WEIGHT_IGNORED",
 		18: "WARNING_CODE_TRUNCATED",
+		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                  0,
@@ -362,6 +429,7 @@ var (
 		"WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING": 16,
 		"WARNING_CODE_HIERARCHY_WEIGHT_IGNORED":     17,
 		"WARNING_CODE_TRUNCATED":                    18,
+		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
 	}
 )
 
@@ -376,11 +444,11 @@ func (x WarningCode) String() string {
 }
 
 func (WarningCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[2].Descriptor()
+	return file_apportion_v1_reason_proto_enumTypes[3].Descriptor()
 }
 
 func (WarningCode) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[2]
+	return &file_apportion_v1_reason_proto_enumTypes[3]
 }
 
 func (x WarningCode) Number() protoreflect.EnumNumber {
@@ -389,7 +457,7 @@ func (x WarningCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WarningCode.Descriptor instead.
 func (WarningCode) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{3}
 }
 
 // ErrorReason is the `reason` of the google.rpc.ErrorInfo that every error carries (domain `apportion.dev`).
@@ -489,11 +557,11 @@ func (x ErrorReason) String() string {
 }
 
 func (ErrorReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_reason_proto_enumTypes[4].Descriptor()
 }
 
 func (ErrorReason) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[3]
+	return &file_apportion_v1_reason_proto_enumTypes[4]
 }
 
 func (x ErrorReason) Number() protoreflect.EnumNumber {
@@ -502,7 +570,7 @@ func (x ErrorReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorReason.Descriptor instead.
 func (ErrorReason) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{4}
 }
 
 // ProportionEnd says why the rounds ended.
@@ -548,11 +616,11 @@ func (x ProportionEnd) String() string {
 }
 
 func (ProportionEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[4].Descriptor()
+	return file_apportion_v1_reason_proto_enumTypes[5].Descriptor()
 }
 
 func (ProportionEnd) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[4]
+	return &file_apportion_v1_reason_proto_enumTypes[5]
 }
 
 func (x ProportionEnd) Number() protoreflect.EnumNumber {
@@ -561,7 +629,7 @@ func (x ProportionEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProportionEnd.Descriptor instead.
 func (ProportionEnd) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{5}
 }
 
 // Verdict is a vote with its grounds.
@@ -636,9 +704,11 @@ type Reason struct {
 	// What must not be exceeded, or must be reached.
 	Limit float64 `protobuf:"fixed64,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Role of the job that is meant. Empty: none.
-	Role          string `protobuf:"bytes,8,opt,name=role,proto3" json:"role,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Role string `protobuf:"bytes,8,opt,name=role,proto3" json:"role,omitempty"`
+	// What is wrong with the queue tree, for HIERARCHY_REFUSED. `queue` is the queue at fault.
+	HierarchyFault HierarchyFault `protobuf:"varint,9,opt,name=hierarchy_fault,json=hierarchyFault,proto3,enum=apportion.v1.HierarchyFault" json:"hierarchy_fault,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Reason) Reset() {
@@ -725,6 +795,13 @@ func (x *Reason) GetRole() string {
 		return x.Role
 	}
 	return ""
+}
+
+func (x *Reason) GetHierarchyFault() HierarchyFault {
+	if x != nil {
+		return x.HierarchyFault
+	}
+	return HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED
 }
 
 // Warning names input that was decided as Volcano decides it, but which its author may not have meant.
@@ -1275,7 +1352,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x19apportion/v1/reason.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"a\n" +
 	"\aVerdict\x12&\n" +
 	"\x04vote\x18\x01 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xf6\x01\n" +
+	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xbd\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x19\n" +
@@ -1284,7 +1361,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x04have\x18\x05 \x01(\x01R\x04have\x12\x12\n" +
 	"\x04need\x18\x06 \x01(\x01R\x04need\x12\x14\n" +
 	"\x05limit\x18\a \x01(\x01R\x05limit\x12\x12\n" +
-	"\x04role\x18\b \x01(\tR\x04roleB\b\n" +
+	"\x04role\x18\b \x01(\tR\x04role\x12E\n" +
+	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFaultB\b\n" +
 	"\x06_queueB\f\n" +
 	"\n" +
 	"_dimension\"\x8b\x01\n" +
@@ -1337,7 +1415,14 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x10VOTE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vVOTE_PERMIT\x10\x01\x12\x10\n" +
 	"\fVOTE_ABSTAIN\x10\x02\x12\x0f\n" +
-	"\vVOTE_REJECT\x10\x03*\xa0\v\n" +
+	"\vVOTE_REJECT\x10\x03*\xd8\x01\n" +
+	"\x0eHierarchyFault\x12\x1f\n" +
+	"\x1bHIERARCHY_FAULT_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cHIERARCHY_FAULT_MISSING_ROOT\x10\x01\x12\"\n" +
+	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
+	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
+	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xa0\v\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1382,7 +1467,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eREASON_CODE_NODE_GROUP_MISSING\x10F\x12*\n" +
 	"&REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12(\n" +
 	"$REASON_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12%\n" +
-	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I*\xd8\x05\n" +
+	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I*\x83\x06\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1403,7 +1488,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1fWARNING_CODE_ORDER_INTRANSITIVE\x10\x0f\x12-\n" +
 	")WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING\x10\x10\x12)\n" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
-	"\x16WARNING_CODE_TRUNCATED\x10\x12*\x80\x05\n" +
+	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
+	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13*\x80\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +
@@ -1444,54 +1530,56 @@ func file_apportion_v1_reason_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_reason_proto_rawDescData
 }
 
-var file_apportion_v1_reason_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_apportion_v1_reason_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_apportion_v1_reason_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_apportion_v1_reason_proto_goTypes = []any{
 	(Vote)(0),                    // 0: apportion.v1.Vote
-	(ReasonCode)(0),              // 1: apportion.v1.ReasonCode
-	(WarningCode)(0),             // 2: apportion.v1.WarningCode
-	(ErrorReason)(0),             // 3: apportion.v1.ErrorReason
-	(ProportionEnd)(0),           // 4: apportion.v1.ProportionEnd
-	(*Verdict)(nil),              // 5: apportion.v1.Verdict
-	(*Reason)(nil),               // 6: apportion.v1.Reason
-	(*Warning)(nil),              // 7: apportion.v1.Warning
-	(*VictimCheck)(nil),          // 8: apportion.v1.VictimCheck
-	(*ProportionDerivation)(nil), // 9: apportion.v1.ProportionDerivation
-	(*ProportionRound)(nil),      // 10: apportion.v1.ProportionRound
-	(*ProportionShare)(nil),      // 11: apportion.v1.ProportionShare
-	(*CapacityDerivation)(nil),   // 12: apportion.v1.CapacityDerivation
-	(*CapacityLevel)(nil),        // 13: apportion.v1.CapacityLevel
-	(*Resource)(nil),             // 14: apportion.v1.Resource
+	(HierarchyFault)(0),          // 1: apportion.v1.HierarchyFault
+	(ReasonCode)(0),              // 2: apportion.v1.ReasonCode
+	(WarningCode)(0),             // 3: apportion.v1.WarningCode
+	(ErrorReason)(0),             // 4: apportion.v1.ErrorReason
+	(ProportionEnd)(0),           // 5: apportion.v1.ProportionEnd
+	(*Verdict)(nil),              // 6: apportion.v1.Verdict
+	(*Reason)(nil),               // 7: apportion.v1.Reason
+	(*Warning)(nil),              // 8: apportion.v1.Warning
+	(*VictimCheck)(nil),          // 9: apportion.v1.VictimCheck
+	(*ProportionDerivation)(nil), // 10: apportion.v1.ProportionDerivation
+	(*ProportionRound)(nil),      // 11: apportion.v1.ProportionRound
+	(*ProportionShare)(nil),      // 12: apportion.v1.ProportionShare
+	(*CapacityDerivation)(nil),   // 13: apportion.v1.CapacityDerivation
+	(*CapacityLevel)(nil),        // 14: apportion.v1.CapacityLevel
+	(*Resource)(nil),             // 15: apportion.v1.Resource
 }
 var file_apportion_v1_reason_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.Verdict.vote:type_name -> apportion.v1.Vote
-	6,  // 1: apportion.v1.Verdict.reasons:type_name -> apportion.v1.Reason
-	1,  // 2: apportion.v1.Reason.code:type_name -> apportion.v1.ReasonCode
-	2,  // 3: apportion.v1.Warning.code:type_name -> apportion.v1.WarningCode
-	6,  // 4: apportion.v1.VictimCheck.reason:type_name -> apportion.v1.Reason
-	10, // 5: apportion.v1.ProportionDerivation.rounds:type_name -> apportion.v1.ProportionRound
-	4,  // 6: apportion.v1.ProportionDerivation.end:type_name -> apportion.v1.ProportionEnd
-	14, // 7: apportion.v1.ProportionDerivation.total:type_name -> apportion.v1.Resource
-	14, // 8: apportion.v1.ProportionDerivation.total_guarantee:type_name -> apportion.v1.Resource
-	14, // 9: apportion.v1.ProportionRound.remaining:type_name -> apportion.v1.Resource
-	11, // 10: apportion.v1.ProportionRound.shares:type_name -> apportion.v1.ProportionShare
-	14, // 11: apportion.v1.ProportionShare.weighted:type_name -> apportion.v1.Resource
-	14, // 12: apportion.v1.ProportionShare.capped:type_name -> apportion.v1.Resource
-	14, // 13: apportion.v1.ProportionShare.requested:type_name -> apportion.v1.Resource
-	14, // 14: apportion.v1.ProportionShare.deserved:type_name -> apportion.v1.Resource
-	13, // 15: apportion.v1.CapacityDerivation.levels:type_name -> apportion.v1.CapacityLevel
-	14, // 16: apportion.v1.CapacityLevel.capability:type_name -> apportion.v1.Resource
-	14, // 17: apportion.v1.CapacityLevel.resolved_capability:type_name -> apportion.v1.Resource
-	14, // 18: apportion.v1.CapacityLevel.parent_real_capability:type_name -> apportion.v1.Resource
-	14, // 19: apportion.v1.CapacityLevel.sibling_guarantee:type_name -> apportion.v1.Resource
-	14, // 20: apportion.v1.CapacityLevel.real_capability:type_name -> apportion.v1.Resource
-	14, // 21: apportion.v1.CapacityLevel.written_deserved:type_name -> apportion.v1.Resource
-	14, // 22: apportion.v1.CapacityLevel.deserved:type_name -> apportion.v1.Resource
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	7,  // 1: apportion.v1.Verdict.reasons:type_name -> apportion.v1.Reason
+	2,  // 2: apportion.v1.Reason.code:type_name -> apportion.v1.ReasonCode
+	1,  // 3: apportion.v1.Reason.hierarchy_fault:type_name -> apportion.v1.HierarchyFault
+	3,  // 4: apportion.v1.Warning.code:type_name -> apportion.v1.WarningCode
+	7,  // 5: apportion.v1.VictimCheck.reason:type_name -> apportion.v1.Reason
+	11, // 6: apportion.v1.ProportionDerivation.rounds:type_name -> apportion.v1.ProportionRound
+	5,  // 7: apportion.v1.ProportionDerivation.end:type_name -> apportion.v1.ProportionEnd
+	15, // 8: apportion.v1.ProportionDerivation.total:type_name -> apportion.v1.Resource
+	15, // 9: apportion.v1.ProportionDerivation.total_guarantee:type_name -> apportion.v1.Resource
+	15, // 10: apportion.v1.ProportionRound.remaining:type_name -> apportion.v1.Resource
+	12, // 11: apportion.v1.ProportionRound.shares:type_name -> apportion.v1.ProportionShare
+	15, // 12: apportion.v1.ProportionShare.weighted:type_name -> apportion.v1.Resource
+	15, // 13: apportion.v1.ProportionShare.capped:type_name -> apportion.v1.Resource
+	15, // 14: apportion.v1.ProportionShare.requested:type_name -> apportion.v1.Resource
+	15, // 15: apportion.v1.ProportionShare.deserved:type_name -> apportion.v1.Resource
+	14, // 16: apportion.v1.CapacityDerivation.levels:type_name -> apportion.v1.CapacityLevel
+	15, // 17: apportion.v1.CapacityLevel.capability:type_name -> apportion.v1.Resource
+	15, // 18: apportion.v1.CapacityLevel.resolved_capability:type_name -> apportion.v1.Resource
+	15, // 19: apportion.v1.CapacityLevel.parent_real_capability:type_name -> apportion.v1.Resource
+	15, // 20: apportion.v1.CapacityLevel.sibling_guarantee:type_name -> apportion.v1.Resource
+	15, // 21: apportion.v1.CapacityLevel.real_capability:type_name -> apportion.v1.Resource
+	15, // 22: apportion.v1.CapacityLevel.written_deserved:type_name -> apportion.v1.Resource
+	15, // 23: apportion.v1.CapacityLevel.deserved:type_name -> apportion.v1.Resource
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_reason_proto_init() }
@@ -1508,7 +1596,7 @@ func file_apportion_v1_reason_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_reason_proto_rawDesc), len(file_apportion_v1_reason_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

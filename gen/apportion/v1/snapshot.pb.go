@@ -593,7 +593,7 @@ func (x *Queue) GetCreateTime() int64 {
 // NodeGroupAffinity binds a queue to groups of nodes.
 type NodeGroupAffinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Present: the queue has an affinity, even if both lists are empty.
+	// Present with empty lists: counts as no affinity, but inherits none.
 	Affinity      *NodeGroupTerms `protobuf:"bytes,1,opt,name=affinity,proto3" json:"affinity,omitempty"`
 	AntiAffinity  *NodeGroupTerms `protobuf:"bytes,2,opt,name=anti_affinity,json=antiAffinity,proto3" json:"anti_affinity,omitempty"`
 	unknownFields protoimpl.UnknownFields
