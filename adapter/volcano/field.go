@@ -1,8 +1,10 @@
 package volcano
 
 import (
+	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -125,6 +127,10 @@ func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
 		r.found.add(r.doc, v, "not a quantity")
 		return resource.Quantity{}, false
 	}
+	if unreasonable(v.text) {
+		r.found.add(r.doc, v, "not a quantity: longer, or with a larger exponent, than any real one")
+		return resource.Quantity{}, false
+	}
 	quantity, err := resource.ParseQuantity(v.text)
 	if err != nil {
 		r.found.add(r.doc, v, "not a quantity: %q", v.text)
@@ -135,6 +141,20 @@ func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
 		return resource.Quantity{}, false
 	}
 	return quantity, true
+}
+
+// unreasonable says whether a quantity would take long to parse: Kubernetes multiplies `1e999999999` out before it caps it.
+func unreasonable(written string) bool {
+	const maxLength, maxExponent = 100, 100
+	if len(written) > maxLength {
+		return true
+	}
+	e := strings.LastIndexAny(written, "eE")
+	if e < 0 || e == len(written)-1 {
+		return false
+	}
+	exponent, err := strconv.ParseInt(written[e+1:], 10, 64)
+	return errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent
 }
 
 // is says whether v is there and of a kind; another kind is noted.

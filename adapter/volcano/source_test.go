@@ -114,12 +114,13 @@ func TestWhatWouldGrowWithoutBoundIsRefused(t *testing.T) {
 		"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d], " +
 		"f: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n"
 	for name, data := range map[string]string{
-		"aliases of aliases":       bomb,
-		"an alias of itself":       "kind: Queue\nmetadata: {name: q}\nspec: {capability: {a: &a [*a]}}\n",
-		"lists nested in lists":    "kind: Queue\nmetadata: {name: q}\nspec:\n  capability: {a: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}\n",
-		"very deep YAML":           "kind: Queue\nspec: " + strings.Repeat("[", 20000) + "\n",
-		"very deep JSON":           `{"kind": "Queue", "spec": ` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
-		"an alias of what is left": "kind: Queue\nmetadata: *nowhere\n",
+		"aliases of aliases":                      bomb,
+		"an alias of itself":                      "kind: Queue\nmetadata: {name: q}\nspec: {capability: {a: &a [*a]}}\n",
+		"lists nested in lists":                   "kind: Queue\nmetadata: {name: q}\nspec:\n  capability: {a: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}\n",
+		"very deep YAML":                          "kind: Queue\nspec: " + strings.Repeat("[", 20000) + "\n",
+		"very deep JSON":                          `{"kind": "Queue", "spec": ` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
+		"a quantity of a thousand million digits": "kind: Queue\nmetadata: {name: q}\nspec: {capability: {cpu: 1e999999999}}\n",
+		"an alias of nothing":                     "kind: Queue\nmetadata: *nowhere\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadManifests([]Source{{Name: "f.yaml", Data: []byte(data)}})
