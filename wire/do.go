@@ -88,8 +88,6 @@ func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.shares(q.Shares)
 	case *apportionv1.Step_Jobs:
 		return s.jobs(q.Jobs)
-	case *apportionv1.Step_Enqueue:
-		return s.enqueue(q.Enqueue)
 	case *apportionv1.Step_Allocatable:
 		return s.allocatable(q.Allocatable)
 	case *apportionv1.Step_Preemptive:
@@ -104,6 +102,20 @@ func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.nodes(q.Nodes)
 	case *apportionv1.Step_Inspect:
 		return s.inspect(q.Inspect)
+	case *apportionv1.Step_Rollback:
+		return s.rollback(q.Rollback)
+	}
+	return s.change(step)
+}
+
+// change carries out a step that changes something.
+func (s *Session) change(step *apportionv1.Step) (*apportionv1.Answer, error) {
+	if err := s.mayChange(); err != nil {
+		return nil, err
+	}
+	switch q := step.GetStep().(type) {
+	case *apportionv1.Step_Enqueue:
+		return s.enqueue(q.Enqueue)
 	case *apportionv1.Step_SetStatus:
 		return s.setStatus(q.SetStatus)
 	case *apportionv1.Step_Allocate:
@@ -116,8 +128,6 @@ func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.removeJob(q.RemoveJob)
 	case *apportionv1.Step_Mark:
 		return s.mark()
-	case *apportionv1.Step_Rollback:
-		return s.rollback(q.Rollback)
 	}
 	return nil, &Fault{
 		Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,

@@ -16,6 +16,8 @@ type Options struct {
 	Stop func() bool
 	// AnswerBytes bounds the answers to one Do or DoAll, by an estimate that is never too low. 0: DefaultAnswerBytes.
 	AnswerBytes int
+	// UndoBytes bounds, by an estimate, what is remembered for rollbacks. 0: DefaultUndoBytes.
+	UndoBytes int64
 }
 
 // Session answers steps about one model by one policy. It is for one goroutine at a time.
@@ -29,6 +31,7 @@ type Session struct {
 	reasons policy.Reasons
 	checks  policy.Checks
 	paths   paths
+	undo    undo
 }
 
 // Open returns a session. Faults of the policy, or of the snapshot as a plugin reads it, are a *Fault.
@@ -45,6 +48,9 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	s.digest = canonicalDigest(s.policy)
 	if s.maximum <= 0 {
 		s.maximum = DefaultAnswerBytes
+	}
+	if s.undo.maximum = options.UndoBytes; s.undo.maximum <= 0 {
+		s.undo.maximum = DefaultUndoBytes
 	}
 	return s, nil
 }

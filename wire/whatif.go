@@ -16,6 +16,7 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	if q.GetJob() == nil {
 		return nil, faultAt("job", "no job is given")
 	}
+	s.leave()
 	err := s.engine.Extend(q.GetDimensions(), func(b *model.Builder) {
 		c := compiler{b: b}
 		c.job(0, q.GetJob())
@@ -53,6 +54,7 @@ func (s *Session) removeJob(q *apportionv1.RemoveJobStep) (*apportionv1.Answer, 
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
+	s.leave()
 	if err := s.engine.Remove(jobs); err != nil {
 		return nil, err
 	}
@@ -61,6 +63,7 @@ func (s *Session) removeJob(q *apportionv1.RemoveJobStep) (*apportionv1.Answer, 
 
 func (s *Session) mark() (*apportionv1.Answer, error) {
 	mark := s.engine.Mark()
+	s.undo.mark()
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Mark{Mark: &apportionv1.MarkAnswer{Mark: uint32(mark)}}}, nil
 }
 
@@ -75,5 +78,6 @@ func (s *Session) rollback(q *apportionv1.RollbackStep) (*apportionv1.Answer, er
 	if err != nil {
 		return nil, err
 	}
+	s.undo.rollback(int(q.GetMark()))
 	return done(), nil
 }

@@ -1,0 +1,41 @@
+package wire
+
+import (
+	"reflect"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// rowBytes is about what a row of this width takes.
+func rowBytes(width int) int64 { return sizeOf[resource.Row](1) + 8*int64(width) }
+
+func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().Size()) }
+
+// ModelBytes estimates the memory that a model takes, its texts left out: these are part of what the snapshot was encoded as.
+func ModelBytes(m *model.Model) int64 {
+	const indexEntry = 24
+	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+len(m.Jobs)+len(m.Requests)) + 4*int64(len(m.Jobs))
+	return rows*rowBytes(m.Dims.Len()) +
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](len(m.Jobs)) +
+		sizeOf[model.Account](len(m.Jobs)) + sizeOf[model.Group](len(m.Groups)) + 48*int64(len(m.Groups)) +
+		sizeOf[model.Count](len(m.Counts)) + sizeOf[model.Task](len(m.Tasks)) + sizeOf[model.Detail](len(m.Details)) +
+		indexEntry*int64(len(m.Nodes)+len(m.Queues)+len(m.Jobs)+len(m.Tasks))
+}
+
+// Bytes estimates the memory that a session takes beside its model, once tasks have changed: the accounts of its plugins and the
+// changing part of the view.
+func (s *Session) Bytes() int64 {
+	v := s.engine.View()
+	// The plugins that divide keep about this many rows for each queue.
+	const rowsOfQueue = 16
+	row := rowBytes(v.Dims.Len())
+	plugins := int64(0)
+	for _, tier := range s.engine.Policy().Tiers {
+		plugins += int64(len(tier))
+	}
+	perPlugin := int64(len(v.Queues))*(rowsOfQueue*row/4+64) + int64(len(v.Jobs))*64
+	changing := int64(len(v.Jobs))*(4*row+sizeOf[model.Account](1)) + int64(len(v.Groups))*48 + int64(len(v.Tasks))*8 +
+		int64(len(v.Nodes))*row + int64(len(v.Queues))*rowsOfQueue*row
+	return plugins*perPlugin + changing + int64(v.Journal.Bytes())
+}
