@@ -16,6 +16,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -26,8 +27,16 @@ type ServerOptions struct {
 	RequestBytes int
 	// ConnectionStreams bounds the calls on one connection at a time. 0: 1,000.
 	ConnectionStreams uint32
-	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part; calls under way go on. 0: never.
+	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part. 0: never.
 	ConnectionAge time.Duration
+	// ConnectionGrace is how long calls under way on a connection of that age may go on. 0: until they end.
+	ConnectionGrace time.Duration
+	// ConnectionIdle closes connections without calls after this long. 0: never.
+	ConnectionIdle time.Duration
+	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
+	HandshakeTime time.Duration
+	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
+	HeaderBytes uint32
 	// NoReflection leaves gRPC reflection out.
 	NoReflection bool
 	// DrainDelay is how long the server still takes calls after its health says NOT_SERVING. 0: not at all.
@@ -38,6 +47,9 @@ type ServerOptions struct {
 	Logger *slog.Logger
 	// Registry receives the metrics. nil: a new one.
 	Registry *prometheus.Registry
+	// Tap is asked, in order, when the headers of a call have come and before any message is read; health is exempt. Each returns the
+	// context of the call, or an error that refuses it. They must be quick: a connection waits for them.
+	Tap []tap.ServerInHandle
 	// Unary and Stream are interceptors within those of the server: who calls, and what he may.
 	Unary  []grpc.UnaryServerInterceptor
 	Stream []grpc.StreamServerInterceptor
@@ -49,6 +61,8 @@ const (
 	defaultRequestBytes      = 64 << 20
 	defaultConnectionStreams = 1000
 	defaultDrainTime         = 25 * time.Second
+	defaultHandshakeTime     = 10 * time.Second
+	defaultHeaderBytes       = 64 << 10
 	// clientPings is how often a client may ask whether the connection still stands.
 	clientPings = 10 * time.Second
 )
@@ -81,13 +95,15 @@ func NewServer(service *Service, options ServerOptions) *Server {
 	})
 	s.registry.MustRegister(s.panics)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
-	s.grpc = grpc.NewServer(append(s.grpcOptions(), options.Transport...)...)
+	taps := s.newTaps()
+	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(taps.handle)), options.Transport...)...)
 	s.grpc.RegisterService(description(), service)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !options.NoReflection {
 		reflection.Register(s.grpc)
 	}
 	s.calls.InitializeMetrics(s.grpc)
+	taps.methods = methodsOf(s.grpc)
 	return s
 }
 
@@ -100,7 +116,11 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(orDefault(o.ConnectionStreams, defaultConnectionStreams)),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPings, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: o.ConnectionAge}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: o.ConnectionAge, MaxConnectionAgeGrace: o.ConnectionGrace, MaxConnectionIdle: o.ConnectionIdle,
+		}),
+		grpc.ConnectionTimeout(orDefault(o.HandshakeTime, defaultHandshakeTime)),
+		grpc.MaxHeaderListSize(orDefault(o.HeaderBytes, defaultHeaderBytes)),
 		grpc.WaitForHandlers(true))
 }
 

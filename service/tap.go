@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+)
+
+// gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
+// is neither buffered nor decoded, and the bytes that still arrive are dropped frame by frame. gRPC neither measures nor logs such calls,
+// so that is done here.
+
+// otherMethod stands for every method that the server does not have, so that callers cannot make up labels.
+const otherMethod = "other"
+
+// taps asks the taps of the options, in order.
+type taps struct {
+	ask     []tap.ServerInHandle
+	methods map[string]bool
+	refused *prometheus.CounterVec
+	log     *slog.Logger
+}
+
+func (s *Server) newTaps() *taps {
+	t := &taps{
+		ask: s.options.Tap, log: s.log,
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
+		}, []string{"method", "code"}),
+	}
+	s.registry.MustRegister(t.refused)
+	return t
+}
+
+// methodsOf lists the full names of a server's methods.
+func methodsOf(server *grpc.Server) map[string]bool {
+	methods := map[string]bool{}
+	for service, description := range server.GetServiceInfo() {
+		for _, method := range description.Methods {
+			methods["/"+service+"/"+method.Name] = true
+		}
+	}
+	return methods
+}
+
+// handle refuses a call if one of the taps does. Health is exempt: it says whether a replica lives, whoever asks and however busy it is.
+//
+// It runs in the goroutine that reads the connection, one call at a time.
+func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, error) {
+	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
+		return ctx, nil
+	}
+	in := ctx
+	for _, ask := range t.ask {
+		next, err := ask(ctx, call)
+		if err != nil {
+			t.refuse(in, call.FullMethodName, err)
+			return in, err
+		}
+		ctx = next
+	}
+	return ctx, nil
+}
+
+func (t *taps) refuse(ctx context.Context, method string, err error) {
+	if !t.methods[method] {
+		method = otherMethod
+	}
+	code := status.Code(err)
+	t.refused.WithLabelValues(method, code.String()).Inc()
+	t.log.LogAttrs(ctx, levelOf(code), "a call was refused", slog.String("method", method), slog.String("code", code.String()), errorAttr(err))
+}
