@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,6 +52,14 @@ func amountOf(q *resource.Quantity, u unit) float64 {
 		return float64(q.Value())
 	}
 	return float64(q.MilliValue())
+}
+
+// overflows says whether a quantity does not fit the 64 bits that amountOf goes through. What comes out then may be anything.
+func overflows(q *resource.Quantity, u unit) bool {
+	if u == whole {
+		return q.CmpInt64(math.MaxInt64) > 0
+	}
+	return q.CmpInt64(math.MaxInt64/1000) > 0
 }
 
 // dimension is what is known of a resource name.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // maxDimensions bounds the number of resource names; more than a policy can decide with are no cluster's.
@@ -115,8 +117,17 @@ func (r *reader) resourcesAt(v *value) *amounts {
 			r.found.add(r.doc, item, "more than %d resource names", maxDimensions)
 			continue
 		}
+		amount := amountOf(&quantity, dim.unit)
+		if overflows(&quantity, dim.unit) {
+			if amount < 0 {
+				r.found.add(r.doc, item, "more than Volcano can count: %q", item.text)
+				continue
+			}
+			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, item,
+				"more than Volcano can count; it reads %q as %g", item.text, amount)
+		}
 		place, _ := list.at(dim.index)
-		place.amount = amountOf(&quantity, dim.unit)
+		place.amount = amount
 	}
 	return list
 }

@@ -262,3 +262,13 @@ items:
 		"cluster.yaml:9: objects of kind metrics.k8s.io/v1beta1 Node are not read",
 	}, texts(cluster.Warnings))
 }
+
+func TestAmountsThatOverflowAreReadAsVolcanoReadsThem(t *testing.T) {
+	cluster := read(t, `{kind: Queue, metadata: {name: q}, spec: {capability: {cpu: 10P, memory: 7E, nvidia.com/gpu: 1P}}}`)
+	requireMessage(t, `{"dimension": [0, 1, 2], "amount": [0, 7e18, 1e18]}`, cluster.Snapshot.Queues[0].Capability)
+	require.Equal(t, []string{
+		`cluster.yaml:1: spec.capability.cpu: more than Volcano can count; it reads "10P" as 0`,
+	}, texts(cluster.Warnings))
+	require.Equal(t, []string{`f.yaml:1: spec.capability.cpu: more than Volcano can count: "8Ei"`},
+		problemsOf(t, "f.yaml", `{kind: Queue, metadata: {name: q}, spec: {capability: {cpu: 8Ei}}}`))
+}
