@@ -78,7 +78,10 @@ func TestWhoIsHeldToWhat(t *testing.T) {
 		"cycle": judged(accepted, cycle, hierarchical), "cycle in tiers": judged(accepted, cycle, hierarchical, gang),
 		"refused cycle": judged(refused, cycle, hierarchical), "deep": judged(accepted, branch(7), hierarchical),
 	}
-	const everywhere = "ordinary, flat, refused, cycle, cycle in tiers, refused cycle, deep"
+	const (
+		brokenTrees = "refused, cycle, refused cycle, cycle in tiers, deep"
+		everywhere  = "ordinary, flat, " + brokenTrees
+	)
 	tests := map[string]struct {
 		want any
 		rule Rule
@@ -99,13 +102,13 @@ func TestWhoIsHeldToWhat(t *testing.T) {
 		"/afterEvents/jobOrder/sorted/0":          {want: "j"},
 		"/verdicts/jobs/j/ready":                  {want: true},
 		"/queues/proportion/q/share":              {want: 1.0, unheld: "deep"},
-		"/queues/capacity":                        {want: object{}, unheld: "refused, refused cycle, cycle, cycle in tiers, deep"},
-		"/afterEvents/queues/capacity":            {want: object{}, unheld: "refused, refused cycle, cycle, cycle in tiers, deep"},
-		"/queuesAfterEnqueue/capacity":            {want: object{}, unheld: "refused, refused cycle, cycle, cycle in tiers, deep"},
-		"/events/0/queues/capacity":               {want: object{}, unheld: "refused, refused cycle, cycle, cycle in tiers, deep"},
+		"/queues/capacity":                        {want: object{}, unheld: brokenTrees},
+		"/afterEvents/queues/capacity":            {want: object{}, unheld: brokenTrees},
+		"/queuesAfterEnqueue/capacity":            {want: object{}, unheld: brokenTrees},
+		"/events/0/queues/capacity":               {want: object{}, unheld: brokenTrees},
 		"/events/0/drfJob/share":                  {want: 1.0, unheld: "deep"},
 		"/simulate/0/0":                           {want: true, unheld: "deep"},
-		"/simulate/0/1":                           {want: "ok", unheld: "refused, refused cycle, cycle, cycle in tiers, deep"},
+		"/simulate/0/1":                           {want: "ok", unheld: brokenTrees},
 		"/verdicts/allocatable/t":                 {want: true, unheld: "deep"},
 		"/verdicts/overused/q":                    {want: true, unheld: "deep"},
 		"/queueOrder/sorted/0":                    {want: "q", unheld: "cycle, cycle in tiers, deep"},

@@ -191,12 +191,16 @@ var notRecorded = strings.Fields(`
 	Victim.uid PluginVictims.tier
 	TaskNodes.fits TaskNodes.score
 	InspectAnswer.queue_count InspectAnswer.job_count InspectAnswer.task_count InspectAnswer.node_count InspectAnswer.policy
-	InspectedNode.name InspectedJob.uid InspectedJob.phase InspectedTask.uid InspectedTask.name
-	Reason.queue Reason.dimension Reason.have Reason.need Reason.limit Reason.role Reason.plugin`)
+	InspectedNode.name InspectedJob.uid InspectedJob.phase InspectedTask.uid InspectedTask.name`)
+
+// isRecorded reports whether the recording has a place for a field. Of reasons it has the kind alone.
+func isRecorded(field string) bool {
+	return !slices.Contains(notRecorded, field) && (!strings.HasPrefix(field, "Reason.") || field == "Reason.code")
+}
 
 // tries is how often a field is changed in one case before it counts as one that does not matter there, and in how many cases of each
 // profile that is tried.
-const tries = 10
+const tries = 4
 
 // TestEveryFieldOfAnAnswerIsCompared changes a value of each field of our answers.
 func TestEveryFieldOfAnAnswerIsCompared(t *testing.T) {
@@ -224,7 +228,7 @@ func TestEveryFieldOfAnAnswerIsCompared(t *testing.T) {
 			eachField(answer.ProtoReflect(), func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 				name := nameOf(field)
 				_, before := noticed[name]
-				if noticed[name] || tried[name] >= tries || before && slices.Contains(notRecorded, name) {
+				if noticed[name] || tried[name] >= tries || before && !isRecorded(name) {
 					return
 				}
 				undo := change(m, field)
@@ -239,15 +243,15 @@ func TestEveryFieldOfAnAnswerIsCompared(t *testing.T) {
 	})
 	var silent, loud []string
 	for name, matters := range noticed {
-		switch expected := !slices.Contains(notRecorded, name); {
-		case expected && !matters:
+		switch {
+		case isRecorded(name) && !matters:
 			silent = append(silent, name)
-		case matters && !expected:
+		case matters && !isRecorded(name):
 			loud = append(loud, name)
 		}
 	}
-	require.Empty(t, silent, "nobody looks at these fields")
-	require.Empty(t, loud, "these fields are looked at after all")
+	require.Empty(t, silent, "nobody looks at these fields: compare them, or name them in notRecorded")
+	require.Empty(t, loud, "these fields are looked at after all: take them out of notRecorded")
 	require.Greater(t, len(noticed), 80, "fields")
 }
 
@@ -262,7 +266,7 @@ func eachField(m protoreflect.Message, visit func(protoreflect.Message, protoref
 		if field.ContainingOneof() == nil || field.HasOptionalKeyword() {
 			visit(m, field)
 		}
-		if field.Message() == nil || !m.Has(field) || slices.Contains(notRecorded, nameOf(field)) {
+		if field.Message() == nil || !m.Has(field) || !isRecorded(nameOf(field)) {
 			continue
 		}
 		if !field.IsList() {
