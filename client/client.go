@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Decider answers questions about a snapshot. *Client is one, whether it asks a service or decides in process; tests may have another.
+type Decider interface {
+	// Shares tells who deserves what, who has what, and who comes first.
+	Shares(ctx context.Context, in Input, question SharesQuestion) (*Shares, error)
+	// Enqueue tells which jobs may enter their queues.
+	Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error)
+	// Allocatable tells whether the queues of tasks may use that much more, and whether they may take it from others.
+	Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error)
+	// Victims tells whom a task may evict.
+	Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error)
+	// ScoreNodes tells where tasks fit, and how well.
+	ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error)
+	// Simulate answers any list of steps in order, each on the state that the steps before it left.
+	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
+}
+
+// Input is what a question is about: a snapshot, inline or uploaded, and the policy to decide by.
+type Input struct {
+	Snapshot *apportionv1.Snapshot
+	// Upload takes the place of Snapshot.
+	Upload *Upload
+	// Policy decides; nil: PolicyName does.
+	Policy *apportionv1.Policy
+	// PolicyName is that of a policy which the operator of the service configured. In process there are none.
+	PolicyName string
+}
+
+// snapshot is that of the input, however it is given.
+func (in Input) snapshot() *apportionv1.Snapshot {
+	if in.Upload != nil {
+		return in.Upload.snapshot
+	}
+	return in.Snapshot
+}
+
+// message is the input as it is sent.
+func (in Input) message() *apportionv1.Input {
+	message := &apportionv1.Input{}
+	switch {
+	case in.Upload != nil && in.Upload.data == nil:
+		message.Source = &apportionv1.Input_Snapshot{Snapshot: in.Upload.snapshot}
+	case in.Upload != nil:
+		message.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: in.Upload.digest}
+	case in.Snapshot != nil:
+		message.Source = &apportionv1.Input_Snapshot{Snapshot: in.Snapshot}
+	}
+	switch {
+	case in.Policy != nil:
+		message.Rule = &apportionv1.Input_Policy{Policy: in.Policy}
+	case in.PolicyName != "":
+		message.Rule = &apportionv1.Input_PolicyName{PolicyName: in.PolicyName}
+	}
+	return message
+}
+
+// calls are the unary calls of the contract. The generated client has them, and so has the in-process decider.
+type calls interface {
+	EvaluateShares(context.Context, *apportionv1.EvaluateSharesRequest, ...grpc.CallOption) (*apportionv1.EvaluateSharesResponse, error)
+	CheckEnqueue(context.Context, *apportionv1.CheckEnqueueRequest, ...grpc.CallOption) (*apportionv1.CheckEnqueueResponse, error)
+	CheckAllocatable(
+		context.Context, *apportionv1.CheckAllocatableRequest, ...grpc.CallOption,
+	) (*apportionv1.CheckAllocatableResponse, error)
+	SelectVictims(context.Context, *apportionv1.SelectVictimsRequest, ...grpc.CallOption) (*apportionv1.SelectVictimsResponse, error)
+	ScoreNodes(context.Context, *apportionv1.ScoreNodesRequest, ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
+	Simulate(context.Context, *apportionv1.SimulateRequest, ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
+}
+
+// Client asks a service, or decides in process. It is safe for concurrent use.
+type Client struct {
+	calls calls
+	// remote is nil in process.
+	remote     apportionv1.ApportionServiceClient
+	connection *grpc.ClientConn
+}
+
+var _ Decider = (*Client)(nil)
+
+// Option sets how a service is reached.
+type Option func(*dialing)
+
+type dialing struct {
+	credentials credentials.TransportCredentials
+	options     []grpc.DialOption
+}
+
+// WithPlaintext does without TLS, as within a trusted network or behind a proxy that adds it.
+func WithPlaintext() Option {
+	return func(d *dialing) { d.credentials = insecure.NewCredentials() }
+}
+
+// WithTLS sets the TLS configuration.
+func WithTLS(config *tls.Config) Option {
+	return func(d *dialing) { d.credentials = credentials.NewTLS(config) }
+}
+
+// WithDialOptions adds options of gRPC: interceptors, per-call credentials, a load-balancing policy.
+func WithDialOptions(options ...grpc.DialOption) Option {
+	return func(d *dialing) { d.options = append(d.options, options...) }
+}
+
+// maxMessage is the size of requests and answers that a client allows; the service has limits of its own.
+const maxMessage = 1 << 30
+
+// Dial prepares to ask the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option says
+// otherwise. Connecting happens with the first call.
+func Dial(target string, opts ...Option) (*Client, error) {
+	d := dialing{credentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})}
+	for _, opt := range opts {
+		opt(&d)
+	}
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(d.credentials),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+	}, d.options...)
+	connection, err := grpc.NewClient(target, options...)
+	if err != nil {
+		return nil, err
+	}
+	remote := apportionv1.NewApportionServiceClient(connection)
+	return &Client{calls: remote, remote: remote, connection: connection}, nil
+}
+
+// InProcess decides in the caller's own process, with the same engine and the same answers, and without a network.
+func InProcess() *Client {
+	return &Client{calls: local{}}
+}
+
+// Close lets go of the connection.
+func (c *Client) Close() error {
+	if c.connection == nil {
+		return nil
+	}
+	return c.connection.Close()
+}

@@ -1,0 +1,66 @@
+package client
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Reason is the reason that an error of the service, or of an answer, carries; unspecified if it carries none.
+func Reason(err error) apportionv1.ErrorReason {
+	for _, detail := range status.Convert(err).Details() {
+		if found, ok := detail.(*errdetails.ErrorInfo); ok {
+			return apportionv1.ErrorReason(apportionv1.ErrorReason_value["ERROR_REASON_"+found.GetReason()])
+		}
+	}
+	return apportionv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+}
+
+// Violation is one fault of the input.
+type Violation struct {
+	// Path of the field, such as `snapshot.jobs[17].queue`.
+	Path string
+	// Detail says what is wrong with it.
+	Detail string
+}
+
+// Violations are the faults of the input that an error lists, and how many there are in all.
+func Violations(err error) (listed []Violation, total int) {
+	for _, detail := range status.Convert(err).Details() {
+		switch detail := detail.(type) {
+		case *errdetails.BadRequest:
+			for _, v := range detail.GetFieldViolations() {
+				listed = append(listed, Violation{Path: v.GetField(), Detail: v.GetDescription()})
+			}
+		case *errdetails.ErrorInfo:
+			if count, err := strconv.Atoi(detail.GetMetadata()["violations"]); err == nil {
+				total = count
+			}
+		}
+	}
+	return listed, max(total, len(listed))
+}
+
+// Describe puts an error into words: its faults, one a line, or its message.
+func Describe(err error) string {
+	listed, total := Violations(err)
+	if len(listed) == 0 {
+		if st, ok := status.FromError(err); ok {
+			return st.Message()
+		}
+		return err.Error()
+	}
+	lines := make([]string, 0, len(listed)+1)
+	for _, v := range listed {
+		lines = append(lines, v.Path+": "+v.Detail)
+	}
+	if total > len(listed) {
+		lines = append(lines, fmt.Sprintf("and %d more", total-len(listed)))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// local answers the calls of the contract in process. Its errors are those of the service.
+type local struct{}
+
+// failure is an error as a service would return it.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.FromProto(wire.Status(err)).Err()
+}
+
+// open is a session on the input of a request.
+func open(ctx context.Context, in *apportionv1.Input) (*wire.Session, error) {
+	switch rule := in.GetRule().(type) {
+	case nil:
+		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.policy", "no policy is given"))
+	case *apportionv1.Input_PolicyName:
+		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, "input.policy_name",
+			"no policy %q: in process there are none to be named", rule.PolicyName))
+	}
+	snapshot := in.GetSnapshot()
+	if snapshot == nil {
+		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot", "no snapshot is given"))
+	}
+	model, err := wire.Compile(snapshot)
+	if err != nil {
+		return nil, failure(err)
+	}
+	session, err := wire.Open(model, in.GetPolicy(), wire.Options{Stop: func() bool { return ctx.Err() != nil }})
+	return session, failure(err)
+}
+
+// ask opens a session and does one step.
+func ask(ctx context.Context, in *apportionv1.Input, step *apportionv1.Step) (*apportionv1.Basis, *apportionv1.Answer, error) {
+	session, err := open(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := session.Do(step)
+	if fault := answer.GetError(); fault != nil {
+		return nil, nil, status.FromProto(fault).Err()
+	}
+	return session.Basis(), answer, nil
+}
+
+func (local) EvaluateShares(
+	ctx context.Context, request *apportionv1.EvaluateSharesRequest, _ ...grpc.CallOption,
+) (*apportionv1.EvaluateSharesResponse, error) {
+	question := request.GetShares()
+	if question == nil {
+		question = &apportionv1.SharesStep{}
+	}
+	basis, answer, err := ask(ctx, request.GetInput(), sharesStep(question))
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.EvaluateSharesResponse{Basis: basis, Shares: answer.GetShares()}, nil
+}
+
+func (local) CheckEnqueue(
+	ctx context.Context, request *apportionv1.CheckEnqueueRequest, _ ...grpc.CallOption,
+) (*apportionv1.CheckEnqueueResponse, error) {
+	question := request.GetEnqueue()
+	if question == nil {
+		question = &apportionv1.EnqueueStep{}
+	}
+	basis, answer, err := ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: question}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: answer.GetEnqueue()}, nil
+}
+
+func (local) CheckAllocatable(
+	ctx context.Context, request *apportionv1.CheckAllocatableRequest, _ ...grpc.CallOption,
+) (*apportionv1.CheckAllocatableResponse, error) {
+	session, err := open(ctx, request.GetInput())
+	if err != nil {
+		return nil, err
+	}
+	response := &apportionv1.CheckAllocatableResponse{Basis: session.Basis()}
+	if question := request.GetAllocatable(); question != nil {
+		answer := session.Do(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: question}})
+		if fault := answer.GetError(); fault != nil {
+			return nil, status.FromProto(fault).Err()
+		}
+		response.Allocatable = answer.GetAllocatable()
+	}
+	if question := request.GetPreemptive(); question != nil {
+		answer := session.Do(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: question}})
+		if fault := answer.GetError(); fault != nil {
+			return nil, status.FromProto(fault).Err()
+		}
+		response.Preemptive = answer.GetPreemptive()
+	}
+	return response, nil
+}
+
+func (local) SelectVictims(
+	ctx context.Context, request *apportionv1.SelectVictimsRequest, _ ...grpc.CallOption,
+) (*apportionv1.SelectVictimsResponse, error) {
+	step := &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: request.GetReclaim()}}
+	if preempt := request.GetPreempt(); preempt != nil {
+		step = &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}}
+	}
+	basis, answer, err := ask(ctx, request.GetInput(), step)
+	if err != nil {
+		return nil, err
+	}
+	victims := answer.GetReclaim()
+	if victims == nil {
+		victims = answer.GetPreempt()
+	}
+	return &apportionv1.SelectVictimsResponse{Basis: basis, Victims: victims}, nil
+}
+
+func (local) ScoreNodes(
+	ctx context.Context, request *apportionv1.ScoreNodesRequest, _ ...grpc.CallOption,
+) (*apportionv1.ScoreNodesResponse, error) {
+	basis, answer, err := ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: request.GetNodes()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answer.GetNodes()}, nil
+}
+
+func (local) Simulate(
+	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,
+) (*apportionv1.SimulateResponse, error) {
+	session, err := open(ctx, request.GetInput())
+	if err != nil {
+		return nil, err
+	}
+	answers, err := session.DoAll(request.GetSteps())
+	if err != nil {
+		return nil, failure(err)
+	}
+	return &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers}, nil
+}
+
+func sharesStep(question *apportionv1.SharesStep) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: question}}
+}

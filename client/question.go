@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// SharesQuestion asks for the shares of queues.
+type SharesQuestion struct {
+	// Queues by name. Nil: all.
+	Queues []string
+	// Fields that are wanted. Nil: all.
+	Fields []apportionv1.ShareField
+	// JobShares adds every job's share in DRF.
+	JobShares bool
+	// Tree adds the tree of hierarchical DRF.
+	Tree bool
+	// Explain adds the whole derivation.
+	Explain bool
+}
+
+// EnqueueQuestion asks which jobs may enter their queues; each permit changes what the next job sees.
+type EnqueueQuestion struct {
+	// Jobs by uid, or namespace/name, in the order of asking. Nil: all.
+	Jobs []string
+	// AsAction decides as Volcano's enqueue action does: pending jobs only, queue by queue in queue order.
+	AsAction bool
+}
+
+// AllocatableQuestion asks whether the queues of tasks may use that much more.
+type AllocatableQuestion struct {
+	// Tasks by uid, or namespace/name.
+	Tasks []string
+	// Jointly asks for all tasks together; they must belong to one queue.
+	Jointly bool
+	// Simulation asks by the numbers alone, whatever the queue's state.
+	Simulation bool
+	// Preemptive also asks whether the queues may take the resources from others.
+	Preemptive bool
+	// Explain adds every comparison that was made.
+	Explain bool
+}
+
+// VictimsQuestion asks whom a task may evict.
+type VictimsQuestion struct {
+	// Claimant by uid, or namespace/name.
+	Claimant string
+	// Candidates by uid, or namespace/name, in this order. Nil: every task that Volcano's action would consider.
+	Candidates []string
+	// Preempt asks for victims within the claimant's queue, instead of in other queues.
+	Preempt bool
+	// EligibleOnly first leaves out what Volcano's action leaves out.
+	EligibleOnly bool
+	// Explain adds every check that was made.
+	Explain bool
+}
+
+// NodesQuestion asks where tasks fit.
+type NodesQuestion struct {
+	// Tasks by uid, or namespace/name.
+	Tasks []string
+	// Nodes by name. Nil: all.
+	Nodes []string
+	// Top limits the answer to that many best nodes of each task, best first. 0: all nodes in the order asked.
+	Top uint32
+	// ByPlugin adds each plugin's score, Explain a reason for each node that does not fit.
+	ByPlugin, Explain bool
+}
+
+// Shares asks who deserves what, who has what, and who comes first.
+func (c *Client) Shares(ctx context.Context, in Input, question SharesQuestion) (*Shares, error) {
+	step := &apportionv1.SharesStep{Fields: question.Fields, Tree: question.Tree}
+	if question.Queues != nil {
+		step.Queues = &apportionv1.Queues{Name: question.Queues}
+	}
+	if question.JobShares {
+		step.Jobs = &apportionv1.Jobs{}
+	}
+	if question.Explain {
+		step.Explain = &apportionv1.Explain{}
+	}
+	response, err := call(ctx, c, in, c.calls.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
+	if err != nil {
+		return nil, err
+	}
+	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares()}, nil
+}
+
+// Enqueue asks which jobs may enter their queues.
+func (c *Client) Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error) {
+	step := &apportionv1.EnqueueStep{}
+	if question.Jobs != nil {
+		step.Jobs = &apportionv1.Jobs{Uid: question.Jobs}
+	}
+	if question.AsAction {
+		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
+	}
+	response, err := call(ctx, c, in, c.calls.CheckEnqueue, &apportionv1.CheckEnqueueRequest{Input: in.message(), Enqueue: step})
+	if err != nil {
+		return nil, err
+	}
+	return newAdmissions(in, response), nil
+}
+
+// Allocatable asks whether the queues of tasks may use that much more.
+func (c *Client) Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error) {
+	tasks := &apportionv1.Tasks{Uid: question.Tasks}
+	request := &apportionv1.CheckAllocatableRequest{
+		Input:       in.message(),
+		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: question.Jointly, Explain: question.Explain},
+	}
+	if question.Simulation {
+		request.Allocatable.Mode = apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
+	}
+	if question.Preemptive {
+		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: question.Jointly, Explain: question.Explain}
+	}
+	response, err := call(ctx, c, in, c.calls.CheckAllocatable, request)
+	if err != nil {
+		return nil, err
+	}
+	return newAllowances(in, question, response), nil
+}
+
+// Victims asks whom a task may evict.
+func (c *Client) Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error) {
+	claimant := &apportionv1.Tasks{Uid: []string{question.Claimant}}
+	var candidates *apportionv1.Tasks
+	if question.Candidates != nil {
+		candidates = &apportionv1.Tasks{Uid: question.Candidates}
+	}
+	request := &apportionv1.SelectVictimsRequest{Input: in.message()}
+	if question.Preempt {
+		request.Question = &apportionv1.SelectVictimsRequest_Preempt{Preempt: &apportionv1.PreemptStep{
+			Claimant: claimant, Candidates: candidates, EligibleOnly: question.EligibleOnly, Explain: question.Explain,
+		}}
+	} else {
+		request.Question = &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+			Claimant: claimant, Candidates: candidates, EligibleOnly: question.EligibleOnly, Explain: question.Explain,
+		}}
+	}
+	response, err := call(ctx, c, in, c.calls.SelectVictims, request)
+	if err != nil {
+		return nil, err
+	}
+	return newVictims(in, response), nil
+}
+
+// ScoreNodes asks where tasks fit, and how well.
+func (c *Client) ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error) {
+	step := &apportionv1.NodesStep{
+		Tasks: &apportionv1.Tasks{Uid: question.Tasks}, Top: question.Top, ByPlugin: question.ByPlugin, Explain: question.Explain,
+	}
+	if question.Nodes != nil {
+		step.Nodes = &apportionv1.Nodes{Name: question.Nodes}
+	}
+	response, err := call(ctx, c, in, c.calls.ScoreNodes, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
+	if err != nil {
+		return nil, err
+	}
+	return newScores(in, question, response), nil
+}
+
+// Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.
+func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
+	response, err := call(ctx, c, in, c.calls.Simulate, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
+	if err != nil {
+		return nil, err
+	}
+	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers()}, nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/internal/generate"
+)
+
+// newGenerate is `apportion generate`.
+func newGenerate(s streams) *cobra.Command {
+	shape := generate.Standard()
+	shape.Queues, shape.Jobs, shape.Tasks, shape.Nodes = 10, 100, 1000, 50
+	var format string
+	var standard bool
+	command := &cobra.Command{
+		Use:   "generate",
+		Short: "Make a snapshot of a busy cluster, for trials and load tests",
+		Long:  `Make a snapshot that looks like a busy cluster. The same flags give the same bytes, on every machine.`,
+		Example: `  apportion generate --queues 20 --tasks 5000 > snapshot.json
+  apportion generate --standard -o binary > snapshot.pb`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if shape.Queues < 0 || shape.Jobs < 0 || shape.Tasks < 0 || shape.Nodes < 0 || shape.Depth < 0 || shape.Dimensions < 0 {
+				return errors.New("numbers are not negative")
+			}
+			if standard {
+				seed := shape.Seed
+				shape = generate.Standard()
+				shape.Seed = seed
+			}
+			return writeConverted(s, format, generate.Snapshot(shape))
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&standard, "standard", false, "the shape that figures are quoted for: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes")
+	flags.IntVar(&shape.Queues, "queues", shape.Queues, "number of queues")
+	flags.IntVar(&shape.Jobs, "jobs", shape.Jobs, "number of jobs")
+	flags.IntVar(&shape.Tasks, "tasks", shape.Tasks, "number of tasks")
+	flags.IntVar(&shape.Nodes, "nodes", shape.Nodes, "number of nodes")
+	flags.IntVar(&shape.Depth, "depth", 0, "levels of a tree of queues below root; 0: no tree")
+	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
+	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "chooses among the snapshots of one shape")
+	flags.StringVarP(&format, "output", "o", "json", "json, yaml or binary")
+	mustComplete(command, "output", "json", "yaml", "binary")
+	return command
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// input is what a command asks about.
+type input struct {
+	client.Input
+	snapshot *lookup.Snapshot
+	warnings []*apportionv1.Warning
+}
+
+// load reads the files that the flags name.
+func (f *inputFlags) load(in io.Reader) (*input, error) {
+	sources, err := f.sources(in)
+	if err != nil {
+		return nil, err
+	}
+	return f.read(sources)
+}
+
+// read makes an input of manifests that were read.
+func (f *inputFlags) read(sources []volcano.Source) (*input, error) {
+	policy, warnings, err := f.rules()
+	if err != nil {
+		return nil, err
+	}
+	loaded := &input{Input: client.Input{Policy: policy, PolicyName: f.policyName}, warnings: warnings}
+	moment, given, err := f.moment(policy)
+	if err != nil {
+		return nil, err
+	}
+	if f.snapshot != "" {
+		snapshot, err := readSnapshot(f.snapshot)
+		if err != nil {
+			return nil, err
+		}
+		if given {
+			snapshot.AsOf = moment.UnixNano()
+		}
+		loaded.Snapshot = snapshot
+	} else {
+		var options []volcano.Option
+		if given {
+			options = append(options, volcano.WithAsOf(moment))
+		}
+		cluster, err := volcano.ReadManifests(sources, options...)
+		if err != nil {
+			return nil, err
+		}
+		loaded.Snapshot, loaded.warnings = cluster.Snapshot, slices.Concat(cluster.Warnings, warnings)
+	}
+	loaded.snapshot = lookup.Of(loaded.Snapshot)
+	return loaded, nil
+}
+
+// readSnapshot reads a snapshot in the contract's own form.
+func readSnapshot(file string) (*apportionv1.Snapshot, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := &apportionv1.Snapshot{}
+	return snapshot, document.Unmarshal(file, data, snapshot)
+}
+
+// sources are the manifests: files, the files of directories in the order of their names, or standard input.
+func (f *inputFlags) sources(in io.Reader) ([]volcano.Source, error) {
+	if len(f.files) == 0 {
+		if f.snapshot == "" {
+			return nil, errors.New("nothing to ask about: name manifests with -f FILE (- is standard input), or --snapshot FILE")
+		}
+		return nil, nil
+	}
+	if f.snapshot != "" {
+		return nil, errors.New("--snapshot takes the place of -f: give one of them")
+	}
+	var sources []volcano.Source
+	for _, name := range f.files {
+		if name == "-" {
+			data, err := io.ReadAll(in)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, volcano.Source{Name: "stdin", Data: data})
+			continue
+		}
+		files, err := expand(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, volcano.Source{Name: file, Data: data})
+		}
+	}
+	return sources, nil
+}
+
+// expand is a file itself, or the manifests in a directory.
+func expand(name string) ([]string, error) {
+	stat, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !stat.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(name, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file is in it", name)
+	}
+	return files, nil
+}
+
+// rules are the policy to decide by; nil: the server's of that name.
+func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	given := 0
+	for _, flag := range []string{f.config, f.policy, f.policyName} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return nil, nil, errors.New("--config, --policy and --policy-name exclude each other")
+	case f.policyName != "":
+		return nil, nil, nil
+	case f.config != "":
+		data, err := os.ReadFile(f.config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return volcano.ReadConfiguration(volcano.Source{Name: f.config, Data: data})
+	case f.policy != "":
+		policy, err := readPolicy(f.policy)
+		return policy, nil, err
+	}
+	return client.VolcanoDefault(), nil, nil
+}
+
+// readPolicy is a preset, or what a file holds.
+func readPolicy(name string) (*apportionv1.Policy, error) {
+	if preset, ok := client.Preset(name); ok {
+		return preset, nil
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./\\") {
+		return nil, fmt.Errorf("no policy %q: neither a preset (%s) nor a file", name, strings.Join(client.Presets(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	policy := &apportionv1.Policy{}
+	return policy, document.Unmarshal(name, data, policy)
+}
+
+// moment is the clock of the decisions. Without a flag it is only given if some plugin looks at it, so that equal files have equal
+// answers.
+func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given bool, err error) {
+	switch f.asOf {
+	case "now":
+		return time.Now(), true, nil
+	case "":
+		for _, tier := range policy.GetTiers() {
+			for _, plugin := range tier.GetPlugins() {
+				if plugin.GetCooldown() != nil {
+					return time.Now(), true, nil
+				}
+			}
+		}
+		return time.Time{}, false, nil
+	}
+	moment, err = time.Parse(time.RFC3339, f.asOf)
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("--as-of: not a moment like 2006-01-02T15:04:05Z: %q", f.asOf)
+	}
+	return moment, true, nil
+}
+
+// decider is who decides. The context ends with the flags' timeout if a server is asked.
+func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
+	if f.address == "" {
+		return client.InProcess(), ctx, func() {}, nil
+	}
+	option := client.WithPlaintext()
+	if f.tls || f.authority != "" {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if f.authority != "" {
+			pem, err := os.ReadFile(f.authority)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			config.RootCAs = x509.NewCertPool()
+			if !config.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, nil, nil, fmt.Errorf("%s: no certificate is in it", f.authority)
+			}
+		}
+		option = client.WithTLS(config)
+	}
+	decider, err := client.Dial(f.address, option)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--server: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	return decider, ctx, func() {
+		cancel()
+		if err := decider.Close(); err != nil {
+			return
+		}
+	}, nil
+}

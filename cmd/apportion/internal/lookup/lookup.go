@@ -1,0 +1,234 @@
+// Package lookup finds what people name in a snapshot, and names what answers refer to by number.
+package lookup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Task is a task of a snapshot and where it belongs.
+type Task struct {
+	*apportionv1.Task
+	// Number through the whole snapshot.
+	Number uint32
+	Job    *apportionv1.Job
+	Group  *apportionv1.TaskGroup
+}
+
+// Name is namespace/name, or the uid, or the number.
+func (t Task) Name() string {
+	switch {
+	case t.GetName() != "":
+		return full(t.Job.GetNamespace(), t.GetName())
+	case t.GetUid() != "":
+		return t.GetUid()
+	}
+	return fmt.Sprintf("#%d", t.Number)
+}
+
+// Request is what the task asks for; nil: nothing.
+func (t Task) Request() *apportionv1.Resource {
+	if own := t.GetDetail().GetRequest(); own != nil {
+		return own
+	}
+	return t.Group.GetRequest()
+}
+
+// Pending says whether the task waits to be placed.
+func (t Task) Pending() bool {
+	return t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_PENDING || t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
+}
+
+// Snapshot is a snapshot that can be looked up.
+type Snapshot struct {
+	*apportionv1.Snapshot
+	Tasks []Task
+	// queues, jobs and tasks by every name they answer to; a name that several share has the number ambiguous.
+	queues, jobs, tasks, nodes map[string]int
+	// registered is how many jobs have names.
+	registered int
+}
+
+const ambiguous = -1
+
+// Of prepares a snapshot.
+func Of(snapshot *apportionv1.Snapshot) *Snapshot {
+	s := &Snapshot{
+		Snapshot: snapshot,
+		queues:   make(map[string]int), jobs: make(map[string]int), tasks: make(map[string]int), nodes: make(map[string]int),
+	}
+	for i, queue := range snapshot.GetQueues() {
+		s.queues[queue.GetName()] = i
+	}
+	for i, node := range snapshot.GetNodes() {
+		s.nodes[node.GetName()] = i
+	}
+	for _, job := range snapshot.GetJobs() {
+		s.add(job)
+	}
+	return s
+}
+
+// With is the snapshot with a job more, as add_job leaves it, and the job's index. s stays as it is.
+func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
+	larger := &Snapshot{
+		Snapshot: &apportionv1.Snapshot{
+			AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: s.GetDimensions(), Nodes: s.GetNodes(), Queues: s.GetQueues(),
+			Jobs: append(slices.Clone(s.GetJobs()), job), Total: s.GetTotal(),
+		},
+		Tasks:  slices.Clone(s.Tasks),
+		queues: s.queues, jobs: maps.Clone(s.jobs), tasks: maps.Clone(s.tasks), nodes: s.nodes, registered: s.registered,
+	}
+	larger.add(job)
+	return larger, uint32(larger.registered - 1)
+}
+
+// add registers a job under the next number.
+func (s *Snapshot) add(job *apportionv1.Job) {
+	register(s.jobs, s.registered, job.GetUid(), full(job.GetNamespace(), job.GetName()), job.GetName())
+	s.registered++
+	for _, group := range job.GetGroups() {
+		for _, task := range group.GetTasks() {
+			t := Task{Task: task, Number: uint32(len(s.Tasks)), Job: job, Group: group}
+			register(s.tasks, len(s.Tasks), task.GetUid(), full(job.GetNamespace(), task.GetName()), task.GetName())
+			s.Tasks = append(s.Tasks, t)
+		}
+	}
+}
+
+// register enters a thing under its names, most telling first: a later name never takes over from a more telling one of another thing.
+func register(names map[string]int, number int, list ...string) {
+	for i, name := range list {
+		if name == "" || strings.HasSuffix(name, "/") || slices.Contains(list[:i], name) {
+			continue
+		}
+		if _, taken := names[name]; taken {
+			names[name] = ambiguous
+			continue
+		}
+		names[name] = number
+	}
+}
+
+// full is namespace/name, or name alone.
+func full(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// JobName is namespace/name, or the uid.
+func JobName(job *apportionv1.Job) string {
+	if name := full(job.GetNamespace(), job.GetName()); name != "" && !strings.HasSuffix(name, "/") {
+		return name
+	}
+	return job.GetUid()
+}
+
+// Names gives names to indices in answers that rest on basis.
+func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names { return text.NamesOf(basis, s.Snapshot) }
+
+// Queue finds a queue.
+func (s *Snapshot) Queue(name string) (uint32, error) { return find("queue", s.queues, name) }
+
+// Node finds a node.
+func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nodes, name) }
+
+// Job finds a job by uid, namespace/name, or name alone if no other job has it.
+func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
+
+// Task finds a task by uid, namespace/name, or name alone if no other task has it.
+func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks, name) }
+
+// TaskName names a task by its number.
+func (s *Snapshot) TaskName(number uint32) string {
+	if int(number) < len(s.Tasks) {
+		return s.Tasks[number].Name()
+	}
+	return fmt.Sprintf("#%d", number)
+}
+
+// JobName names a job by its index.
+func (s *Snapshot) JobName(index uint32) string {
+	if jobs := s.GetJobs(); int(index) < len(jobs) {
+		return JobName(jobs[index])
+	}
+	return fmt.Sprintf("#%d", index)
+}
+
+// NodeName names a node by its index.
+func (s *Snapshot) NodeName(index uint32) string {
+	if nodes := s.GetNodes(); int(index) < len(nodes) {
+		return nodes[index].GetName()
+	}
+	return fmt.Sprintf("#%d", index)
+}
+
+// TasksOf are the tasks of a job.
+func (s *Snapshot) TasksOf(job uint32) []Task {
+	var tasks []Task
+	for _, t := range s.Tasks {
+		if int(job) < len(s.GetJobs()) && t.Job == s.GetJobs()[job] {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// find looks a name up, and says what is like it if there is no such name.
+func find(kind string, names map[string]int, name string) (uint32, error) {
+	index, ok := names[name]
+	switch {
+	case name == "":
+		return 0, fmt.Errorf("no name of a %s is given", kind)
+	case ok && index >= 0:
+		return uint32(index), nil
+	case ok:
+		return 0, fmt.Errorf("more than one %s is called %q: write namespace/name", kind, name)
+	}
+	if like := similar(names, name); like != "" {
+		return 0, fmt.Errorf("no %s %q; did you mean %q?", kind, name, like)
+	}
+	return 0, fmt.Errorf("no %s %q", kind, name)
+}
+
+// similar is the known name with the fewest differing letters, "" if all differ much.
+func similar(names map[string]int, name string) string {
+	best, least := "", len(name)/3+1
+	for candidate := range names {
+		d := distance(candidate, name, least)
+		if d < least || d == least && best != "" && candidate < best {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be put in, taken out or changed to make b of a (Levenshtein); bound+1 if it is more than bound.
+func distance(a, b string, bound int) int {
+	if len(a)-len(b) > bound || len(b)-len(a) > bound {
+		return bound + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

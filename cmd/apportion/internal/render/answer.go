@@ -1,0 +1,206 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Answer shows the answer to a step.
+func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
+	switch a := answer.GetAnswer().(type) {
+	case *apportionv1.Answer_Error:
+		p.Line("%s %s", p.Paint(Bad, "error:"), client.Describe(status.FromProto(a.Error).Err()))
+	case *apportionv1.Answer_Shares:
+		p.Shares(a.Shares)
+	case *apportionv1.Answer_Jobs:
+		p.Jobs(a.Jobs)
+	case *apportionv1.Answer_Enqueue:
+		p.Enqueue(a.Enqueue)
+	case *apportionv1.Answer_Allocatable:
+		p.Tasks("ALLOCATABLE", a.Allocatable.GetTasks())
+	case *apportionv1.Answer_Preemptive:
+		p.Tasks("MAY TAKE FROM OTHERS", a.Preemptive.GetTasks())
+	case *apportionv1.Answer_Reclaim:
+		p.Victims(p.claimant(step.GetReclaim().GetClaimant()), a.Reclaim, false)
+	case *apportionv1.Answer_Preempt:
+		p.Victims(p.claimant(step.GetPreempt().GetClaimant()), a.Preempt, false)
+	case *apportionv1.Answer_Order:
+		p.order(step.GetOrder(), a.Order)
+	case *apportionv1.Answer_Nodes:
+		p.Nodes(a.Nodes)
+	case *apportionv1.Answer_Inspect:
+		p.inspect(a.Inspect)
+	case *apportionv1.Answer_AddJob:
+		p.Line("added as job %d with %d tasks", a.AddJob.GetJob(), a.AddJob.GetTaskCount())
+	case *apportionv1.Answer_Mark:
+		p.Line("marked")
+	case *apportionv1.Answer_Done:
+		p.Line("done")
+	default:
+		p.Line("an answer that this version does not know")
+	}
+}
+
+// claimant is the number of the task that a selection names.
+func (p *Printer) claimant(tasks *apportionv1.Tasks) uint32 {
+	if len(tasks.GetIndex()) > 0 {
+		return tasks.GetIndex()[0]
+	}
+	if len(tasks.GetUid()) > 0 {
+		if number, err := p.Snapshot.Task(tasks.GetUid()[0]); err == nil {
+			return number
+		}
+	}
+	return ^uint32(0)
+}
+
+// order shows a list, ties in brackets.
+func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAnswer) {
+	name := p.Names.Queue
+	switch step.GetSubject().(type) {
+	case *apportionv1.OrderStep_Jobs:
+		name = p.Snapshot.JobName
+	case *apportionv1.OrderStep_Tasks:
+		name = p.Snapshot.TaskName
+	default:
+	}
+	var parts []string
+	rest := answer.GetSorted()
+	for _, run := range answer.GetTies() {
+		n := min(int(run), len(rest))
+		names := make([]string, n)
+		for i, index := range rest[:n] {
+			names[i] = name(index)
+		}
+		rest = rest[n:]
+		if n > 1 {
+			parts = append(parts, "["+strings.Join(names, ", ")+"]")
+			continue
+		}
+		parts = append(parts, names...)
+	}
+	for _, index := range rest {
+		parts = append(parts, name(index))
+	}
+	p.Line("%s", strings.Join(parts, ", "))
+	if answer.GetIntransitive() {
+		p.Line("the comparison is not transitive: this order is one of several")
+	}
+	if len(answer.GetPairs()) == 0 {
+		return
+	}
+	table := p.NewTable("LEFT", "RIGHT", ">COMPARES", "LEFT FIRST")
+	for _, pair := range answer.GetPairs() {
+		table.Row(name(pair.GetLeft()), name(pair.GetRight()), strconv.Itoa(int(pair.GetCompare())), strconv.FormatBool(pair.GetLess()))
+	}
+	p.table(table)
+}
+
+// Nodes shows where tasks fit.
+func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
+	headings := []string{"TASK", "NODE", "FITS", ">SCORE"}
+	for _, row := range answer.GetTasks()[:min(1, len(answer.GetTasks()))] {
+		for _, part := range row.GetByPlugin() {
+			headings = append(headings, ">"+strings.ToUpper(part.GetPlugin()))
+		}
+	}
+	plugins := len(headings) - 4
+	table := p.NewTable(append(headings, "WHY")...)
+	for _, row := range answer.GetTasks() {
+		why := make(map[uint32]string, len(row.GetUnfit()))
+		for _, unfit := range row.GetUnfit() {
+			why[unfit.GetNode()] = text.Reason(p.Names, unfit.GetReason())
+		}
+		task := p.Snapshot.TaskName(row.GetTask())
+		for i, node := range row.GetNode() {
+			cells := []string{task, p.Snapshot.NodeName(node), p.mark(i < len(row.GetFits()) && row.GetFits()[i]), scoreAt(row.GetScore(), i)}
+			for k := range plugins {
+				if k < len(row.GetByPlugin()) {
+					cells = append(cells, scoreAt(row.GetByPlugin()[k].GetScore(), i))
+				} else {
+					cells = append(cells, "")
+				}
+			}
+			table.Row(append(cells, why[node])...)
+			task = ""
+		}
+	}
+	p.table(table)
+}
+
+func scoreAt(scores []float64, i int) string {
+	if i >= len(scores) {
+		return ""
+	}
+	return quantity.Short("pods", scores[i])
+}
+
+// inspect shows what was understood.
+func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
+	p.Line("%d queues, %d jobs, %d tasks, %d nodes", a.GetQueueCount(), a.GetJobCount(), a.GetTaskCount(), a.GetNodeCount())
+	p.Line("total: %s", Amounts(p.Names, a.GetTotal()))
+	if len(a.GetNodes()) > 0 {
+		table := p.NewTable("NODE", "ALLOCATABLE", "USED", "IDLE")
+		for _, n := range a.GetNodes() {
+			table.Row(n.GetName(), Amounts(p.Names, n.GetAllocatable()), Amounts(p.Names, n.GetUsed()), Amounts(p.Names, n.GetIdle()))
+		}
+		p.Line("")
+		p.table(table)
+	}
+	if len(a.GetJobs()) > 0 {
+		table := p.NewTable("JOB", "QUEUE", "PHASE", ">PRIORITY", ">MINIMUM", ">READY", "ALLOCATED", "MINIMUM RESOURCES")
+		for _, j := range a.GetJobs() {
+			minimum := "-"
+			if j.GetMinResources() != nil {
+				minimum = Amounts(p.Names, j.GetMinResources())
+			}
+			table.Row(p.Snapshot.JobName(j.GetJob()), p.Names.Queue(j.GetQueue()), text.Enum(j.GetPhase(), "JOB_PHASE_"),
+				strconv.Itoa(int(j.GetPriority())), count(j.GetMinAvailable()), count(j.GetReadyTasks()), Amounts(p.Names, j.GetAllocated()), minimum)
+		}
+		p.Line("")
+		p.table(table)
+	}
+	if len(a.GetTasks()) > 0 {
+		p.inspectTasks(a.GetTasks())
+	}
+}
+
+func (p *Printer) inspectTasks(tasks []*apportionv1.InspectedTask) {
+	table := p.NewTable("TASK", "JOB", "ROLE", "STATUS", "NODE", ">PRIORITY", "REQUEST", "")
+	for _, t := range tasks {
+		node := "-"
+		if t.Node != nil {
+			node = p.Snapshot.NodeName(t.GetNode())
+		}
+		var marks []string
+		for _, m := range []struct {
+			set  bool
+			word string
+		}{{t.GetGated(), "gated"}, {t.GetBestEffort(), "best effort"}, {!t.GetPreemptable(), "not preemptable"}} {
+			if m.set {
+				marks = append(marks, m.word)
+			}
+		}
+		table.Row(p.Snapshot.TaskName(t.GetTask()), p.Snapshot.JobName(t.GetJob()), t.GetRole(), text.Enum(t.GetStatus(), "TASK_STATUS_"),
+			node, strconv.Itoa(int(t.GetPriority())), Amounts(p.Names, t.GetRequest()), strings.Join(marks, ", "))
+	}
+	p.Line("")
+	p.table(table)
+}
+
+// StepName is the question of a step in a word.
+func StepName(step *apportionv1.Step) string {
+	message := step.ProtoReflect()
+	if field := message.WhichOneof(message.Descriptor().Oneofs().ByName("step")); field != nil {
+		return strings.ReplaceAll(string(field.Name()), "_", " ")
+	}
+	return fmt.Sprint("nothing")
+}

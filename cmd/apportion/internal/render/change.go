@@ -1,0 +1,47 @@
+package render
+
+import (
+	"math"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Changes shows which queues deserve something else after than before.
+func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
+	was, is := dividing(before), dividing(after)
+	if was == nil || is == nil {
+		return
+	}
+	earlier := make(map[uint32]*apportionv1.QueueShare, len(was.GetQueues()))
+	for _, q := range was.GetQueues() {
+		earlier[q.GetQueue()] = q
+	}
+	var resources []*apportionv1.Resource
+	for _, q := range is.GetQueues() {
+		resources = append(resources, q.GetDeserved())
+	}
+	dimensions := p.shown(nil, resources...)
+	table := p.NewTable("QUEUE", "RESOURCE", ">DESERVED", ">WOULD DESERVE", ">ALLOCATED")
+	for _, q := range is.GetQueues() {
+		old, name := earlier[q.GetQueue()], p.Names.Queue(q.GetQueue())
+		for _, d := range dimensions {
+			if x, y := value(old.GetDeserved(), d), value(q.GetDeserved(), d); !differ(x, y) {
+				continue
+			}
+			table.Row(name, p.Names.Dimensions[d], cell(p.Names, old.GetDeserved(), d), cell(p.Names, q.GetDeserved(), d),
+				cell(p.Names, q.GetAllocated(), d))
+			name = ""
+		}
+	}
+	p.Line("")
+	if table.Empty() {
+		p.Line("nobody would deserve more or less")
+		return
+	}
+	p.table(table)
+}
+
+// differ says whether two amounts differ by more than rounding.
+func differ(x, y float64) bool {
+	return x != y && math.Abs(x-y) > 1e-9*max(math.Abs(x), math.Abs(y))
+}

@@ -1,0 +1,99 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Printer shows answers about one snapshot.
+type Printer struct {
+	Style
+	Out      io.Writer
+	Snapshot *lookup.Snapshot
+	Names    text.Names
+	// Resources are the dimensions to show. Empty: all that matter.
+	Resources []string
+}
+
+// Line writes a line.
+func (p *Printer) Line(format string, args ...any) {
+	write(p.Out, fmt.Sprintf(format, args...)+"\n")
+}
+
+// Heading writes a line that stands out, with an empty one before it unless it is the first.
+func (p *Printer) Heading(format string, args ...any) {
+	p.Line("\n%s", p.Paint(Strong, fmt.Sprintf(format, args...)))
+}
+
+// table writes a table that has rows.
+func (p *Printer) table(t *Table) { t.Write(p.Out) }
+
+// Vote is a vote in one coloured word.
+func (p *Printer) Vote(vote apportionv1.Vote) string {
+	word := text.Vote(vote)
+	switch vote {
+	case apportionv1.Vote_VOTE_PERMIT:
+		return p.Paint(Good, word)
+	case apportionv1.Vote_VOTE_REJECT:
+		return p.Paint(Bad, word)
+	case apportionv1.Vote_VOTE_ABSTAIN, apportionv1.Vote_VOTE_UNSPECIFIED:
+	}
+	return word
+}
+
+// Reasons says reasons in words.
+func (p *Printer) Reasons(reasons []*apportionv1.Reason) string {
+	return text.Reasons(p.Names, reasons)
+}
+
+// seldom are dimensions that are only shown if they decide something, or are asked for.
+var seldom = []string{"pods", "ephemeral-storage"}
+
+// shown are the dimensions to show: those asked for, or those in which something is written, the seldom ones only if dominant.
+func (p *Printer) shown(dominant []uint32, resources ...*apportionv1.Resource) []int {
+	var list []int
+	for i, name := range p.Names.Dimensions {
+		if len(p.Resources) > 0 {
+			if slices.ContainsFunc(p.Resources, func(asked string) bool { return matches(name, asked) }) {
+				list = append(list, i)
+			}
+			continue
+		}
+		if slices.Contains(dominant, uint32(i)) {
+			list = append(list, i)
+			continue
+		}
+		written := slices.ContainsFunc(resources, func(r *apportionv1.Resource) bool { return value(r, i) != 0 })
+		if written && !slices.Contains(seldom, name) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// matches says whether a dimension is meant: by its name, by the part behind the slash, or by all.
+func matches(name, asked string) bool {
+	_, last, _ := strings.Cut(name, "/")
+	return name == asked || last != "" && last == asked || asked == "all"
+}
+
+// Warnings writes warnings, one a line.
+func Warnings(out io.Writer, warnings []*apportionv1.Warning) {
+	for _, w := range warnings {
+		place := ""
+		if w.GetPath() != "" {
+			place = w.GetPath() + ": "
+		}
+		message := w.GetMessage()
+		if message == "" {
+			message = text.Enum(w.GetCode(), "WARNING_CODE_")
+		}
+		write(out, "warning: "+place+message+"\n")
+	}
+}

@@ -1,0 +1,178 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Shares shows who deserves what, in queue order.
+func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
+	first := true
+	for _, plugin := range answer.GetPlugins() {
+		if len(plugin.GetQueues()) == 0 && plugin.GetHierarchyReady() && len(plugin.GetHierarchyReasons()) == 0 {
+			continue
+		}
+		if !first {
+			p.Line("")
+		}
+		first = false
+		p.plugin(answer, plugin)
+	}
+	for _, plugin := range answer.GetPlugins() {
+		p.jobShares(plugin)
+		p.fairTree(plugin)
+		p.derivation(plugin)
+	}
+	p.standings(answer.GetStandings())
+}
+
+// plugin shows the queues of one plugin: one row for each dimension that matters.
+func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.PluginShares) {
+	if len(plugin.GetHierarchyReasons()) > 0 {
+		p.Line("%s: %s", plugin.GetPlugin(), p.Paint(Bad, p.Reasons(plugin.GetHierarchyReasons())))
+	}
+	var dominant []uint32
+	var resources []*apportionv1.Resource
+	for _, q := range plugin.GetQueues() {
+		if q.Dominant != nil && q.GetShare() > 0 {
+			dominant = append(dominant, q.GetDominant())
+		}
+		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetRequest(), q.GetGuarantee())
+	}
+	dimensions := p.shown(dominant, resources...)
+	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST", "ALLOCATED OF DESERVED")
+	var idle []string
+	for _, q := range p.inOrder(answer, plugin.GetQueues()) {
+		if !q.GetParticipating() {
+			idle = append(idle, p.Names.Queue(q.GetQueue()))
+			continue
+		}
+		p.queueRows(table, q, dimensions)
+	}
+	if !table.Empty() {
+		p.table(table)
+	}
+	if len(idle) > 0 {
+		p.Line("%s: %s", "without jobs, so without a share", strings.Join(idle, ", "))
+	}
+}
+
+func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, dimensions []int) {
+	name, weight := p.Names.Queue(q.GetQueue()), strconv.FormatUint(uint64(q.GetWeight()), 10)
+	if q.GetOverused() {
+		name = p.Paint(Bad, name+" (overused)")
+	}
+	for _, d := range dimensions {
+		dimension := p.Names.Dimensions[d]
+		if q.Dominant != nil && int(q.GetDominant()) == d && q.GetShare() > 0 {
+			dimension += "*"
+		}
+		bar := p.Bar(value(q.GetAllocated(), d), value(q.GetDeserved(), d))
+		if value(q.GetDeserved(), d) <= 0 && value(q.GetAllocated(), d) > 0 {
+			bar = p.Paint(Bad, bar)
+		}
+		table.Row(name, weight, dimension, cell(p.Names, q.GetGuarantee(), d), cell(p.Names, q.GetDeserved(), d),
+			cell(p.Names, q.GetAllocated(), d), cell(p.Names, q.GetRequest(), d), cell(p.Names, q.GetRealCapability(), d), bar)
+		name, weight = "", ""
+	}
+	if len(dimensions) == 0 {
+		table.Row(name, weight, "none")
+	}
+}
+
+// inOrder sorts queues by their rank, those without jobs last.
+func (p *Printer) inOrder(answer *apportionv1.SharesAnswer, queues []*apportionv1.QueueShare) []*apportionv1.QueueShare {
+	ranks := make(map[uint32]uint32)
+	for _, s := range answer.GetStandings() {
+		if s.Rank != nil {
+			ranks[s.GetQueue()] = s.GetRank()
+		}
+	}
+	rank := func(q *apportionv1.QueueShare) uint32 {
+		if r, ok := ranks[q.GetQueue()]; ok {
+			return r
+		}
+		return math.MaxUint32
+	}
+	sorted := slices.Clone(queues)
+	slices.SortStableFunc(sorted, func(a, b *apportionv1.QueueShare) int { return cmp.Compare(rank(a), rank(b)) })
+	return sorted
+}
+
+// standings names the order of queues and says who is not served.
+func (p *Printer) standings(standings []*apportionv1.QueueStanding) {
+	ranked := slices.DeleteFunc(slices.Clone(standings), func(s *apportionv1.QueueStanding) bool { return s.Rank == nil })
+	slices.SortStableFunc(ranked, func(a, b *apportionv1.QueueStanding) int { return cmp.Compare(a.GetRank(), b.GetRank()) })
+	names := make([]string, len(ranked))
+	for i, s := range ranked {
+		names[i] = p.Names.Queue(s.GetQueue())
+	}
+	if len(names) > 0 {
+		p.Line("\nserved in this order: %s", strings.Join(names, ", "))
+	}
+	for _, s := range standings {
+		if s.GetOverused() {
+			p.Line("%s: %s", p.Paint(Bad, "not served"), p.why(s.GetReasons(), p.Names.Queue(s.GetQueue())+" is overused"))
+		}
+	}
+}
+
+// why says reasons in words, or the fallback if there are none.
+func (p *Printer) why(reasons []*apportionv1.Reason, fallback string) string {
+	if len(reasons) == 0 {
+		return fallback
+	}
+	return p.Reasons(reasons)
+}
+
+// jobShares shows the jobs of DRF, the smallest share first.
+func (p *Printer) jobShares(plugin *apportionv1.PluginShares) {
+	if len(plugin.GetJobs()) == 0 {
+		return
+	}
+	jobs := slices.Clone(plugin.GetJobs())
+	slices.SortStableFunc(jobs, func(a, b *apportionv1.JobShare) int { return cmp.Compare(a.GetShare(), b.GetShare()) })
+	p.Heading("%s: dominant shares of jobs", plugin.GetPlugin())
+	table := p.NewTable("JOB", ">SHARE", "DOMINANT", "ALLOCATED")
+	for _, j := range jobs {
+		dominant := "-"
+		if j.Dominant != nil {
+			dominant = p.Names.Dimension(j.GetDominant())
+		}
+		table.Row(p.Snapshot.JobName(j.GetJob()), fmt.Sprintf("%.4f", j.GetShare()), dominant, Amounts(p.Names, j.GetAllocated()))
+	}
+	p.table(table)
+}
+
+// fairTree shows the tree of hierarchical DRF.
+func (p *Printer) fairTree(plugin *apportionv1.PluginShares) {
+	if len(plugin.GetTree()) == 0 {
+		return
+	}
+	p.Heading("%s: weighted tree", plugin.GetPlugin())
+	table := p.NewTable("NODE", ">WEIGHT", ">SHARE", "SATURATED", "ALLOCATED")
+	depths := make([]int, len(plugin.GetTree()))
+	for i, n := range plugin.GetTree() {
+		if n.Parent != nil && int(n.GetParent()) < i {
+			depths[i] = depths[n.GetParent()] + 1
+		}
+		saturated := ""
+		if n.GetSaturated() {
+			saturated = "yes"
+		}
+		name := n.GetName()
+		if n.Job != nil {
+			name = p.Snapshot.JobName(n.GetJob())
+		}
+		table.Row(strings.Repeat("  ", depths[i])+name, quantity.Short("pods", n.GetWeight()), fmt.Sprintf("%.4f", n.GetShare()),
+			saturated, Amounts(p.Names, n.GetAllocated()))
+	}
+	p.table(table)
+}

@@ -1,0 +1,234 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Enqueue shows which jobs may enter.
+func (p *Printer) Enqueue(answer *apportionv1.EnqueueAnswer) {
+	if len(answer.GetJobs()) == 0 {
+		p.Line("no job is asked about")
+		return
+	}
+	table := p.NewTable("JOB", "QUEUE", "MAY ENTER", "WHY")
+	for _, j := range answer.GetJobs() {
+		table.Row(p.Snapshot.JobName(j.GetJob()), p.queueOf(j.GetJob()), p.Vote(j.GetVerdict().GetVote()),
+			p.Reasons(j.GetVerdict().GetReasons()))
+	}
+	p.table(table)
+}
+
+// queueOf is the queue of a job.
+func (p *Printer) queueOf(job uint32) string {
+	if jobs := p.Snapshot.GetJobs(); int(job) < len(jobs) {
+		return jobs[job].GetQueue()
+	}
+	return "?"
+}
+
+// Tasks shows verdicts about tasks under the question's name.
+func (p *Printer) Tasks(question string, verdicts []*apportionv1.TaskVerdict) {
+	table := p.NewTable("TASK", question, "WHY")
+	for _, v := range verdicts {
+		name := "all together"
+		if v.Task != nil {
+			name = p.Snapshot.TaskName(v.GetTask())
+		}
+		table.Row(name, p.Vote(v.GetVerdict().GetVote()), p.Reasons(v.GetVerdict().GetReasons()))
+		for _, check := range v.GetChecks() {
+			table.Row("  "+p.mark(check.GetPassed()), "", p.check(check))
+		}
+	}
+	p.table(table)
+}
+
+// check says what was compared with what.
+func (p *Printer) check(check *apportionv1.AccountCheck) string {
+	return p.comparison(check.GetReason())
+}
+
+// comparison says have + need against limit, whatever the outcome.
+func (p *Printer) comparison(r *apportionv1.Reason) string {
+	var parts []string
+	if r.Queue != nil {
+		parts = append(parts, "queue "+p.Names.Queue(r.GetQueue()))
+	}
+	if r.Dimension != nil {
+		d := int(r.GetDimension())
+		amount := func(x float64) string {
+			return cell(p.Names, &apportionv1.Resource{Dimension: []uint32{r.GetDimension()}, Amount: []float64{x}}, d)
+		}
+		if d < len(p.Names.Dimensions) {
+			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d], amount(r.GetHave()), amount(r.GetNeed()), amount(r.GetLimit())))
+		}
+	}
+	parts = append(parts, strings.TrimSpace(text.Enum(r.GetCode(), "REASON_CODE_")+" ("+r.GetPlugin()+")"))
+	return strings.Join(parts, ", ")
+}
+
+func (p *Printer) mark(passed bool) string {
+	switch {
+	case passed && p.ASCII:
+		return p.Paint(Good, "ok")
+	case passed:
+		return p.Paint(Good, "✓")
+	case p.ASCII:
+		return p.Paint(Bad, "no")
+	}
+	return p.Paint(Bad, "✗")
+}
+
+// Jobs shows where jobs stand.
+func (p *Printer) Jobs(answer *apportionv1.JobsAnswer) {
+	table := p.NewTable("JOB", "QUEUE", ">MINIMUM", ">TASKS", ">READY", ">PIPELINED", "VALID", "READY", "STARVING", "WHY")
+	for _, j := range answer.GetJobs() {
+		table.Row(p.Snapshot.JobName(j.GetJob()), p.queueOf(j.GetJob()), count(j.GetMinAvailable()), count(j.GetTotalTasks()),
+			count(j.GetReadyTasks()), count(j.GetPipelinedTasks()), p.Vote(j.GetValid().GetVote()), p.Vote(j.GetReady().GetVote()),
+			text.Vote(j.GetStarving().GetVote()), p.firstReasons(j))
+	}
+	p.table(table)
+}
+
+// firstReasons are the reasons of the first verdict that is a no.
+func (p *Printer) firstReasons(j *apportionv1.JobStanding) string {
+	for _, v := range []*apportionv1.Verdict{j.GetValid(), j.GetReady(), j.GetPipelined()} {
+		if v.GetVote() == apportionv1.Vote_VOTE_REJECT {
+			return p.Reasons(v.GetReasons())
+		}
+	}
+	return ""
+}
+
+func count(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// Victims shows whom the claimant may evict, and who is spared why. all lists every one that was spared, else there are a few for each
+// reason.
+func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, all bool) {
+	name := p.Snapshot.TaskName(claimant)
+	if int(claimant) < len(p.Snapshot.Tasks) {
+		t := p.Snapshot.Tasks[claimant]
+		p.Line("%s of queue %s asks for %s", name, t.Job.GetQueue(), Amounts(p.Names, t.Request()))
+	}
+	switch {
+	case !answer.GetDecided():
+		p.Line("%s: no plugin of the policy has an opinion on whom it may evict", name)
+	case len(answer.GetVictims()) == 0:
+		p.Line("%s may evict nobody", name)
+	default:
+		p.Heading("%s may evict, in this order:", name)
+		table := p.NewTable("TASK", "QUEUE", "NODE", ">PRIORITY", "FREES")
+		for _, number := range evictions(answer) {
+			p.victimRow(table, number)
+		}
+		p.table(table)
+	}
+	p.votes(answer)
+	p.spared(answer.GetSpared(), all)
+	p.checks(answer.GetChecks())
+}
+
+// evictions are the victims in the order of eviction.
+func evictions(answer *apportionv1.VictimsAnswer) []uint32 {
+	if len(answer.GetEvictionOrder()) > 0 {
+		return answer.GetEvictionOrder()
+	}
+	order := make([]uint32, 0, len(answer.GetVictims()))
+	for _, v := range answer.GetVictims() {
+		order = append(order, v.GetTask())
+	}
+	return order
+}
+
+func (p *Printer) victimRow(table *Table, number uint32) {
+	if int(number) >= len(p.Snapshot.Tasks) {
+		table.Row(p.Snapshot.TaskName(number))
+		return
+	}
+	t := p.Snapshot.Tasks[number]
+	node := "-"
+	if t.Node != nil {
+		node = p.Snapshot.NodeName(t.GetNode())
+	}
+	table.Row(t.Name(), t.Job.GetQueue(), node, strconv.Itoa(int(t.Job.GetPriority())), Amounts(p.Names, t.Request()))
+}
+
+// votes tells how each plugin voted.
+func (p *Printer) votes(answer *apportionv1.VictimsAnswer) {
+	if len(answer.GetByPlugin()) == 0 {
+		return
+	}
+	p.Line("")
+	for _, plugin := range answer.GetByPlugin() {
+		says := fmt.Sprintf("names %d", len(plugin.GetVictims()))
+		if plugin.GetVote() != apportionv1.Vote_VOTE_PERMIT {
+			says = text.Vote(plugin.GetVote())
+		}
+		deciding := ""
+		if answer.Tier != nil && answer.GetTier() == plugin.GetTier() {
+			deciding = ", the deciding tier"
+		}
+		p.Line("%s (tier %d%s): %s", plugin.GetPlugin(), plugin.GetTier()+1, deciding, says)
+	}
+}
+
+// fewSpared is how many tasks are named for each reason unless all are wanted.
+const fewSpared = 3
+
+// spared groups those left alone by the words of their reason.
+func (p *Printer) spared(spared []*apportionv1.Spared, all bool) {
+	if len(spared) == 0 {
+		return
+	}
+	p.Heading("left alone: %d", len(spared))
+	if all {
+		table := p.NewTable("TASK", "WHY")
+		for _, s := range spared {
+			table.Row(p.Snapshot.TaskName(s.GetTask()), p.Reasons(s.GetReasons()))
+		}
+		p.table(table)
+		return
+	}
+	groups := make(map[string][]string)
+	var whys []string
+	for _, s := range spared {
+		why := p.Reasons(s.GetReasons())
+		if _, ok := groups[why]; !ok {
+			whys = append(whys, why)
+		}
+		groups[why] = append(groups[why], p.Snapshot.TaskName(s.GetTask()))
+	}
+	slices.SortStableFunc(whys, func(a, b string) int { return cmp.Compare(len(groups[b]), len(groups[a])) })
+	table := p.NewTable(">TASKS", "WHY", "FOR EXAMPLE")
+	for _, why := range whys {
+		names := groups[why]
+		table.Row(strconv.Itoa(len(names)), why, strings.Join(names[:min(fewSpared, len(names))], ", "))
+	}
+	p.table(table)
+}
+
+// checks lists every test of every candidate.
+func (p *Printer) checks(checks []*apportionv1.VictimCheck) {
+	if len(checks) == 0 {
+		return
+	}
+	p.Heading("checks")
+	table := p.NewTable("TASK", "", "WHAT WAS TESTED")
+	last := ""
+	for _, check := range checks {
+		name := p.Snapshot.TaskName(check.GetTask())
+		shown := name
+		if name == last {
+			shown = ""
+		}
+		last = name
+		table.Row(shown, p.mark(check.GetPassed()), p.comparison(check.GetReason()))
+	}
+	p.table(table)
+}

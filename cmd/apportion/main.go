@@ -1,0 +1,84 @@
+// Command apportion answers questions about the fair sharing of a cluster's resources: on the manifests that kubectl prints, in its own
+// process or against a server, and it is that server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/client"
+)
+
+// version is set by the linker.
+var version = "development"
+
+// What the process says with its exit code.
+const (
+	exitYes     = 0
+	exitUsage   = 1
+	exitNo      = 2
+	exitService = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// decidedNo ends a command that has printed its answer, which is no.
+var errDecidedNo = errors.New("decided: no")
+
+// run executes a command line and returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	root := newRoot(streams{in: in, out: out, err: errOut})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitYes
+	case errors.Is(err, errDecidedNo):
+		return exitNo
+	}
+	fmt.Fprintln(errOut, "apportion: "+describe(err))
+	return exitCode(err)
+}
+
+// describe puts an error into words.
+func describe(err error) string {
+	st, ok := status.FromError(err)
+	if !ok {
+		return err.Error()
+	}
+	text := client.Describe(err)
+	if exitCode(err) == exitService {
+		return fmt.Sprintf("%s (%s)", text, st.Code())
+	}
+	return text
+}
+
+// exitCode tells faults of the input from those of the service.
+func exitCode(err error) int {
+	st, ok := status.FromError(err)
+	if !ok {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return exitService
+		}
+		return exitUsage
+	}
+	switch st.Code() {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange:
+		return exitUsage
+	default:
+		return exitService
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+)
+
+// streams are what a command reads from and writes to.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+const exitCodes = `
+Exit codes: 0 the answer is yes, or there was nothing to decide; 1 wrong usage or input; 2 the answer is no (the job may not enter, the
+task may not be allocated, nobody may be evicted, the job must wait); 3 the server could not be reached, or failed.`
+
+// newRoot is the command line.
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "apportion",
+		Short: "Decide who may have what of a shared cluster, and say why",
+		Long: `Apportion decides about the fair sharing of a cluster's resources exactly as the Volcano scheduler does: who deserves what, which job may
+enter, who must give way. Its input is what kubectl prints:
+
+  kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml > cluster.yaml
+  apportion shares -f cluster.yaml
+  apportion explain my-namespace/my-job -f cluster.yaml
+` + exitCodes,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.AddGroup(
+		&cobra.Group{ID: "ask", Title: "Ask about a cluster:"},
+		&cobra.Group{ID: "files", Title: "Work on files:"},
+		&cobra.Group{ID: "service", Title: "Serve:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	add("ask", newShares(s), newTree(s), newExplain(s), newEnqueue(s), newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
+		newWhatIf(s), newSimulate(s), newSession(s))
+	add("files", newValidate(s), newConvert(s), newGenerate(s))
+	add("service", newServe(s), newVersion(s))
+	return root
+}
+
+// asking are the flags of the commands that ask.
+type asking struct {
+	streams
+	input  inputFlags
+	output outputFlags
+	server serverFlags
+}
+
+// inputFlags say what is asked about, and by which rules.
+type inputFlags struct {
+	files      []string
+	snapshot   string
+	config     string
+	policy     string
+	policyName string
+	asOf       string
+}
+
+func (f *inputFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "file or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&f.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
+	flags.StringVar(&f.config, "config", "", "decide as this volcano-scheduler.conf `FILE` says")
+	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+") or a policy file as written by convert; default: Volcano's default configuration")
+	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy of this `NAME` that the server has")
+	flags.StringVar(&f.asOf, "as-of", "", "moment of the decisions, as 2006-01-02T15:04:05Z; default: now if the policy looks at it, else none")
+}
+
+// outputFlags say how answers are written.
+type outputFlags struct {
+	format    string
+	ascii     bool
+	resources []string
+}
+
+func (f *outputFlags) register(command *cobra.Command, resources bool) {
+	flags := command.Flags()
+	flags.StringVarP(&f.format, "output", "o", "table", "table, json or yaml")
+	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in tables, as where the locale is not UTF-8")
+	if resources {
+		flags.StringSliceVar(&f.resources, "resource", nil, "show these resources only, such as cpu or gpu (repeatable); all shows every one")
+	}
+	mustComplete(command, "output", "table", "json", "yaml")
+}
+
+// style is how tables are drawn.
+func (f *outputFlags) style(out io.Writer) render.Style {
+	return render.Style{ASCII: f.ascii || !speaksUTF8(), Color: isTerminal(out) && os.Getenv("NO_COLOR") == ""}
+}
+
+// isTerminal says whether a person looks at the output directly.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	stat, err := file.Stat()
+	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// speaksUTF8 looks at the locale as the C library does: the first of three variables that is set decides.
+func speaksUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := os.Getenv(name); locale != "" {
+			upper := strings.ToUpper(locale)
+			return strings.Contains(upper, "UTF-8") || strings.Contains(upper, "UTF8")
+		}
+	}
+	return false
+}
+
+// serverFlags say who decides.
+type serverFlags struct {
+	address   string
+	tls       bool
+	authority string
+	timeout   time.Duration
+}
+
+func (f *serverFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.address, "server", "", "ask the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
+	flags.BoolVar(&f.tls, "tls", false, "speak TLS with the server")
+	flags.StringVar(&f.authority, "tls-ca", "", "`FILE` of the certificates that sign the server's; default: the system's (implies --tls)")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "give up after this long")
+}
+
+// register adds the flags of a command that asks.
+func (a *asking) register(command *cobra.Command, resources bool) {
+	a.input.register(command.Flags())
+	a.output.register(command, resources)
+	a.server.register(command.Flags())
+	mustComplete(command, "policy", client.Presets()...)
+	for name, extensions := range map[string][]string{"file": {"yaml", "yml", "json"}, "config": {"conf", "yaml", "yml"}} {
+		if err := command.MarkFlagFilename(name, extensions...); err != nil {
+			command.PrintErrln(err)
+		}
+	}
+}
+
+// mustComplete offers fixed values of a flag to the shell.
+func mustComplete(command *cobra.Command, flag string, values ...string) {
+	if err := command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)); err != nil {
+		command.PrintErrln(err)
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// newEnqueue is `apportion enqueue`.
+func newEnqueue(s streams) *cobra.Command {
+	a := &asking{streams: s}
+	command := &cobra.Command{
+		Use:   "enqueue [JOB...]",
+		Short: "Tell which jobs may enter their queues",
+		Long: `Tell of each job, in the order given, whether it may enter its queue; each job that may changes what the next one sees. Without jobs
+all pending ones are asked as Volcano's enqueue action does it, queue by queue. Jobs are named NAMESPACE/NAME, or NAME alone.`,
+		Example: `  apportion enqueue -f cluster.yaml
+  apportion enqueue ml/train ml/evaluate -f cluster.yaml`,
+		RunE: func(command *cobra.Command, names []string) error {
+			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+				ask := client.EnqueueQuestion{AsAction: len(names) == 0}
+				for _, name := range names {
+					id, err := jobID(q.snapshot, name)
+					if err != nil {
+						return err
+					}
+					ask.Jobs = append(ask.Jobs, id)
+				}
+				admissions, err := q.decider.Enqueue(ctx, q.Input, ask)
+				if err != nil {
+					return err
+				}
+				response := &apportionv1.CheckEnqueueResponse{Basis: admissions.Basis, Enqueue: admissions.Answer}
+				if err := q.write(admissions.Basis, response, func(p *render.Printer) { p.Enqueue(admissions.Answer) }); err != nil {
+					return err
+				}
+				all := true
+				for _, job := range admissions.Jobs {
+					all = all && job.Permitted
+				}
+				return verdict(all)
+			})
+		},
+	}
+	a.register(command, false)
+	return command
+}
+
+// newAllocatable is `apportion allocatable`.
+func newAllocatable(s streams) *cobra.Command {
+	a := &asking{streams: s}
+	var ask client.AllocatableQuestion
+	command := &cobra.Command{
+		Use:   "allocatable TASK...",
+		Short: "Tell whether the queues of tasks may use that much more",
+		Long: `Tell of each task, or of all together, whether its queue may use what it requests, and whether the queue may take it from others. Tasks are
+named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Example: `  apportion allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, names []string) error {
+			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+				ids, err := taskIDs(q.snapshot, names)
+				if err != nil {
+					return err
+				}
+				ask.Tasks, ask.Preemptive = ids, true
+				allowances, err := q.decider.Allocatable(ctx, q.Input, ask)
+				if err != nil {
+					return err
+				}
+				err = q.write(allowances.Basis, allowances.Response, func(p *render.Printer) {
+					p.Tasks("ALLOCATABLE", allowances.Response.GetAllocatable().GetTasks())
+					p.Line("")
+					p.Tasks("MAY TAKE FROM OTHERS", allowances.Response.GetPreemptive().GetTasks())
+				})
+				if err != nil {
+					return err
+				}
+				all := true
+				for _, task := range allowances.Allocatable {
+					all = all && task.Permitted
+				}
+				return verdict(all)
+			})
+		},
+	}
+	a.register(command, false)
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "ask for all tasks together; they must belong to one queue")
+	command.Flags().BoolVar(&ask.Simulation, "simulation", false, "ask by the numbers alone, whatever the queue's state, as Volcano's preemption simulation does")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every comparison that was made")
+	return command
+}
+
+// newNodes is `apportion nodes`.
+func newNodes(s streams) *cobra.Command {
+	a := &asking{streams: s}
+	ask := client.NodesQuestion{ByPlugin: true, Explain: true}
+	command := &cobra.Command{
+		Use:   "nodes TASK...",
+		Short: "Show where tasks fit, and how well",
+		Long: `Show for each task the nodes that the policy admits and how it scores them. Whether a node has room left is not part of the answer; explain
+looks at that.`,
+		Example: `  apportion nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, names []string) error {
+			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+				ids, err := taskIDs(q.snapshot, names)
+				if err != nil {
+					return err
+				}
+				ask.Tasks = ids
+				scores, err := q.decider.ScoreNodes(ctx, q.Input, ask)
+				if err != nil {
+					return err
+				}
+				response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
+				return q.write(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
+			})
+		},
+	}
+	a.register(command, false)
+	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this many best nodes of each task; 0: all")
+	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "ask about this node only (repeatable)")
+	return command
+}
+
+// newReclaim is `apportion reclaim`.
+func newReclaim(s streams) *cobra.Command {
+	return newVictims(s, false, &cobra.Command{
+		Use:   "reclaim TASK",
+		Short: "Tell whom a task may evict in other queues",
+		Long: `Tell whom a task may evict in other queues to get what its queue deserves, and why everybody else is spared. Without --candidate all tasks
+are considered that Volcano's reclaim action would consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Example: `  apportion reclaim ml/train-worker-0 -f cluster.yaml --explain`,
+	})
+}
+
+// newPreempt is `apportion preempt`.
+func newPreempt(s streams) *cobra.Command {
+	return newVictims(s, true, &cobra.Command{
+		Use:   "preempt TASK",
+		Short: "Tell whom a task may evict in its own queue",
+		Long: `Tell whom a task may evict in its own queue, and why everybody else is spared. Without --candidate all tasks are considered that Volcano's
+preempt action would consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Example: `  apportion preempt ml/urgent-worker-0 -f cluster.yaml`,
+	})
+}
+
+func newVictims(s streams, preempt bool, command *cobra.Command) *cobra.Command {
+	a := &asking{streams: s}
+	ask := client.VictimsQuestion{Preempt: preempt}
+	var candidates []string
+	var all bool
+	command.Args = cobra.ExactArgs(1)
+	command.RunE = func(command *cobra.Command, names []string) error {
+		return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+			claimant, err := q.snapshot.Task(names[0])
+			if err != nil {
+				return err
+			}
+			ids, err := taskIDs(q.snapshot, append(names, candidates...))
+			if err != nil {
+				return err
+			}
+			ask.Claimant = ids[0]
+			if len(candidates) > 0 {
+				ask.Candidates = ids[1:]
+			}
+			victims, err := q.decider.Victims(ctx, q.Input, ask)
+			if err != nil {
+				return err
+			}
+			response := &apportionv1.SelectVictimsResponse{Basis: victims.Basis, Victims: victims.Answer}
+			err = q.write(victims.Basis, response, func(p *render.Printer) { p.Victims(claimant, victims.Answer, all) })
+			if err != nil {
+				return err
+			}
+			return verdict(len(victims.Tasks) > 0)
+		})
+	}
+	a.register(command, false)
+	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider this `TASK` (repeatable), in the order given")
+	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first leave out of the candidates what Volcano's action leaves out")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
+	command.Flags().BoolVar(&all, "all", false, "list every candidate that is spared, not a few for each reason")
+	return command
+}
+
+// jobID is how the contract refers to a job.
+func jobID(snapshot *lookup.Snapshot, name string) (string, error) {
+	index, err := snapshot.Job(name)
+	if err != nil {
+		return "", err
+	}
+	job := snapshot.GetJobs()[index]
+	if job.GetUid() != "" {
+		return job.GetUid(), nil
+	}
+	return lookup.JobName(job), nil
+}
+
+// taskIDs are how the contract refers to tasks.
+func taskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
+	ids := make([]string, 0, len(names))
+	for _, name := range names {
+		number, err := snapshot.Task(name)
+		if err != nil {
+			return nil, err
+		}
+		task := snapshot.Tasks[number]
+		switch {
+		case task.GetUid() != "":
+			ids = append(ids, task.GetUid())
+		case task.GetName() != "":
+			ids = append(ids, task.Name())
+		default:
+			return nil, fmt.Errorf("task %q has neither uid nor name: ask about it with simulate", name)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
+	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/submission"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// newWhatIf is `apportion whatif`.
+func newWhatIf(s streams) *cobra.Command {
+	a := &asking{streams: s}
+	var file string
+	command := &cobra.Command{
+		Use:   "whatif --job FILE",
+		Short: "Tell what would happen if a job were submitted now",
+		Long: `Tell what would happen if a job were submitted to the cluster now: would it enter its queue, might it be allocated, whom would it evict,
+and what would everybody deserve then. The file holds a Volcano Job (batch.volcano.sh), a PodGroup with its Pods, or this:
+
+  name: train
+  namespace: ml
+  queue: research
+  minAvailable: 4
+  minResources: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "32"}
+  groups:
+  - {role: worker, replicas: 4, request: {cpu: "8", memory: 64Gi, nvidia.com/gpu: "8"}}
+
+The exit code is 2 if the job would have to wait.`,
+		Example: `  apportion whatif --job train.yaml -f cluster.yaml`,
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := a.output.check(); err != nil {
+				return err
+			}
+			loaded, submitted, err := a.submit(file)
+			if err != nil {
+				return err
+			}
+			return a.askAbout(command.Context(), loaded, func(ctx context.Context, q *question) error { return whatIf(ctx, q, submitted) })
+		},
+	}
+	a.register(command, true)
+	command.Flags().StringVar(&file, "job", "", "`FILE` of the job")
+	if err := errors.Join(command.MarkFlagRequired("job"), command.MarkFlagFilename("job", "yaml", "yml", "json")); err != nil {
+		command.PrintErrln(err)
+	}
+	return command
+}
+
+// submit reads the cluster and the job.
+func (a *asking) submit(file string) (*input, *submission.Submission, error) {
+	if a.input.snapshot != "" {
+		return nil, nil, errors.New("whatif reads manifests: give -f in place of --snapshot")
+	}
+	sources, err := a.input.sources(a.in)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	policy, warnings, err := a.input.rules()
+	if err != nil {
+		return nil, nil, err
+	}
+	moment, given, err := a.input.moment(policy)
+	if err != nil {
+		return nil, nil, err
+	}
+	var options []volcano.Option
+	if given {
+		options = append(options, volcano.WithAsOf(moment))
+	}
+	submitted, err := submission.Read(file, data, sources, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	loaded := &input{snapshot: submitted.Snapshot, warnings: append(submitted.Cluster.Warnings, warnings...)}
+	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, policy, a.input.policyName
+	return loaded, submitted, nil
+}
+
+// consequence is the JSON form of a what-if.
+type consequence struct {
+	*diagnosis.Diagnosis
+
+	Simulation message `json:"simulation"`
+}
+
+func whatIf(ctx context.Context, q *question, s *submission.Submission) error {
+	larger, index := q.snapshot.With(s.Job)
+	c := diagnosis.Of(larger, index)
+	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+	steps := append([]*apportionv1.Step{
+		shares,
+		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: s.Job}}},
+		shares,
+	}, c.Steps(0)...)
+	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
+	if err != nil {
+		return err
+	}
+	for i := range 3 {
+		if err := simulation.Err(i); err != nil {
+			return err
+		}
+	}
+	answers := diagnosis.Read(simulation.Answers[3:])
+	found := c.Diagnose(larger.Names(simulation.Basis), answers)
+	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
+	err = q.writeAny(simulation.Basis, consequence{Diagnosis: found, Simulation: message{response}}, func(p *render.Printer) {
+		p.Snapshot = larger
+		p.Line("if %s were submitted to queue %s now:\n", p.Paint(render.Strong, lookup.JobName(c.Job)), c.Job.GetQueue())
+		p.Diagnosis(found)
+		p.Changes(simulation.Answers[0].GetShares(), simulation.Answers[2].GetShares())
+		p.Verdict(found)
+	})
+	if err != nil {
+		return err
+	}
+	return verdict(!found.Waits)
+}
