@@ -186,13 +186,6 @@ func (t *table) compareVictims(v *policy.View, l, r model.TaskID, claimant model
 	return Comparison{-t.compareTasks(l, r), !t.lessTask(v, l, r)}
 }
 
-func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []model.TaskID) {
-	queue := v.QueueOf(claimant)
-	Sort(candidates,
-		func(l, r model.TaskID) int { return strings.Compare(v.TaskKey(l), v.TaskKey(r)) },
-		func(l, r model.TaskID) bool { return t.compareVictims(v, l, r, queue).Less })
-}
-
 func olderQueue(v *policy.View, l, r model.QueueID) bool {
 	lq, rq := &v.Queues[l], &v.Queues[r]
 	return older(lq.CreateTime, rq.CreateTime, lq.Name, rq.Name)

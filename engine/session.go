@@ -63,6 +63,7 @@ type table struct {
 	predicate        []policy.Predicater
 	score            []named[policy.NodeScorer]
 	events           []policy.EventHandler
+	victims          victimOrder
 }
 
 // Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/priority"
+)
+
+// drawSession opens a session with queues of equal and unequal priority, jobs that plugins tell apart and jobs they do not, and tasks
+// with every kind of tie.
+func drawSession(t *rapid.T, indices bool) *Session {
+	b := model.NewBuilder(0)
+	small := func(label string) int64 { return int64(rapid.IntRange(0, 2).Draw(t, label)) }
+	queues := rapid.IntRange(1, 4).Draw(t, "queues")
+	b.Queue(model.QueueSpec{Name: "root"})
+	for i := range queues {
+		b.Queue(model.QueueSpec{Name: fmt.Sprint("q", i), Priority: int32(small("queue priority")), CreateTime: small("created")})
+	}
+	for j := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+		b.Job(model.JobSpec{
+			Name: fmt.Sprint("j", j), Queue: fmt.Sprint("q", rapid.IntRange(0, queues-1).Draw(t, "queue")), Priority: int32(small("job priority")),
+			MinAvailable: uint32(small("minimum")), CreateTime: small("created"),
+		})
+		b.Group(model.GroupSpec{})
+		for k := range rapid.IntRange(0, 5).Draw(t, "tasks") {
+			index := int32(-1)
+			if indices {
+				index = int32(small("index"))
+			}
+			b.Task(model.TaskSpec{
+				UID: fmt.Sprint("u", j, k), Status: model.Running, Node: model.None, Priority: int32(small("priority")), Index: index,
+				CreateTime: small("created"),
+			})
+		}
+	}
+	b.Group(model.GroupSpec{Role: "claimant"})
+	b.Task(model.TaskSpec{UID: "claimant", Node: model.None, Index: -1})
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := Open(m, Policy{Tiers: []Tier{{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}}, {{Plugin: capacity.Plugin{Hierarchical: true}}}}}, nil)
+	require.NoError(t, err)
+	return s
+}
+
+func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSession(t, rapid.Bool().Draw(t, "indices"))
+		claimant := model.TaskID(len(s.view.Tasks) - 1)
+		var candidates []model.TaskID
+		for i := range claimant {
+			candidates = append(candidates, i)
+		}
+		want := slices.Clone(candidates)
+		Sort(want,
+			func(l, r model.TaskID) int {
+				return cmp.Or(strings.Compare(s.view.TaskKey(l), s.view.TaskKey(r)), cmp.Compare(l, r))
+			},
+			func(l, r model.TaskID) bool { return s.CompareVictims(l, r, claimant).Less })
+		s.SortVictims(claimant, candidates)
+		require.Equal(t, want, candidates)
+	})
+}
+
+func BenchmarkSortVictims(b *testing.B) {
+	m := model.NewBuilder(0)
+	for q := range 10 {
+		m.Queue(model.QueueSpec{Name: fmt.Sprint("q", q), Priority: int32(q % 3)})
+	}
+	for j := range 50 {
+		m.Job(model.JobSpec{Name: fmt.Sprint("j", j), Queue: fmt.Sprint("q", j%10), Priority: int32(j % 4)})
+		m.Group(model.GroupSpec{})
+		for k := range 2 {
+			m.Task(model.TaskSpec{UID: fmt.Sprint("u", j, k), Status: model.Running, Node: model.None, Priority: 1, Index: int32(k)})
+		}
+	}
+	built, err := m.Build()
+	require.NoError(b, err)
+	s, err := Open(built, Policy{Tiers: []Tier{{{Plugin: priority.Plugin{}}}, {{Plugin: capacity.Plugin{}}}}}, nil)
+	require.NoError(b, err)
+	candidates := make([]model.TaskID, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range candidates {
+			candidates[i] = model.TaskID(i * 37 % 100)
+		}
+		s.SortVictims(0, candidates)
+	}
+}
