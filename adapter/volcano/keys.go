@@ -1,22 +1,27 @@
 package volcano
 
-// Labels and annotations that Volcano reads.
+// The labels and annotations that Volcano reads, and the names that it gives meaning to.
 const (
-	groupNameAnnotation    = "scheduling.k8s.io/group-name"
-	taskPriorityAnnotation = "volcano.sh/task-priority"
+	groupNameAnnotation            = "scheduling.k8s.io/group-name"
+	taskPriorityAnnotation         = "volcano.sh/task-priority"
+	hierarchyAnnotation            = "volcano.sh/hierarchy"
+	hierarchyWeightsAnnotation     = "volcano.sh/hierarchy-weights"
+	oversubscribedCPUAnnotation    = "volcano.sh/oversubscription-cpu"
+	oversubscribedMemoryAnnotation = "volcano.sh/oversubscription-memory"
+	nodeGroupLabel                 = "volcano.sh/nodegroup-name"
+
 	// Read from annotations and from labels.
 	taskRoleKey    = "volcano.sh/task-spec"
 	preemptableKey = "volcano.sh/preemptable"
 	cooldownKey    = "volcano.sh/cooldown-time"
 
-	hierarchyAnnotation        = "volcano.sh/hierarchy"
-	hierarchyWeightsAnnotation = "volcano.sh/hierarchy-weights"
+	queueAllocationGate = "scheduling.volcano.sh/queue-allocation-gate"
+	defaultQueue        = "default"
+)
 
-	nodeGroupLabel                 = "volcano.sh/nodegroup-name"
-	oversubscribedCPUAnnotation    = "volcano.sh/oversubscription-cpu"
-	oversubscribedMemoryAnnotation = "volcano.sh/oversubscription-memory"
-	queueAllocationGate            = "scheduling.volcano.sh/queue-allocation-gate"
-	defaultQueue                   = "default"
-	volcanoGroup, priorityGroup    = "scheduling.volcano.sh", "scheduling.k8s.io"
-	coreVersion                    = "v1"
+// The API groups of the kinds that are read; those of Kubernetes' core have a version alone.
+const (
+	volcanoGroup  = "scheduling.volcano.sh"
+	priorityGroup = "scheduling.k8s.io"
+	coreVersion   = "v1"
 )
