@@ -5,25 +5,28 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Enqueueable decides by the plugins' votes whether a job may enter its queue, whatever its phase. A permit books what the plugins book.
-// The first tier with a permit and no rejection decides; a rejection decides at once; nobody's opinion is a permit. What a plugin
-// booked stays booked when a later plugin of its tier rejects (Volcano's JobEnqueueable).
-func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
-	permitted, tier := false, 0
+// Enqueueable reports whether a job may enter its queue by the plugins' votes, whatever its phase: nobody's opinion is a permit (Volcano's
+// JobEnqueueable). A permit books what the plugins book.
+func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool { return s.EnqueueVote(j, why) != policy.Reject }
+
+// EnqueueVote is Enqueueable with no opinion told from a permit. The first tier with a permit and no rejection decides; a rejection decides
+// at once. What a plugin booked stays booked when a later plugin of its tier rejects.
+func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
+	vote, tier := policy.Abstain, 0
 	for _, e := range s.by.enqueue {
-		if permitted && e.tier != tier {
+		if vote == policy.Permit && e.tier != tier {
 			break
 		}
 		tier = e.tier
 		switch e.part.Enqueueable(j, why) {
 		case policy.Reject:
-			return false
+			return policy.Reject
 		case policy.Permit:
-			permitted = true
+			vote = policy.Permit
 		case policy.Abstain:
 		}
 	}
-	return true
+	return vote
 }
 
 // Enqueue does for one job what Volcano's enqueue action does: only a pending job is asked, one without minimum resources enters

@@ -19,11 +19,18 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 	default:
 		return ErrWrongStatus
 	}
-	s.view.SetStatus(t, model.Allocated, n)
+	s.Book(t, model.Allocated, n)
+	return nil
+}
+
+// Book gives a task that no plugin has booked the status that its scheduler gave it, on the node if one is given, and every plugin books it.
+// Volcano's handlers of allocation run for more than allocations: for a task that is pipelined, which holds nothing yet, and for one whose
+// eviction is undone, which runs again. The caller keeps account of who is booked.
+func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
+	s.view.SetStatus(t, as, n)
 	for _, e := range s.by.events {
 		e.Allocate(t)
 	}
-	return nil
 }
 
 // Deallocate takes a task off that holds resources: it gets the status given, which holds none, and every plugin gives its resources
@@ -32,11 +39,16 @@ func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 	if !s.view.Status(t).Holds() || to.Holds() {
 		return ErrWrongStatus
 	}
-	s.view.SetStatus(t, to, model.None)
+	s.Unbook(t, to)
+	return nil
+}
+
+// Unbook gives a booked task the status that its scheduler gave it, and every plugin gives its resources back; see Book.
+func (s *Session) Unbook(t model.TaskID, as model.Status) {
+	s.view.SetStatus(t, as, model.None)
 	for _, e := range s.by.events {
 		e.Deallocate(t)
 	}
-	return nil
 }
 
 // SetStatus changes the status of a task without telling the plugins, so that the accounts of queues stay as they are.

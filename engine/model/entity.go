@@ -45,8 +45,9 @@ func (s Status) Holds() bool {
 	return s == Allocated || s == Binding || s == Bound || s == Running
 }
 
-// Occupies reports whether a task of this status uses its node: all but finished ones, if they are on a node.
-func (s Status) Occupies() bool { return s != Succeeded && s != Failed }
+// Occupies reports whether a task of this status uses its node, if it is on one: all but finished ones and pipelined ones, which wait for
+// what others are about to release (Volcano's NodeInfo.AddTask).
+func (s Status) Occupies() bool { return s != Succeeded && s != Failed && s != Pipelined }
 
 // QueueState is the state of a queue; only an Open one admits.
 type QueueState uint8
