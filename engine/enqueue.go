@@ -7,7 +7,9 @@ import (
 
 // Enqueueable reports whether a job may enter its queue by the plugins' votes, whatever its phase: nobody's opinion is a permit (Volcano's
 // JobEnqueueable). A permit books what the plugins book.
-func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool { return s.EnqueueVote(j, why) != policy.Reject }
+func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
+	return s.EnqueueVote(j, why) != policy.Reject
+}
 
 // EnqueueVote is Enqueueable with no opinion told from a permit. The first tier with a permit and no rejection decides; a rejection decides
 // at once. What a plugin booked stays booked when a later plugin of its tier rejects.

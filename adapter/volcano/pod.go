@@ -2,8 +2,6 @@ package volcano
 
 import (
 	"strconv"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -97,16 +95,12 @@ func (r *reader) taskPriority(m metadata, spec *value) *int32 {
 	return &priority
 }
 
-// taskIndex is the number at the end of names like `job-role-0`; nil if the name has no three parts or ends in no number.
+// taskIndex is TaskIndex, nil for none.
 func taskIndex(name string) *uint32 {
-	if strings.Count(name, "-") < 2 {
+	index, ok := TaskIndex(name)
+	if !ok {
 		return nil
 	}
-	number, err := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 32)
-	if err != nil {
-		return nil
-	}
-	index := uint32(number)
 	return &index
 }
 
@@ -148,15 +142,12 @@ func (r *reader) annotationOrLabel(m metadata, key string) (content string, pres
 	return "", false
 }
 
-// gate says who holds the pod back: Volcano's own gate counts as such only where it is the only one.
+// gate says who holds the pod back.
 func (r *reader) gate(gates *value) apportionv1.TaskGate {
 	if !r.is(gates, array) || len(gates.items) == 0 {
 		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
 	}
-	if len(gates.items) == 1 && r.textAt(gates.items[0].field(nameField)) == queueAllocationGate {
-		return apportionv1.TaskGate_TASK_GATE_ADMISSION
-	}
-	return apportionv1.TaskGate_TASK_GATE_OTHER
+	return Gate(len(gates.items), r.textAt(gates.items[0].field(nameField)))
 }
 
 // cooldown is how long the pod is protected. The label goes before the annotation, even where it is no duration: then nothing protects.
@@ -168,12 +159,11 @@ func (r *reader) cooldown(m metadata) (int64, bool) {
 	if v == nil {
 		return 0, false
 	}
-	duration, err := time.ParseDuration(r.textAt(v))
-	if err != nil {
+	duration, ok := Cooldown(r.textAt(v))
+	if !ok {
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a duration, so the pod is not protected%s", shown(v))
-		return 0, false
 	}
-	return int64(duration), true
+	return duration, ok
 }
 
 // scheduleTime is when the condition PodScheduled became true; nil: it is not.

@@ -1,0 +1,70 @@
+package volcano
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// The rules below are for whoever reads what Volcano itself has read already (package adapter/extender), so that each stands in one place.
+
+// Keys that Volcano reads from labels and annotations and does not pass on resolved.
+const (
+	CooldownKey  = cooldownKey
+	NodeGroupKey = nodeGroupLabel
+)
+
+// Amount is what Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that does not fit
+// its 64 bits is what it makes of that.
+func Amount(name, quantity string) (amount float64, accounted bool, err error) {
+	u := unitOf(name)
+	if u == dropped {
+		return 0, false, nil
+	}
+	if unreasonable(quantity) {
+		return 0, false, fmt.Errorf("%s: not a quantity", name)
+	}
+	parsed, err := resource.ParseQuantity(quantity)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s: %w", name, err)
+	}
+	return amountOf(&parsed, u), true, nil
+}
+
+// TaskIndex is the number at the end of pod names like `job-role-0`, by which Volcano orders the pods of a role; false: there is none.
+func TaskIndex(pod string) (uint32, bool) {
+	if strings.Count(pod, "-") < 2 {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(pod[strings.LastIndexByte(pod, '-')+1:], 10, 32)
+	return uint32(number), err == nil
+}
+
+// Gate says who holds a pod back that has so many scheduling gates, the first of this name: Volcano's own gate counts as such only where
+// it is the only one.
+func Gate(gates int, first string) apportionv1.TaskGate {
+	switch {
+	case gates == 0:
+		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
+	case gates == 1 && first == queueAllocationGate:
+		return apportionv1.TaskGate_TASK_GATE_ADMISSION
+	}
+	return apportionv1.TaskGate_TASK_GATE_OTHER
+}
+
+// Cooldown is how long a pod is protected; false: what is written is no duration, and nothing protects it.
+func Cooldown(written string) (int64, bool) {
+	duration, err := time.ParseDuration(written)
+	return int64(duration), err == nil
+}
+
+// QueueState is the state of a queue by its name.
+func QueueState(name string) apportionv1.QueueState { return queueState(name) }
+
+// JobPhase is the phase of a PodGroup by its name.
+func JobPhase(name string) apportionv1.JobPhase { return jobPhase(name) }
