@@ -22,6 +22,7 @@ CASES ?=
 BENCH ?= .
 BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
+WIREFLAGS ?=
 FUZZTIME ?= 10s
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
@@ -51,6 +52,10 @@ reference: ## Compare our answers with the recorded ones (CASES=PATH for some of
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
 	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT)
+
+.PHONY: bench-wire
+bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').
+	$(GO) run $(strip ./bench/wire $(WIREFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.

@@ -1,0 +1,83 @@
+// Package peer runs the other side of a measurement in a process of its own, so that client and server share neither memory nor garbage
+// collector, and what the server takes can be told from what the client takes.
+package peer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Usage is what a process has taken so far.
+type Usage struct {
+	CPU time.Duration `json:"cpu"`
+	// Peak is the most memory that was resident at a time, in bytes; 0 where the system does not tell.
+	Peak int64 `json:"peak"`
+	// Allocated bytes and objects, and collections of garbage.
+	Bytes       uint64 `json:"bytes"`
+	Objects     uint64 `json:"objects"`
+	Collections uint64 `json:"collections"`
+}
+
+// Peer is a process that serves.
+type Peer struct {
+	// Address is where it listens.
+	Address string
+
+	process *exec.Cmd
+	ask     io.WriteCloser
+	answers *bufio.Reader
+}
+
+// Start runs this executable again with the arguments, which must lead it to Serve. environment is added to that of this process.
+func Start(ctx context.Context, environment []string, arguments ...string) (*Peer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{process: exec.CommandContext(ctx, self, arguments...)}
+	p.process.Env = append(os.Environ(), environment...)
+	p.process.Stderr = os.Stderr
+	if p.ask, err = p.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.answers = bufio.NewReader(out)
+	if err := p.process.Start(); err != nil {
+		return nil, err
+	}
+	line, err := p.answers.ReadString('\n')
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the server did not start: %w", err), p.Stop())
+	}
+	p.Address = strings.TrimSpace(line)
+	return p, nil
+}
+
+// Usage returns what the process has taken so far.
+func (p *Peer) Usage() (Usage, error) {
+	var u Usage
+	if _, err := io.WriteString(p.ask, "usage\n"); err != nil {
+		return u, err
+	}
+	line, err := p.answers.ReadBytes('\n')
+	if err != nil {
+		return u, err
+	}
+	return u, json.Unmarshal(line, &u)
+}
+
+// Stop ends the process and waits for it.
+func (p *Peer) Stop() error {
+	return errors.Join(p.ask.Close(), p.process.Wait())
+}

@@ -1,0 +1,131 @@
+// Command wire measures the service over gRPC on loopback, from another process, side by side with the least that grpc-go can do: calls
+// that carry as many bytes up and the same answer down, and look into none.
+//
+//	go run ./bench/wire [-only shares,growth,small,steps] [-rounds 7] [-block 1s]
+//
+// Each group of cases is measured in rounds: every case gets a block of time in every round, in another order each time, so that what else
+// the machine does disturbs all of them alike. Ratios are those of one round; their median counts. It ends with one line of its main
+// figures.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/bench/internal/peer"
+	"github.com/apportion/apportion/bench/internal/sample"
+	"github.com/apportion/apportion/service"
+)
+
+// settings of a run.
+type settings struct {
+	rounds      int
+	block       time.Duration
+	environment []string
+	profile     string
+}
+
+func main() {
+	serve := flag.String("serve", "", "be the server of this `ROLE` (service, floor) of another process that measures")
+	only := flag.String("only", "", "measure these `GROUPS` only: "+strings.Join(groupNames(), ","))
+	environment := flag.String("server-env", "", "environment of the service's process, as `GOGC=200,GOMEMLIMIT=1GiB`")
+	var s settings
+	flag.IntVar(&s.rounds, "rounds", 7, "how often every case is measured")
+	flag.DurationVar(&s.block, "block", time.Second, "how long each time")
+	flag.StringVar(&s.profile, "profile", "", "write cpu.prof and heap.prof of the service's last process into this directory")
+	flag.Parse()
+	if *environment != "" {
+		s.environment = strings.Split(*environment, ",")
+	}
+	var err error
+	if *serve != "" {
+		err = serveAs(*serve)
+	} else {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err = measure(ctx, s, *only)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wire:", err)
+		os.Exit(1)
+	}
+}
+
+// requestBytes lets a snapshot of a million tasks pass.
+const requestBytes = 256 << 20
+
+func serveAs(role string) error {
+	switch role {
+	case "floor":
+		return peer.Serve(os.Stdin, os.Stdout, floor.Serve)
+	case "service":
+		s, err := service.New(service.Options{})
+		if err != nil {
+			return err
+		}
+		server := service.NewServer(s, service.ServerOptions{RequestBytes: requestBytes})
+		return peer.Serve(os.Stdin, os.Stdout, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
+	}
+	return fmt.Errorf("no role %q", role)
+}
+
+// group is a set of cases that are compared with each other.
+type group struct {
+	name    string
+	measure func(context.Context, *run, *sample.Line) error
+}
+
+var groups = []group{
+	{"shares", shares}, {"policies", policies}, {"growth", growth}, {"small", small},
+}
+
+func groupNames() []string {
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g.name
+	}
+	return names
+}
+
+func measure(ctx context.Context, s settings, only string) error {
+	fmt.Printf("%d CPUs (%s), %s %s/%s, %d rounds of %v a case\n",
+		runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.rounds, s.block)
+	line := sample.NewLine("bench-wire")
+	chosen := strings.Split(only, ",")
+	for _, g := range groups {
+		if only != "" && !slices.Contains(chosen, g.name) {
+			continue
+		}
+		r := &run{settings: s}
+		if err := errors.Join(g.measure(ctx, r, line), r.close()); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	fmt.Println()
+	fmt.Println(line)
+	return nil
+}
+
+// processor returns the name of the CPU.
+func processor() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(data)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
