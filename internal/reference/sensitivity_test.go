@@ -14,7 +14,7 @@ import (
 // words are the keys of the recorded form that are no names of something in the cluster. Dimensions are left out: all are alike.
 var words = func() map[string]bool {
 	known := map[string]bool{}
-	for _, word := range strings.Fields(`total tasks jobInfo nodeInfo queues drfJobs hdrfTree hierarchyReady verdicts queueOrder jobOrder
+	for word := range strings.FieldsSeq(`total tasks jobInfo nodeInfo queues drfJobs hdrfTree hierarchyReady verdicts queueOrder jobOrder
 		reclaims preempts victimQueueOrder simulate nodes enqueue queuesAfterEnqueue events afterEvents openSession
 		bestEffort gated initResreq job node preemptable priority resreq role status allocated elastic minAvailable minResources queue
 		readyTaskNum totalRequest validTaskNum allocatable idle used proportion capacity ancestors capability children deserved guarantee
