@@ -2984,7 +2984,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"task_count\x18\x03 \x01(\rR\ttaskCount\" \n" +
 	"\n" +
 	"MarkAnswer\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04markB=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x04mark\x18\x01 \x01(\rR\x04markBQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_answer_proto_rawDescOnce sync.Once

@@ -1205,7 +1205,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x12DECISION_PREDICATE\x10\r\x12\x17\n" +
 	"\x13DECISION_NODE_ORDER\x10\x0e\x12\x16\n" +
 	"\x12DECISION_JOB_VALID\x10\x0f\x12\x1f\n" +
-	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10B=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_policy_proto_rawDescOnce sync.Once

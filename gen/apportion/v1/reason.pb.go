@@ -1516,7 +1516,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1ePROPORTION_END_NOTHING_REMAINS\x10\x01\x12\x1c\n" +
 	"\x18PROPORTION_END_NO_WEIGHT\x10\x02\x12\x1c\n" +
 	"\x18PROPORTION_END_UNCHANGED\x10\x03\x12\x18\n" +
-	"\x14PROPORTION_END_BOUND\x10\x04B=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x14PROPORTION_END_BOUND\x10\x04BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_reason_proto_rawDescOnce sync.Once

@@ -91,7 +91,8 @@ const file_apportion_v1_resource_proto_rawDesc = "" +
 	"\x1bapportion/v1/resource.proto\x12\fapportion.v1\"@\n" +
 	"\bResource\x12\x1c\n" +
 	"\tdimension\x18\x01 \x03(\rR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x02 \x03(\x01R\x06amountB=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x06amount\x18\x02 \x03(\x01R\x06amountBQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_resource_proto_rawDescOnce sync.Once

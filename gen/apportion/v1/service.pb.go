@@ -1126,7 +1126,8 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
-	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01B=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_service_proto_rawDescOnce sync.Once

@@ -654,7 +654,8 @@ const file_apportion_v1_session_proto_rawDesc = "" +
 	"\aanswers\x18\x02 \x03(\v2\x14.apportion.v1.AnswerR\aanswers\",\n" +
 	"\tGoingAway\x12\x1f\n" +
 	"\vdeadline_ms\x18\x01 \x01(\x04R\n" +
-	"deadlineMsB=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"deadlineMsBQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_session_proto_rawDescOnce sync.Once

@@ -1347,7 +1347,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\bTaskGate\x12\x19\n" +
 	"\x15TASK_GATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TASK_GATE_ADMISSION\x10\x01\x12\x13\n" +
-	"\x0fTASK_GATE_OTHER\x10\x02B=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x0fTASK_GATE_OTHER\x10\x02BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_snapshot_proto_rawDescOnce sync.Once

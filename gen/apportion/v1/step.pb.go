@@ -2132,7 +2132,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x0eAccountingMode\x12\x1f\n" +
 	"\x1bACCOUNTING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17ACCOUNTING_MODE_SESSION\x10\x01\x12\x1e\n" +
-	"\x1aACCOUNTING_MODE_SIMULATION\x10\x02B=Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x1aACCOUNTING_MODE_SIMULATION\x10\x02BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_step_proto_rawDescOnce sync.Once
