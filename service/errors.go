@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -48,10 +49,15 @@ func invalidRequest(path, text string) error {
 	return wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, path, "%s", text)
 }
 
-// unimplemented is a fault of this version.
-func unimplemented(method string) error {
+// protocolFault is a fault of the order of messages.
+func protocolFault(text string) error {
+	return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: text}
+}
+
+// limitFault is a fault of a size.
+func limitFault(limit string, maximum int64, text string) error {
 	return &wire.Fault{
-		Code: codes.Unimplemented, Reason: apportionv1.ErrorReason_ERROR_REASON_UNIMPLEMENTED,
-		Text: method + " is not there yet in this version",
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
+		Metadata: map[string]string{"limit": limit, "maximum": strconv.FormatInt(maximum, 10)},
 	}
 }

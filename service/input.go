@@ -17,7 +17,7 @@ type call struct {
 	*wire.Session
 
 	basis *apportionv1.Basis
-	// release takes the model's memory back, if that is lent.
+	// release takes back what was lent, memory or session.
 	release func()
 }
 
@@ -31,11 +31,12 @@ func (s *Service) ask(ctx context.Context, in *apportionv1.Input, do func(call) 
 	stop, release := stopper(ctx)
 	defer release()
 	c, err := s.open(ctx, in, stop)
-	if c.release != nil {
-		defer c.release()
-	}
 	if err == nil {
 		err = do(c)
+	}
+	// Not deferred: what a panic left behind is not used again.
+	if c.release != nil {
+		c.release()
 	}
 	if err != nil {
 		return s.fail(ctx, err)
@@ -52,7 +53,7 @@ func stopper(ctx context.Context) (stop func() bool, release func() bool) {
 }
 
 func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() bool) (call, error) {
-	rule, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
+	r, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
 	if err != nil {
 		return call{}, err
 	}
@@ -62,13 +63,17 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 		if err != nil {
 			return call{}, err
 		}
-		session, err := wire.Open(m, rule, wire.Options{Stop: stop, AnswerBytes: s.options.AnswerBytes})
+		session, err := s.openModel(m, r, stop)
 		if err != nil {
 			return call{release: release}, err
 		}
 		return call{session, session.Basis(), release}, nil
 	case *apportionv1.Input_SnapshotDigest:
-		return call{}, unimplemented("snapshot_digest")
+		h, err := s.find(ctx, source.SnapshotDigest, "input.snapshot_digest")
+		if err != nil {
+			return call{}, err
+		}
+		return s.openHeld(h, r, stop)
 	}
 	return call{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
 }
@@ -83,17 +88,17 @@ func compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model,
 }
 
 // rule returns the policy given or named. prefix leads to the fields that hold them.
-func (s *Service) rule(given *apportionv1.Policy, name, prefix string) (*apportionv1.Policy, error) {
+func (s *Service) rule(given *apportionv1.Policy, name, prefix string) (rule, error) {
 	if given != nil {
-		return given, nil
+		return rule{given, wire.PolicyDigest(given)}, nil
 	}
 	if name == "" {
-		return nil, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
+		return rule{}, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
 	}
-	if p, ok := s.options.Policies[name]; ok {
-		return p, nil
+	if r, ok := s.rules[name]; ok {
+		return r, nil
 	}
-	return nil, &wire.Fault{
+	return rule{}, &wire.Fault{
 		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, Field: prefix + "policy_name",
 		Text: "no policy " + strconv.Quote(name) + " is configured",
 	}

@@ -94,6 +94,7 @@ func NewServer(service *Service, options ServerOptions) *Server {
 		Name: "apportion_panics_recovered_total", Help: "Calls that ended in a panic.",
 	})
 	s.registry.MustRegister(s.panics)
+	s.registry.MustRegister(service.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	taps := s.newTaps()
 	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(taps.handle)), options.Transport...)...)
@@ -124,7 +125,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.WaitForHandlers(true))
 }
 
-func orDefault[N int | uint32 | time.Duration](given, otherwise N) N {
+func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
 	if given <= 0 {
 		return otherwise
 	}
@@ -152,6 +153,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	case <-failed.Done():
 	}
 	s.health.Shutdown()
+	s.service.drain(s.options.DrainDelay + orDefault(s.options.DrainTime, defaultDrainTime))
 	select {
 	case <-time.After(s.options.DrainDelay):
 	case <-failed.Done():

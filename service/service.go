@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -18,13 +23,34 @@ type Options struct {
 	Policies map[string]*apportionv1.Policy
 	// AnswerBytes bounds one answer. 0: wire.DefaultAnswerBytes.
 	AnswerBytes int
-	// CallTime bounds a unary call, whatever deadline its caller sets. 0: a minute; below 0: nothing.
+	// UndoBytes bounds what a call or session remembers for rollbacks. 0: wire.DefaultUndoBytes.
+	UndoBytes int64
+	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. 0: a minute; below 0: nothing.
 	CallTime time.Duration
+	// SnapshotBytes bounds a snapshot sent in chunks, ReceivingBytes all that are being received at a time. 0: 1 GiB and 4 GiB.
+	SnapshotBytes, ReceivingBytes int64
+	// CacheBytes bounds the snapshots held, IdentityBytes those of one identity, as compiled. 0: 4 GiB and half of CacheBytes.
+	CacheBytes, IdentityBytes int64
+	// Sessions bounds the sessions open at a time. 0: 1,000.
+	Sessions int
+	// PendingBatches is how many batches of a session may be unanswered. 0: 64.
+	PendingBatches int
 	// Logger of faults of the service itself. nil: they are not logged.
 	Logger *slog.Logger
 }
 
-const defaultCallTime = time.Minute
+func (o *Options) complete() {
+	if o.CallTime == 0 {
+		o.CallTime = time.Minute
+	}
+	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
+	o.ReceivingBytes = orDefault(o.ReceivingBytes, 4<<30)
+	o.CacheBytes = orDefault(o.CacheBytes, 4<<30)
+	o.IdentityBytes = orDefault(o.IdentityBytes, o.CacheBytes/2)
+	o.Sessions = orDefault(o.Sessions, 1000)
+	o.PendingBatches = orDefault(o.PendingBatches, 64)
+	o.Policies = maps.Clone(o.Policies)
+}
 
 // Service answers the calls of the contract. It is for any number of goroutines.
 type Service struct {
@@ -32,26 +58,44 @@ type Service struct {
 
 	options Options
 	log     *slog.Logger
+	rules   map[string]rule
+	metrics *metrics
+
+	cache     *cache
+	compiling singleflight.Group
+	receiving atomic.Int64
+	sessions  atomic.Int64
+
+	draining  chan struct{}
+	drainOnce sync.Once
+	drainEnd  time.Time
+}
+
+// rule is a policy to decide by.
+type rule struct {
+	policy *apportionv1.Policy
+	digest string
 }
 
 // New returns a service, or what is wrong with the named policies.
 func New(options Options) (*Service, error) {
-	s := &Service{options: options, log: options.Logger}
+	options.complete()
+	s := &Service{options: options, log: options.Logger, rules: map[string]rule{}, draining: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.options.CallTime == 0 {
-		s.options.CallTime = defaultCallTime
-	}
-	s.options.Policies = maps.Clone(options.Policies)
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(options.Policies)) {
-		if _, err := wire.Policy(options.Policies[name]); err != nil {
+		p := options.Policies[name]
+		if _, err := wire.Policy(p); err != nil {
 			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
 		}
+		s.rules[name] = rule{p, wire.PolicyDigest(p)}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
+	s.metrics = newMetrics(s)
+	s.cache = newCache(options.CacheBytes, options.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	return s, nil
 }

@@ -77,8 +77,7 @@ func requireFault(t *testing.T, err error, code codes.Code, reason string) (meta
 	require.Equal(t, "apportion.dev", info.GetDomain())
 	require.Equal(t, reason, info.GetReason())
 	for _, detail := range st.Details()[1:] {
-		bad, ok := detail.(*errdetails.BadRequest)
-		require.True(t, ok)
+		bad, _ := detail.(*errdetails.BadRequest)
 		for _, v := range bad.GetFieldViolations() {
 			violations = append(violations, v.GetField()+": "+v.GetDescription())
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -43,6 +45,8 @@ type Fault struct {
 	Violations *model.Error
 	// Metadata of the ErrorInfo.
 	Metadata map[string]string
+	// Retry is when to try again; 0: that is not known to help. It becomes a google.rpc.RetryInfo.
+	Retry time.Duration
 }
 
 // Error returns the field and the text.
@@ -115,6 +119,9 @@ func Status(err error) *status.Status {
 	violations := fault.Violations
 	if violations == nil || len(violations.Violations) == 0 {
 		st.Details = appendDetail(st.Details, info)
+		if fault.Retry > 0 {
+			st.Details = appendDetail(st.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(fault.Retry)})
+		}
 		return st
 	}
 	set("violations", strconv.Itoa(violations.Total))

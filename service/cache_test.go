@@ -1,0 +1,113 @@
+package service
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+func key(identity, digest string) heldKey { return heldKey{identity, digest} }
+
+func TestTheLeastRecentlyUsedSnapshotGoesFirst(t *testing.T) {
+	evicted := 0
+	c := newCache(300, 300, 2, func() { evicted++ })
+	m := &model.Model{}
+	for _, digest := range []string{"a", "b", "c"} {
+		require.True(t, c.put(key("x", digest), m, 100))
+	}
+	require.NotNil(t, c.find(key("x", "a")))
+	require.True(t, c.put(key("x", "d"), m, 100))
+	require.NotNil(t, c.find(key("x", "a")))
+	require.Nil(t, c.find(key("x", "b")))
+	require.Equal(t, 1, evicted)
+}
+
+func TestWhatOneIdentityHoldsIsNoneOfAnothersBusiness(t *testing.T) {
+	c := newCache(1000, 200, 2, func() {})
+	m := &model.Model{}
+	require.True(t, c.put(key("greedy", "a"), m, 150))
+	require.True(t, c.put(key("modest", "a"), m, 100))
+	require.Nil(t, c.find(key("nobody", "a")))
+	require.True(t, c.put(key("greedy", "b"), m, 150))
+	require.Nil(t, c.find(key("greedy", "a")), "the quota makes the greedy one's own snapshots go")
+	require.NotNil(t, c.find(key("modest", "a")))
+	require.False(t, c.put(key("greedy", "huge"), m, 201))
+	require.NotNil(t, c.find(key("greedy", "b")), "what is refused makes nothing go")
+}
+
+func TestIdleSessionsCountAndAreBounded(t *testing.T) {
+	c := newCache(1000, 1000, 2, func() {})
+	require.True(t, c.put(key("x", "a"), &model.Model{}, 100))
+	h := c.find(key("x", "a"))
+	for range 3 {
+		c.give(h, "policy", &ready{bytes: 10})
+	}
+	_, bytes := c.usage()
+	require.Equal(t, int64(120), bytes)
+	for i := range 40 {
+		c.give(h, fmt.Sprint(i), &ready{bytes: 1})
+	}
+	_, bytes = c.usage()
+	require.Equal(t, int64(120+15), bytes, "sixteen policies at most have sessions waiting")
+	require.NotNil(t, c.take(h, "policy"))
+	require.NotNil(t, c.take(h, "policy"))
+	require.Nil(t, c.take(h, "policy"))
+	_, bytes = c.usage()
+	require.Equal(t, int64(100+15), bytes)
+}
+
+func TestTheCacheKeepsItsBoundsAndItsBooks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCache(1000, 400, 2, func() {})
+		identities, digests := rapid.SampledFrom([]string{"x", "y", "z"}), rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+		var out []*ready
+		var from []*held
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			k := key(identities.Draw(t, "identity"), digests.Draw(t, "digest"))
+			h := c.find(k)
+			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			case 0:
+				size := rapid.Int64Range(0, 450).Draw(t, "size")
+				require.Equal(t, size <= 400, c.put(k, &model.Model{}, size))
+			case 1:
+				if h != nil {
+					r := c.take(h, "p")
+					if r == nil {
+						r = &ready{}
+					}
+					out, from = append(out, r), append(from, h)
+				}
+			default:
+				if len(out) > 0 {
+					out[0].bytes = rapid.Int64Range(0, 100).Draw(t, "grown")
+					c.give(from[0], "p", out[0])
+					out, from = out[1:], from[1:]
+				}
+			}
+			total, sums := int64(0), map[string]int64{}
+			for _, h := range c.snapshots {
+				require.False(t, h.gone)
+				bytes := h.bytes
+				for _, sessions := range h.idle {
+					for _, r := range sessions {
+						bytes -= r.bytes
+					}
+				}
+				require.GreaterOrEqual(t, bytes, int64(0))
+				total += h.bytes
+				sums[h.key.identity] += h.bytes
+			}
+			require.Len(t, c.snapshots, c.recent.Len())
+			require.Equal(t, total, c.bytes)
+			require.LessOrEqual(t, c.bytes, int64(1000))
+			for identity, sum := range c.identities {
+				require.LessOrEqual(t, sum, int64(400))
+				require.Equal(t, sums[identity], sum)
+			}
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+type sessionStream = grpc.BidiStreamingServer[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
+
+// RunSession holds a conversation about one snapshot.
+func (s *Service) RunSession(stream sessionStream) error {
+	if err := s.converse(stream); err != nil {
+		return s.fail(stream.Context(), err)
+	}
+	return nil
+}
+
+func (s *Service) converse(stream sessionStream) error {
+	defer s.sessions.Add(-1)
+	if s.sessions.Add(1) > int64(s.options.Sessions) {
+		return limitFault("sessions", int64(s.options.Sessions), "too many sessions are open")
+	}
+	c := conversation{service: s, stream: stream, limit: s.options.CallTime}
+	release := context.AfterFunc(stream.Context(), func() { c.over.Store(true) })
+	defer release()
+	if err := c.open(); err != nil {
+		return err
+	}
+	return c.run()
+}
+
+// conversation is one session's stream.
+type conversation struct {
+	service *Service
+	stream  sessionStream
+	session *wire.Session
+	// over is set when nobody waits any more; began and limit bound the batch under way.
+	over  atomic.Bool
+	began time.Time
+	limit time.Duration
+}
+
+func (c *conversation) stop() bool {
+	return c.over.Load() || c.limit > 0 && time.Since(c.began) > c.limit
+}
+
+// open takes the first message, and the chunks that it announces.
+func (c *conversation) open() error {
+	first, err := c.stream.Recv()
+	if err != nil {
+		return ended(err, "before it was opened")
+	}
+	open := first.GetOpen()
+	if open == nil {
+		return protocolFault("the first message opens the session")
+	}
+	r, err := c.service.rule(open.GetPolicy(), open.GetPolicyName(), "open.")
+	if err != nil {
+		return err
+	}
+	c.began = time.Now()
+	digest, err := c.openOn(open, r)
+	if err != nil {
+		return err
+	}
+	return c.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
+		Basis: basisOf(c.session, digest), MaxPendingBatches: uint32(c.service.options.PendingBatches),
+	}}})
+}
+
+// openOn opens the session on whatever source the first message has, and returns the digest of the snapshot if its bytes are known.
+func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
+	s, ctx := c.service, c.stream.Context()
+	switch source := open.GetSource().(type) {
+	case *apportionv1.OpenSession_Snapshot:
+		m, err := wire.Compile(source.Snapshot)
+		if err != nil {
+			return "", err
+		}
+		c.session, err = s.openModel(m, r, c.stop)
+		return "", err
+	case *apportionv1.OpenSession_SnapshotDigest:
+		h, err := s.find(ctx, source.SnapshotDigest, "open.snapshot_digest")
+		if err != nil {
+			return "", err
+		}
+		c.session, err = s.openModel(h.model, r, c.stop)
+		return h.key.digest, err
+	case *apportionv1.OpenSession_Chunked:
+		return c.openChunked(source.Chunked, r)
+	}
+	return "", invalidRequest("open.snapshot", "no snapshot is given, announced, nor the digest of one")
+}
+
+func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (string, error) {
+	if header.GetDigest() != "" {
+		if err := checkDigest(header.GetDigest(), "open.chunked.digest"); err != nil {
+			return "", err
+		}
+	}
+	chunks := c.service.collect(header)
+	defer chunks.release()
+	err := chunks.all(func() (*apportionv1.SnapshotChunk, error) {
+		message, err := c.stream.Recv()
+		return message.GetChunk(), err
+	})
+	if err != nil {
+		return "", err
+	}
+	m, _, _, err := c.service.hold(heldKey{IdentityOf(c.stream.Context()), chunks.digest}, chunks.data)
+	if err != nil {
+		return "", err
+	}
+	c.began = time.Now()
+	c.session, err = c.service.openModel(m, r, c.stop)
+	return chunks.digest, err
+}
+
+// arrival is a batch that was received, or the end of the stream.
+type arrival struct {
+	batch *apportionv1.StepBatch
+	bytes int64
+	err   error
+}
+
+// run answers batches in the order in which they come, while further ones are read, until the client has no more.
+func (c *conversation) run() error {
+	pending := make(chan arrival, c.service.options.PendingBatches)
+	room := semaphore.NewWeighted(pendingBytes)
+	go c.read(pending, room)
+	draining, gone := c.service.draining, c.stream.Context().Done()
+	for {
+		select {
+		case <-gone:
+			return c.stream.Context().Err()
+		case next := <-pending:
+			if next.err != nil {
+				if errors.Is(next.err, io.EOF) {
+					return nil
+				}
+				return next.err
+			}
+			if err := c.answer(next.batch); err != nil {
+				return err
+			}
+			room.Release(next.bytes)
+		case <-draining:
+			draining = nil
+			if err := c.stream.Send(c.service.goingAway()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pendingBytes bounds the batches that are read ahead of their answers.
+const pendingBytes = 64 << 20
+
+// read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends
+// with the stream.
+func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
+	ctx := c.stream.Context()
+	for {
+		var next arrival
+		var message *apportionv1.RunSessionRequest
+		if message, next.err = c.stream.Recv(); next.err == nil {
+			if next.batch = message.GetBatch(); next.batch == nil {
+				next.err = protocolFault("only batches of steps follow once a session is open")
+			}
+		}
+		next.bytes = min(int64(proto.Size(next.batch)), pendingBytes)
+		if room.Acquire(ctx, next.bytes) != nil {
+			return
+		}
+		select {
+		case pending <- next:
+		case <-ctx.Done():
+			return
+		}
+		if next.err != nil {
+			return
+		}
+	}
+}
+
+func (c *conversation) answer(batch *apportionv1.StepBatch) error {
+	c.began = time.Now()
+	answers, err := c.session.DoAll(batch.GetSteps())
+	if err != nil {
+		return err
+	}
+	return c.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
+		Answers: &apportionv1.AnswerBatch{Id: batch.GetId(), Answers: answers},
+	}})
+}
+
+// drain tells every session to open elsewhere; within is how long it may go on.
+func (s *Service) drain(within time.Duration) {
+	s.drainOnce.Do(func() {
+		s.drainEnd = time.Now().Add(within)
+		close(s.draining)
+	})
+}
+
+func (s *Service) goingAway() *apportionv1.RunSessionResponse {
+	left := max(time.Until(s.drainEnd), 0)
+	return &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_GoingAway{
+		GoingAway: &apportionv1.GoingAway{DeadlineMs: uint64(left.Milliseconds())},
+	}}
+}

@@ -1,0 +1,156 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// UploadSnapshot takes a snapshot to be named by digest afterwards.
+func (s *Service) UploadSnapshot(
+	stream grpc.ClientStreamingServer[apportionv1.UploadSnapshotRequest, apportionv1.UploadSnapshotResponse],
+) error {
+	response, err := s.upload(stream)
+	if err != nil {
+		return s.fail(stream.Context(), err)
+	}
+	return stream.SendAndClose(response)
+}
+
+func (s *Service) upload(
+	stream grpc.ClientStreamingServer[apportionv1.UploadSnapshotRequest, apportionv1.UploadSnapshotResponse],
+) (*apportionv1.UploadSnapshotResponse, error) {
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, ended(err, "before the header")
+	}
+	header := first.GetHeader()
+	if header == nil {
+		return nil, protocolFault("the first message is the header")
+	}
+	identity := IdentityOf(stream.Context())
+	if digest := header.GetDigest(); digest != "" {
+		if err := checkDigest(digest, "header.digest"); err != nil {
+			return nil, err
+		}
+		if s.cache.find(heldKey{identity, digest}) != nil {
+			return &apportionv1.UploadSnapshotResponse{Digest: digest, Size: header.GetSize(), AlreadyHeld: true}, nil
+		}
+	}
+	c := s.collect(header)
+	defer c.release()
+	err = c.all(func() (*apportionv1.SnapshotChunk, error) {
+		message, err := stream.Recv()
+		return message.GetChunk(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, holds, already, err := s.hold(heldKey{identity, c.digest}, c.data)
+	if err != nil {
+		return nil, err
+	}
+	if !holds {
+		return nil, limitFault("identity_bytes", s.cache.quota, "the snapshot is larger than what one identity may have held here")
+	}
+	return &apportionv1.UploadSnapshotResponse{Digest: c.digest, Size: uint64(len(c.data)), AlreadyHeld: already}, nil
+}
+
+// collection puts the chunks of a snapshot together.
+type collection struct {
+	service *Service
+	header  *apportionv1.UploadHeader
+	data    []byte
+	digest  string
+	// booked is what is booked to the service for data.
+	booked int64
+}
+
+func (s *Service) collect(header *apportionv1.UploadHeader) *collection {
+	return &collection{service: s, header: header}
+}
+
+// release gives the memory back.
+func (c *collection) release() {
+	c.service.receiving.Add(-c.booked)
+	c.booked = 0
+}
+
+// all takes chunks up to the last, and holds what came against what was announced.
+func (c *collection) all(next func() (*apportionv1.SnapshotChunk, error)) error {
+	announced, limit := c.header.GetSize(), uint64(c.service.options.SnapshotBytes)
+	if announced > limit {
+		return limitFault("snapshot_bytes", int64(limit), "the snapshot is too large")
+	}
+	sum := sha256.New()
+	for last := false; !last; {
+		chunk, err := next()
+		if err != nil {
+			return ended(err, "before the last chunk")
+		}
+		if chunk == nil {
+			return protocolFault("chunks follow the header, up to the last")
+		}
+		size := uint64(len(c.data)) + uint64(len(chunk.GetData()))
+		if announced > 0 && size > announced {
+			return protocolFault("more bytes came than the " + strconv.FormatUint(announced, 10) + " announced")
+		}
+		if size > limit {
+			return limitFault("snapshot_bytes", int64(limit), "the snapshot is too large")
+		}
+		if err := c.append(chunk.GetData()); err != nil {
+			return err
+		}
+		sum.Write(chunk.GetData())
+		last = chunk.GetLast()
+	}
+	if got := uint64(len(c.data)); announced > 0 && got < announced {
+		return protocolFault("only " + strconv.FormatUint(got, 10) + " bytes came of " + strconv.FormatUint(announced, 10))
+	}
+	c.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	if want := c.header.GetDigest(); want != "" && want != c.digest {
+		return &wire.Fault{
+			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_DIGEST_MISMATCH,
+			Text: "the bytes that came have another digest than announced", Metadata: map[string]string{"digest": c.digest},
+		}
+	}
+	return nil
+}
+
+// append makes room as bytes come, not as they are announced.
+func (c *collection) append(data []byte) error {
+	if need := len(c.data) + len(data); need > cap(c.data) {
+		room := max(need, 2*cap(c.data))
+		if announced := int(c.header.GetSize()); announced >= need {
+			room = min(room, announced)
+		}
+		grown := int64(room - cap(c.data))
+		c.booked += grown
+		if c.service.receiving.Add(grown) > c.service.options.ReceivingBytes {
+			return &wire.Fault{
+				Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
+				Text: "too many snapshots are being received; try again", Retry: time.Second,
+			}
+		}
+		c.data = append(make([]byte, 0, room), c.data...)
+	}
+	c.data = append(c.data, data...)
+	return nil
+}
+
+// ended turns the end of a stream at a place where it may not end into a fault.
+func ended(err error, where string) error {
+	if errors.Is(err, io.EOF) {
+		return protocolFault("the stream ended " + where)
+	}
+	return err
+}
