@@ -1894,7 +1894,8 @@ func (x *RemoveJobStep) GetJobs() *Jobs {
 	return nil
 }
 
-// MarkStep remembers the state.
+// MarkStep remembers the state. Marks are numbered from 0 in the order in which they are set; after a rollback the next one follows the
+// mark that was rolled back to. So a list of steps can name its marks before it is sent.
 type MarkStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
