@@ -68,14 +68,20 @@ func (in Input) message() *apportionv1.Input {
 
 // calls are the unary calls of the contract. The generated client has them, and so has the in-process decider.
 type calls interface {
-	EvaluateShares(context.Context, *apportionv1.EvaluateSharesRequest, ...grpc.CallOption) (*apportionv1.EvaluateSharesResponse, error)
-	CheckEnqueue(context.Context, *apportionv1.CheckEnqueueRequest, ...grpc.CallOption) (*apportionv1.CheckEnqueueResponse, error)
+	EvaluateShares(
+		ctx context.Context, in *apportionv1.EvaluateSharesRequest, opts ...grpc.CallOption,
+	) (*apportionv1.EvaluateSharesResponse, error)
+	CheckEnqueue(
+		ctx context.Context, in *apportionv1.CheckEnqueueRequest, opts ...grpc.CallOption,
+	) (*apportionv1.CheckEnqueueResponse, error)
 	CheckAllocatable(
-		context.Context, *apportionv1.CheckAllocatableRequest, ...grpc.CallOption,
+		ctx context.Context, in *apportionv1.CheckAllocatableRequest, opts ...grpc.CallOption,
 	) (*apportionv1.CheckAllocatableResponse, error)
-	SelectVictims(context.Context, *apportionv1.SelectVictimsRequest, ...grpc.CallOption) (*apportionv1.SelectVictimsResponse, error)
-	ScoreNodes(context.Context, *apportionv1.ScoreNodesRequest, ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
-	Simulate(context.Context, *apportionv1.SimulateRequest, ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
+	SelectVictims(
+		ctx context.Context, in *apportionv1.SelectVictimsRequest, opts ...grpc.CallOption,
+	) (*apportionv1.SelectVictimsResponse, error)
+	ScoreNodes(ctx context.Context, in *apportionv1.ScoreNodesRequest, opts ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
+	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
 }
 
 // Client asks a service, or decides in process. It is safe for concurrent use.

@@ -32,7 +32,8 @@ func open(ctx context.Context, in *apportionv1.Input) (*wire.Session, error) {
 	}
 	snapshot := in.GetSnapshot()
 	if snapshot == nil {
-		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot", "no snapshot is given"))
+		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot",
+			"no snapshot is given"))
 	}
 	model, err := wire.Compile(snapshot)
 	if err != nil {
@@ -55,6 +56,7 @@ func ask(ctx context.Context, in *apportionv1.Input, step *apportionv1.Step) (*a
 	return session.Basis(), answer, nil
 }
 
+// EvaluateShares is the call of this name.
 func (local) EvaluateShares(
 	ctx context.Context, request *apportionv1.EvaluateSharesRequest, _ ...grpc.CallOption,
 ) (*apportionv1.EvaluateSharesResponse, error) {
@@ -69,6 +71,7 @@ func (local) EvaluateShares(
 	return &apportionv1.EvaluateSharesResponse{Basis: basis, Shares: answer.GetShares()}, nil
 }
 
+// CheckEnqueue is the call of this name.
 func (local) CheckEnqueue(
 	ctx context.Context, request *apportionv1.CheckEnqueueRequest, _ ...grpc.CallOption,
 ) (*apportionv1.CheckEnqueueResponse, error) {
@@ -83,6 +86,7 @@ func (local) CheckEnqueue(
 	return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: answer.GetEnqueue()}, nil
 }
 
+// CheckAllocatable is the call of this name.
 func (local) CheckAllocatable(
 	ctx context.Context, request *apportionv1.CheckAllocatableRequest, _ ...grpc.CallOption,
 ) (*apportionv1.CheckAllocatableResponse, error) {
@@ -108,6 +112,7 @@ func (local) CheckAllocatable(
 	return response, nil
 }
 
+// SelectVictims is the call of this name.
 func (local) SelectVictims(
 	ctx context.Context, request *apportionv1.SelectVictimsRequest, _ ...grpc.CallOption,
 ) (*apportionv1.SelectVictimsResponse, error) {
@@ -126,6 +131,7 @@ func (local) SelectVictims(
 	return &apportionv1.SelectVictimsResponse{Basis: basis, Victims: victims}, nil
 }
 
+// ScoreNodes is the call of this name.
 func (local) ScoreNodes(
 	ctx context.Context, request *apportionv1.ScoreNodesRequest, _ ...grpc.CallOption,
 ) (*apportionv1.ScoreNodesResponse, error) {
@@ -136,6 +142,7 @@ func (local) ScoreNodes(
 	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answer.GetNodes()}, nil
 }
 
+// Simulate is the call of this name.
 func (local) Simulate(
 	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,
 ) (*apportionv1.SimulateResponse, error) {

@@ -51,17 +51,17 @@ func Preset(name string) (*apportionv1.Policy, bool) {
 }
 
 func preset(name string) *apportionv1.Policy {
-	dividing := Tier{"overcommit", "drf", "proportion"}
+	dividing := Tier{"drf", "proportion"}
 	switch name {
 	case "capacity":
-		dividing = Tier{"overcommit", "drf", "capacity"}
+		dividing = Tier{"drf", "capacity"}
 	case "capacity-hierarchical":
-		dividing = Tier{"overcommit", "drf", "capacity/hierarchical"}
+		dividing = Tier{"drf", "capacity/hierarchical"}
 	case "drf-hierarchical":
-		dividing = Tier{"overcommit", "drf/hierarchical"}
+		dividing = Tier{"drf/hierarchical"}
 	}
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
-	for _, names := range []Tier{{"priority", "gang", "conformance"}, dividing} {
+	for _, names := range []Tier{{"priority", "gang", "conformance"}, append(Tier{"overcommit"}, dividing...)} {
 		tier := &apportionv1.Tier{}
 		for _, name := range names {
 			tier.Plugins = append(tier.Plugins, plugins[name]())

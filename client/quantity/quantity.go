@@ -62,8 +62,8 @@ func Format(dimension string, amount float64) string {
 	return decimals(amount/1000, 3)
 }
 
-// Short writes an amount for people: at most two decimals, memory in the largest binary unit that it reaches, less than one of
-// anything else in thousandths where that is exact.
+// Short writes an amount for people: at most two decimals, memory in a binary unit that takes no more than four digits before them,
+// less than one of anything else in thousandths where that is exact.
 func Short(dimension string, amount float64) string {
 	if text, special := formatSpecial(amount); special {
 		return text
@@ -80,11 +80,11 @@ func Short(dimension string, amount float64) string {
 	return decimals(amount/1000, 2)
 }
 
-// shortBytes writes bytes in the largest binary unit that they reach.
+// shortBytes writes bytes in the largest binary unit that divides them, or a larger one where that takes five digits.
 func shortBytes(amount float64) string {
 	units := [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 	unit := 0
-	for math.Abs(amount) >= 1024 && unit < len(units)-1 {
+	for unit < len(units)-1 && (math.Abs(amount) >= 10*1024 || math.Abs(amount) >= 1024 && math.Mod(amount, 1024) == 0) {
 		amount /= 1024
 		unit++
 	}

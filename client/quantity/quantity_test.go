@@ -60,7 +60,7 @@ func TestFormatIsKubernetesNotation(t *testing.T) {
 		{"memory", 10 << 30, "10Gi", "10Gi"},
 		{"memory", 10<<30 + 1, "10737418241", "10Gi"},
 		{"memory", 32 << 30 / 3.0, "11453246123", "10.67Gi"},
-		{"memory", 1536 << 30, "1536Gi", "1.5Ti"},
+		{"memory", 1536 << 30, "1536Gi", "1536Gi"},
 		{"memory", 1000, "1k", "1000"},
 		{"pods", 110, "110", "110"},
 		{"pods", 36.5, "36.5", "36.5"},

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -39,7 +40,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		if f.reason.Dimension == nil {
 			return f.queue() + " uses all that it deserves"
 		}
-		return fmt.Sprintf("%s uses all that it deserves: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
+		return fmt.Sprintf("%s uses all that it deserves, such as %s%s where it deserves %s", f.queue(), f.have(), f.of(), f.limit())
 	},
 	apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING:          plain("the job is not pending"),
 	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES:         plain("the job names no minimum resources and enters unasked"),
@@ -106,7 +107,11 @@ func tasks(who, what, bound string) func(facts) string {
 		if subject == "" {
 			subject = f.role() + " has"
 		}
-		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), what, bound, f.limit())
+		counted := what
+		if f.reason.GetHave() == 1 {
+			counted = strings.Replace(what, "tasks", "task", 1)
+		}
+		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), counted, bound, f.limit())
 	}
 }
 

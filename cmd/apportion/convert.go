@@ -17,8 +17,9 @@ func newConvert(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "convert",
 		Short: "Translate manifests into a snapshot, or a configuration into a policy",
-		Long: `Translate manifests into the Snapshot of the contract (apportion.v1), or, without manifests, a volcano-scheduler.conf or a preset into the
-Policy. Calls from other languages take these as they are; -o binary is the form whose bytes have a digest.`,
+		Long: `Translate manifests into the Snapshot of the contract (apportion.v1), or, without manifests, a
+volcano-scheduler.conf or a preset into the Policy. Calls from other languages take these as they
+are; -o binary is the form whose bytes have a digest.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --config volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json`,
@@ -44,8 +45,8 @@ Policy. Calls from other languages take these as they are; -o binary is the form
 		},
 	}
 	input.register(command.Flags())
-	command.Flags().StringVarP(&format, "output", "o", "json", "json, yaml or binary")
-	mustComplete(command, "output", "json", "yaml", "binary")
+	command.Flags().StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
+	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
 	return command
 }
 
@@ -53,11 +54,11 @@ func writeConverted(s streams, format string, result proto.Message) error {
 	var data []byte
 	var err error
 	switch format {
-	case "binary":
+	case formatBinary:
 		data, err = proto.MarshalOptions{Deterministic: true}.Marshal(result)
-	case "json":
+	case formatJSON:
 		data, err = document.JSON(result)
-	case "yaml":
+	case formatYAML:
 		if data, err = document.JSON(result); err == nil {
 			data, err = document.YAML(data)
 		}

@@ -17,9 +17,10 @@ func newExplain(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "explain JOB",
 		Short: "Say why a job is pending",
-		Long: `Ask everything that decides whether a job goes on: may it enter its queue, has its gang the tasks it needs, is the queue served, may the
-queue use that much more, is there room on the nodes, and whom could it evict. The end says in plain words what holds it back. The exit
-code is 2 if the job must wait.`,
+		Long: `Ask everything that decides whether a job goes on: may it enter its queue, has its gang the tasks it
+needs, is the queue served, may the queue use that much more, is there room on the nodes, and whom
+could it evict. The end says in plain words what holds it back. The exit code is 2 if the job must
+wait.`,
 		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -57,7 +58,8 @@ func explain(ctx context.Context, q *question, c *diagnosis.Case) error {
 		if minimum := c.Job.GetMinResources(); minimum != nil {
 			asks = "asks for at least " + render.Amounts(p.Names, minimum)
 		}
-		p.Line("%s: job of queue %s, priority %d, %s\n", p.Paint(render.Strong, lookup.JobName(c.Job)), c.Job.GetQueue(), c.Job.GetPriority(), asks)
+		p.Line("%s: job of queue %s, priority %d, %s\n", p.Paint(render.Strong, lookup.JobName(c.Job)),
+			c.Job.GetQueue(), c.Job.GetPriority(), asks)
 		p.Diagnosis(found)
 		p.Line("")
 		p.QueueShares(answers.Shares())

@@ -17,7 +17,8 @@ func newGenerate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "generate",
 		Short: "Make a snapshot of a busy cluster, for trials and load tests",
-		Long:  `Make a snapshot that looks like a busy cluster. The same flags give the same bytes, on every machine.`,
+		Long: `Make a snapshot that looks like a busy cluster. The same flags give the same bytes, on every
+machine.`,
 		Example: `  apportion generate --queues 20 --tasks 5000 > snapshot.json
   apportion generate --standard -o binary > snapshot.pb`,
 		Args: cobra.NoArgs,
@@ -34,7 +35,8 @@ func newGenerate(s streams) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&standard, "standard", false, "the shape that figures are quoted for: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes")
+	flags.BoolVar(&standard, "standard", false,
+		"the shape that figures are quoted for: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes")
 	flags.IntVar(&shape.Queues, "queues", shape.Queues, "number of queues")
 	flags.IntVar(&shape.Jobs, "jobs", shape.Jobs, "number of jobs")
 	flags.IntVar(&shape.Tasks, "tasks", shape.Tasks, "number of tasks")
@@ -42,7 +44,7 @@ func newGenerate(s streams) *cobra.Command {
 	flags.IntVar(&shape.Depth, "depth", 0, "levels of a tree of queues below root; 0: no tree")
 	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
 	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "chooses among the snapshots of one shape")
-	flags.StringVarP(&format, "output", "o", "json", "json, yaml or binary")
-	mustComplete(command, "output", "json", "yaml", "binary")
+	flags.StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
+	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
 	return command
 }

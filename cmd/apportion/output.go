@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,6 +12,14 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// The formats of answers.
+const (
+	formatTable  = "table"
+	formatJSON   = "json"
+	formatYAML   = "yaml"
+	formatBinary = "binary"
 )
 
 // question is a command's work once its input is read.
@@ -45,7 +54,7 @@ func (a *asking) askAbout(ctx context.Context, loaded *input, do func(context.Co
 // check refuses formats that do not exist.
 func (f *outputFlags) check() error {
 	switch f.format {
-	case "table", "json", "yaml":
+	case formatTable, formatJSON, formatYAML:
 		return nil
 	}
 	return fmt.Errorf("--output: %q is neither table, json nor yaml", f.format)
@@ -61,13 +70,22 @@ func (q *question) printer(basis *apportionv1.Basis) *render.Printer {
 // warn writes the warnings of the input and of the answer.
 func (q *question) warn(basis *apportionv1.Basis) {
 	render.Warnings(q.err, q.warnings)
-	render.Warnings(q.err, basis.GetWarnings())
+	render.Warnings(q.err, unsaid(basis.GetWarnings(), q.warnings))
+}
+
+// unsaid leaves out plugins that a warning about the configuration has named already, by file and line.
+func unsaid(warnings, said []*apportionv1.Warning) []*apportionv1.Warning {
+	const undecided = apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
+	if !slices.ContainsFunc(said, func(w *apportionv1.Warning) bool { return w.GetCode() == undecided }) {
+		return warnings
+	}
+	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool { return w.GetCode() == undecided })
 }
 
 // write writes a message in the format that is asked for; table says it in words.
 func (q *question) write(basis *apportionv1.Basis, message proto.Message, table func(*render.Printer)) error {
 	q.warn(basis)
-	if q.output.format == "table" {
+	if q.output.format == formatTable {
 		table(q.printer(basis))
 		return nil
 	}
@@ -81,7 +99,7 @@ func (q *question) write(basis *apportionv1.Basis, message proto.Message, table 
 // writeAny is write for what is no message.
 func (q *question) writeAny(basis *apportionv1.Basis, value any, table func(*render.Printer)) error {
 	q.warn(basis)
-	if q.output.format == "table" {
+	if q.output.format == formatTable {
 		table(q.printer(basis))
 		return nil
 	}
@@ -98,7 +116,7 @@ func (q *question) writeAny(basis *apportionv1.Basis, value any, table func(*ren
 
 // raw writes JSON, or the same as YAML.
 func (f *outputFlags) raw(s streams, raw []byte) error {
-	if f.format == "yaml" {
+	if f.format == formatYAML {
 		var err error
 		if raw, err = document.YAML(raw); err != nil {
 			return err

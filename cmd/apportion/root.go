@@ -28,8 +28,8 @@ func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apportion",
 		Short: "Decide who may have what of a shared cluster, and say why",
-		Long: `Apportion decides about the fair sharing of a cluster's resources exactly as the Volcano scheduler does: who deserves what, which job may
-enter, who must give way. Its input is what kubectl prints:
+		Long: `Apportion decides about the fair sharing of a cluster's resources exactly as the Volcano scheduler
+does: who deserves what, which job may enter, who must give way. Its input is what kubectl prints:
 
   kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml > cluster.yaml
   apportion shares -f cluster.yaml
@@ -79,12 +79,15 @@ type inputFlags struct {
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.files, "file", "f", nil, "file or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&f.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
+	flags.StringArrayVarP(&f.files, "file", "f", nil,
+		"`FILE` or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&f.snapshot, "snapshot", "", "`FILE` of a snapshot as written by convert, in place of manifests")
 	flags.StringVar(&f.config, "config", "", "decide as this volcano-scheduler.conf `FILE` says")
-	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+") or a policy file as written by convert; default: Volcano's default configuration")
+	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+
+		") or a policy file as written by convert; default: Volcano's default configuration")
 	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy of this `NAME` that the server has")
-	flags.StringVar(&f.asOf, "as-of", "", "moment of the decisions, as 2006-01-02T15:04:05Z; default: now if the policy looks at it, else none")
+	flags.StringVar(&f.asOf, "as-of", "",
+		"`MOMENT` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy looks at it, else none")
 }
 
 // outputFlags say how answers are written.
@@ -96,12 +99,13 @@ type outputFlags struct {
 
 func (f *outputFlags) register(command *cobra.Command, resources bool) {
 	flags := command.Flags()
-	flags.StringVarP(&f.format, "output", "o", "table", "table, json or yaml")
+	flags.StringVarP(&f.format, "output", "o", formatTable, "table, json or yaml")
 	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in tables, as where the locale is not UTF-8")
 	if resources {
-		flags.StringSliceVar(&f.resources, "resource", nil, "show these resources only, such as cpu or gpu (repeatable); all shows every one")
+		flags.StringSliceVar(&f.resources, "resource", nil,
+			"show this `RESOURCE` only, such as cpu or gpu (repeatable); all shows every one")
 	}
-	mustComplete(command, "output", "table", "json", "yaml")
+	mustComplete(command, "output", formatTable, formatJSON, formatYAML)
 }
 
 // style is how tables are drawn.
@@ -151,7 +155,7 @@ func (a *asking) register(command *cobra.Command, resources bool) {
 	a.output.register(command, resources)
 	a.server.register(command.Flags())
 	mustComplete(command, "policy", client.Presets()...)
-	for name, extensions := range map[string][]string{"file": {"yaml", "yml", "json"}, "config": {"conf", "yaml", "yml"}} {
+	for name, extensions := range map[string][]string{"file": {formatYAML, "yml", formatJSON}, "config": {"conf", formatYAML, "yml"}} {
 		if err := command.MarkFlagFilename(name, extensions...); err != nil {
 			command.PrintErrln(err)
 		}

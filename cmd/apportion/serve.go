@@ -40,8 +40,8 @@ func newServe(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve decisions over gRPC",
-		Long: `Serve decisions over gRPC, with health, reflection, and metrics on a second address. SIGTERM or an interrupt drains: health says
-NOT_SERVING, then no new calls are taken, and those under way may end.`,
+		Long: `Serve decisions over gRPC, with health, reflection, and metrics on a second address. SIGTERM or an
+interrupt drains: health says NOT_SERVING, then no new calls are taken, and those under way may end.`,
 		Example: `  apportion serve --listen :7171 --admin-listen :7172 --policy cluster=volcano-scheduler.conf`,
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return serve(command.Context(), s, &f) },
@@ -49,7 +49,8 @@ NOT_SERVING, then no new calls are taken, and those under way may end.`,
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", "localhost:7171", "`ADDRESS` to serve gRPC on; port 0 takes any free one")
 	flags.StringVar(&f.admin, "admin-listen", "", "`ADDRESS` to serve /metrics, /healthz and /debug/pprof on over HTTP; default: nowhere")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy that requests may name, as `NAME=FILE`: a volcano-scheduler.conf, or a policy file as written by convert (repeatable)")
+	flags.StringArrayVar(&f.policies, "policy", nil,
+		"policy that requests may name, as `NAME=FILE`: a volcano-scheduler.conf, or a policy file as written by convert (repeatable)")
 	flags.IntVar(&f.requestBytes, "max-request-bytes", 64<<20, "refuse larger requests")
 	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "keep taking calls for this long after health says NOT_SERVING")
 	flags.DurationVar(&f.drainTime, "drain-time", 25*time.Second, "end calls by force that take longer than this to drain")

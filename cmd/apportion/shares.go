@@ -17,8 +17,9 @@ func newShares(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "shares [QUEUE...]",
 		Short: "Show who deserves what, who has what, and who comes first",
-		Long: `Show for each queue, in the order in which queues are served, what it is guaranteed, deserves, holds and asks for, and what it may hold at
-most (its real capability). A bar compares what is allocated with what is deserved; * marks the resource that decides the queue's share.`,
+		Long: `Show for each queue, in the order in which queues are served, what it is guaranteed, deserves, holds
+and asks for, and what it may hold at most (its real capability). A bar compares what is allocated
+with what is deserved; * marks the resource that decides the queue's share.`,
 		Example: `  apportion shares -f cluster.yaml
   apportion shares research -f cluster.yaml --config volcano-scheduler.conf --explain`,
 		RunE: func(command *cobra.Command, queues []string) error {

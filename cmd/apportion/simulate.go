@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func newSimulate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate SCENARIO",
 		Short: "Answer the steps of a scenario file one after the other",
-		Long: `Answer the steps of a scenario, a YAML file that names a cluster (or takes that of -f) and lists steps:
+		Long: `Answer the steps of a scenario, a YAML file that names a cluster (or takes that of -f) and lists
+steps:
 
   cluster: [cluster.yaml]
   config: volcano-scheduler.conf
@@ -134,15 +136,12 @@ func newSession(s streams) *cobra.Command {
   reclaim: ml/other-worker-0
   enqueue: {jobs: [ml/train, ml/evaluate]}
 
-Against a server the lines share one session.
-` + stepsHelp,
+Against a server the lines share one session.` + stepsHelp,
 		Example: `  echo 'reclaim: ml/train-worker-0' | apportion session -f cluster.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			for _, name := range a.input.files {
-				if name == "-" {
-					return errors.New("standard input holds the steps: name the manifests' file with -f")
-				}
+			if slices.Contains(a.input.files, "-") {
+				return errors.New("standard input holds the steps: name the manifests' file with -f")
 			}
 			return a.ask(command.Context(), converse)
 		},
@@ -208,14 +207,14 @@ func converse(ctx context.Context, q *question) error {
 // reply writes the answer to one line: a table, or one line of JSON, or a YAML document.
 func (q *question) reply(session *client.Session, step *scenario.Step, answer *apportionv1.Answer) error {
 	switch q.output.format {
-	case "table":
+	case formatTable:
 		p := q.printer(session.Basis())
 		p.Snapshot = step.Snapshot
 		p.Line("%s", p.Paint(render.Strong, "> "+step.Text))
 		p.Answer(step.Step, answer)
 		p.Line("")
 		return nil
-	case "yaml":
+	case formatYAML:
 		raw, err := document.JSON(answer)
 		if err != nil {
 			return err

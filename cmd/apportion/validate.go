@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +19,8 @@ func newValidate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate",
 		Short: "Check manifests and a configuration",
-		Long: `Check that manifests and a configuration can be decided upon. Faults are told by file, line and key; what is decidable but suspicious, or
-has no effect, is a warning.`,
+		Long: `Check that manifests and a configuration can be decided upon. Faults are told by file, line and key;
+what is decidable but suspicious, or has no effect, is a warning.`,
 		Example: `  apportion validate -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -38,10 +39,11 @@ has no effect, is a warning.`,
 			if err != nil {
 				return err
 			}
-			warnings := append(loaded.warnings, session.Basis().GetWarnings()...)
+			warnings := slices.Concat(loaded.warnings, unsaid(session.Basis().GetWarnings(), loaded.warnings))
 			render.Warnings(s.err, warnings)
-			fmt.Fprintf(s.out, "valid: %d queues, %d jobs, %d tasks, %d nodes, %s; %d warnings\n", len(loaded.snapshot.GetQueues()),
-				len(loaded.snapshot.GetJobs()), len(loaded.snapshot.Tasks), len(loaded.snapshot.GetNodes()), tiers(loaded.Policy), len(warnings))
+			snapshot := loaded.snapshot
+			fmt.Fprintf(s.out, "valid: %d queues, %d jobs, %d tasks, %d nodes, %s; %d warnings\n", len(snapshot.GetQueues()),
+				len(snapshot.GetJobs()), len(snapshot.Tasks), len(snapshot.GetNodes()), tiers(loaded.Policy), len(warnings))
 			return strictly(strict, warnings)
 		},
 	}

@@ -18,8 +18,9 @@ func newEnqueue(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "enqueue [JOB...]",
 		Short: "Tell which jobs may enter their queues",
-		Long: `Tell of each job, in the order given, whether it may enter its queue; each job that may changes what the next one sees. Without jobs
-all pending ones are asked as Volcano's enqueue action does it, queue by queue. Jobs are named NAMESPACE/NAME, or NAME alone.`,
+		Long: `Tell of each job, in the order given, whether it may enter its queue; each job that may changes what
+the next one sees. Without jobs all pending ones are asked as Volcano's enqueue action does it,
+queue by queue. Jobs are named NAMESPACE/NAME, or NAME alone.`,
 		Example: `  apportion enqueue -f cluster.yaml
   apportion enqueue ml/train ml/evaluate -f cluster.yaml`,
 		RunE: func(command *cobra.Command, names []string) error {
@@ -59,8 +60,8 @@ func newAllocatable(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "allocatable TASK...",
 		Short: "Tell whether the queues of tasks may use that much more",
-		Long: `Tell of each task, or of all together, whether its queue may use what it requests, and whether the queue may take it from others. Tasks are
-named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Long: `Tell of each task, or of all together, whether its queue may use what it requests, and whether the
+queue may take it from others. Tasks are named NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -92,7 +93,8 @@ named NAMESPACE/NAME of the pod, or NAME alone.`,
 	}
 	a.register(command, false)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "ask for all tasks together; they must belong to one queue")
-	command.Flags().BoolVar(&ask.Simulation, "simulation", false, "ask by the numbers alone, whatever the queue's state, as Volcano's preemption simulation does")
+	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
+		"ask by the numbers alone, whatever the queue's state, as Volcano's preemption simulation does")
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every comparison that was made")
 	return command
 }
@@ -104,8 +106,8 @@ func newNodes(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "nodes TASK...",
 		Short: "Show where tasks fit, and how well",
-		Long: `Show for each task the nodes that the policy admits and how it scores them. Whether a node has room left is not part of the answer; explain
-looks at that.`,
+		Long: `Show for each task on which nodes it fits (the policy admits it, and there is room) and how the policy
+scores them.`,
 		Example: `  apportion nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -135,8 +137,9 @@ func newReclaim(s streams) *cobra.Command {
 	return newVictims(s, false, &cobra.Command{
 		Use:   "reclaim TASK",
 		Short: "Tell whom a task may evict in other queues",
-		Long: `Tell whom a task may evict in other queues to get what its queue deserves, and why everybody else is spared. Without --candidate all tasks
-are considered that Volcano's reclaim action would consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Long: `Tell whom a task may evict in other queues to get what its queue deserves, and why everybody else is
+spared. Without --candidate all tasks are considered that Volcano's reclaim action would consider.
+The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion reclaim ml/train-worker-0 -f cluster.yaml --explain`,
 	})
 }
@@ -146,8 +149,9 @@ func newPreempt(s streams) *cobra.Command {
 	return newVictims(s, true, &cobra.Command{
 		Use:   "preempt TASK",
 		Short: "Tell whom a task may evict in its own queue",
-		Long: `Tell whom a task may evict in its own queue, and why everybody else is spared. Without --candidate all tasks are considered that Volcano's
-preempt action would consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Long: `Tell whom a task may evict in its own queue, and why everybody else is spared. Without --candidate
+all tasks are considered that Volcano's preempt action would consider. The task is named
+NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion preempt ml/urgent-worker-0 -f cluster.yaml`,
 	})
 }

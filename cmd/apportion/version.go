@@ -16,7 +16,8 @@ func newVersion(s streams) *cobra.Command {
 		Short: "Show the versions of the program and of the engine",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.out, "apportion %s\nengine %s\n%s %s/%s\n", version, engine.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(s.out, "apportion %s\nengine %s\n%s %s/%s\n",
+				version, engine.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -22,8 +22,9 @@ func newWhatIf(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "whatif --job FILE",
 		Short: "Tell what would happen if a job were submitted now",
-		Long: `Tell what would happen if a job were submitted to the cluster now: would it enter its queue, might it be allocated, whom would it evict,
-and what would everybody deserve then. The file holds a Volcano Job (batch.volcano.sh), a PodGroup with its Pods, or this:
+		Long: `Tell what would happen if a job were submitted to the cluster now: would it enter its queue, might
+it be allocated, whom would it evict, and what would everybody deserve then. The file holds a
+Volcano Job (batch.volcano.sh), a PodGroup with its Pods, or this:
 
   name: train
   namespace: ml

@@ -54,8 +54,9 @@ func Of(snapshot *lookup.Snapshot, index uint32) *Case {
 // occupies says whether a task in this status counts towards the gang's minimum.
 func occupies(status apportionv1.TaskStatus) bool {
 	switch status {
-	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
-		apportionv1.TaskStatus_TASK_STATUS_RUNNING, apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, apportionv1.TaskStatus_TASK_STATUS_PIPELINED:
+	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_PIPELINED,
+		apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
+		apportionv1.TaskStatus_TASK_STATUS_RUNNING, apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED:
 		return true
 	default:
 		return false
@@ -69,7 +70,7 @@ const maxSamples = 4
 func (c *Case) Steps(mark uint32) []*apportionv1.Step {
 	jobs := &apportionv1.Jobs{Index: []uint32{c.Index}}
 	steps := []*apportionv1.Step{
-		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}},
+		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}},
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{c.Job.GetQueue()}}}}},
 		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs}}},
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
@@ -90,7 +91,7 @@ func (c *Case) Steps(mark uint32) []*apportionv1.Step {
 	steps = append(steps,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: samples}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: needed, Jointly: true}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: needed, Jointly: true}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: samples}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: samples, Explain: true}}})
 	for _, number := range samples.GetIndex() {
 		claimant := &apportionv1.Tasks{Index: []uint32{number}}
@@ -103,14 +104,13 @@ func (c *Case) Steps(mark uint32) []*apportionv1.Step {
 
 // Answers are the answers to Steps, by question; what was not asked is empty.
 type Answers struct {
-	total               *apportionv1.Resource
-	shares              *apportionv1.SharesAnswer
-	job                 *apportionv1.JobStanding
-	enqueue             *apportionv1.Verdict
-	samples             []*apportionv1.TaskVerdict
-	jointly, preemptive *apportionv1.Verdict
-	nodes               *apportionv1.NodesAnswer
-	reclaim, preempt    []*apportionv1.VictimsAnswer
+	accounts             []*apportionv1.InspectedNode
+	shares               *apportionv1.SharesAnswer
+	job                  *apportionv1.JobStanding
+	enqueue, jointly     *apportionv1.Verdict
+	samples, preemptives []*apportionv1.TaskVerdict
+	nodes                *apportionv1.NodesAnswer
+	reclaim, preempt     []*apportionv1.VictimsAnswer
 }
 
 // Read sorts answers by their questions. A question that failed counts as one that was not asked.
@@ -119,7 +119,7 @@ func Read(answers []*apportionv1.Answer) *Answers {
 	for _, answer := range answers {
 		switch got := answer.GetAnswer().(type) {
 		case *apportionv1.Answer_Inspect:
-			a.total = got.Inspect.GetTotal()
+			a.accounts = got.Inspect.GetNodes()
 		case *apportionv1.Answer_Shares:
 			a.shares = got.Shares
 		case *apportionv1.Answer_Jobs:
@@ -137,9 +137,7 @@ func Read(answers []*apportionv1.Answer) *Answers {
 				a.samples = tasks
 			}
 		case *apportionv1.Answer_Preemptive:
-			if tasks := got.Preemptive.GetTasks(); len(tasks) == 1 {
-				a.preemptive = tasks[0].GetVerdict()
-			}
+			a.preemptives = got.Preemptive.GetTasks()
 		case *apportionv1.Answer_Nodes:
 			a.nodes = got.Nodes
 		case *apportionv1.Answer_Reclaim:

@@ -38,43 +38,53 @@ func (e *examiner) room() {
 
 func (e *examiner) taskName(number uint32) string { return e.Snapshot.TaskName(number) }
 
-// unfit counts nodes by what they lack.
+// unfit says what every node lacks: room, or a policy's consent.
 func (e *examiner) unfit(row *apportionv1.TaskNodes) string {
-	type lack struct {
-		text  string
-		nodes int
-		most  float64
-		known bool
-	}
-	var lacks []*lack
-	byText := make(map[string]*lack)
+	var lacks []string
+	refused := make(map[string]int)
 	for _, unfit := range row.GetUnfit() {
-		reason := unfit.GetReason()
-		what := text.Reason(e.names, &apportionv1.Reason{Plugin: reason.GetPlugin(), Code: reason.GetCode()})
-		insufficient := reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE && reason.Dimension != nil
-		if insufficient {
-			what = "have too little " + e.names.Dimension(reason.GetDimension()) + " left"
-		}
-		l := byText[what]
-		if l == nil {
-			l = &lack{text: what}
-			byText[what] = l
-			lacks = append(lacks, l)
-		}
-		l.nodes++
-		if insufficient {
-			name := e.names.Dimension(reason.GetDimension())
-			if free := reason.GetLimit() - reason.GetHave(); !l.known || free > l.most {
-				l.most, l.known = free, true
-				l.text = fmt.Sprintf("%s: %s asked, at most %s free", what, quantity.Short(name, reason.GetNeed()), quantity.Short(name, max(0, free)))
+		if reason := unfit.GetReason(); reason.GetCode() != apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE {
+			why := text.Reason(e.names, reason)
+			if refused[why]++; refused[why] == 1 {
+				lacks = append(lacks, why)
 			}
 		}
 	}
-	parts := make([]string, len(lacks))
-	for i, l := range lacks {
-		parts[i] = fmt.Sprintf("%d %s", l.nodes, l.text)
+	for i, why := range lacks {
+		lacks[i] = fmt.Sprintf("on %s, %s", counted(refused[why], "node"), why)
 	}
-	return strings.Join(parts, "; ")
+	request := e.Snapshot.Tasks[row.GetTask()].Request()
+	for i, index := range request.GetDimension() {
+		name, amount := e.names.Dimension(index), request.GetAmount()[i]
+		if most, enough := e.most(row.GetNode(), index, amount); enough == 0 && amount > 0 {
+			lacks = append(lacks, fmt.Sprintf("%s %s asked, at most %s left on a node",
+				quantity.Short(name, amount), name, quantity.Short(name, max(0, most))))
+		}
+	}
+	if len(lacks) == 0 {
+		return "none has enough of everything at once"
+	}
+	return strings.Join(lacks, "; ")
+}
+
+// most is the largest amount that is idle on a node, and on how many nodes there is enough.
+func (e *examiner) most(nodes []uint32, dimension uint32, amount float64) (most float64, enough int) {
+	for _, node := range nodes {
+		if int(node) >= len(e.accounts) {
+			continue
+		}
+		idle := e.accounts[node].GetIdle()
+		for i, index := range idle.GetDimension() {
+			if index != dimension {
+				continue
+			}
+			most = max(most, idle.GetAmount()[i])
+			if idle.GetAmount()[i] >= amount {
+				enough++
+			}
+		}
+	}
+	return most, enough
 }
 
 // pack counts how many of the needed tasks go on nodes together, the first node that fits taking each. Another packing may do better, so
@@ -102,25 +112,13 @@ func (e *examiner) pack() int {
 	return placed
 }
 
-// free is what every node has left.
+// free is what every node has left, to be used up.
 func (e *examiner) free() [][]float64 {
-	free := make([][]float64, len(e.Snapshot.GetNodes()))
-	add := func(node int, resource *apportionv1.Resource, sign float64) {
-		for i, index := range resource.GetDimension() {
-			if int(index) < len(free[node]) && i < len(resource.GetAmount()) {
-				free[node][index] += sign * resource.GetAmount()[i]
-			}
-		}
-	}
-	for i, node := range e.Snapshot.GetNodes() {
-		free[i] = make([]float64, len(e.Snapshot.GetDimensions()))
-		add(i, node.GetAllocatable(), 1)
-		add(i, node.GetUsedByOthers(), -1)
-	}
-	for _, task := range e.Snapshot.Tasks {
-		if task.Node != nil && int(task.GetNode()) < len(free) && task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED &&
-			task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_FAILED {
-			add(int(task.GetNode()), task.Request(), -1)
+	free := make([][]float64, len(e.accounts))
+	for node, account := range e.accounts {
+		free[node] = make([]float64, len(e.names.Dimensions))
+		for i, index := range account.GetIdle().GetDimension() {
+			free[node][index] = account.GetIdle().GetAmount()[i]
 		}
 	}
 	return free
@@ -145,26 +143,30 @@ func take(free []float64, request *apportionv1.Resource) bool {
 	return true
 }
 
-// eviction: could room be made?
+// eviction: could room be made? The first kind of task that could is told of.
 func (e *examiner) eviction() {
 	for i := range e.reclaim {
 		claimant := e.taskName(e.Samples[i].Number)
-		others, own := e.victims(e.reclaim[i]), []lookup.Task(nil)
-		if i < len(e.preempt) {
-			own = e.victims(e.preempt[i])
-		}
-		switch {
-		case rejected(e.preemptive) && len(others) > 0:
-			e.find(checkEviction, Noted, "%s would find %s in other queues, but its queue may not take: %s",
-				claimant, counted(len(others), "victim"), e.reasons(e.preemptive))
-		case len(others) > 0:
+		others := e.victims(e.reclaim[i])
+		allowed := i >= len(e.preemptives) || !rejected(e.preemptives[i].GetVerdict())
+		if len(others) > 0 && allowed {
 			e.find(checkEviction, Noted, "%s may reclaim from %s: %s", claimant, e.queues(others), e.freed(others))
-		case len(own) > 0:
-			e.find(checkEviction, Noted, "%s may preempt %s of its own queue: %s", claimant, counted(len(own), "task"), e.freed(own))
-		default:
-			e.find(checkEviction, Noted, "%s may evict nobody", claimant)
+			return
+		}
+		if i < len(e.preempt) {
+			if own := e.victims(e.preempt[i]); len(own) > 0 {
+				e.find(checkEviction, Noted, "%s may preempt in its own queue: %s", claimant, e.freed(own))
+				return
+			}
 		}
 	}
+	for i := range e.preemptives {
+		if v := e.preemptives[i].GetVerdict(); rejected(v) {
+			e.find(checkEviction, Noted, "the queue may not take from others for %s: %s", e.taskName(e.Samples[i].Number), e.reasons(v))
+			return
+		}
+	}
+	e.find(checkEviction, Noted, "nobody may be evicted for the job")
 }
 
 func (e *examiner) victims(answer *apportionv1.VictimsAnswer) []lookup.Task {
@@ -213,6 +215,11 @@ func (e *examiner) verdict(d *Diagnosis) string {
 		return fmt.Sprintf("Nothing that is decided here holds %s back: it waits for its turn in queue %s.", d.Job, d.Queue)
 	}
 	found := e.findings[first]
+	return e.headline(d, found) + e.further(e.findings[first+1:])
+}
+
+// headline says what holds the job back first.
+func (e *examiner) headline(d *Diagnosis, found Finding) string {
 	switch found.Check {
 	case checkAdmission:
 		return fmt.Sprintf("%s waits outside queue %s, because %s.%s", d.Job, d.Queue, bare(found.Text), e.excess(e.enqueue))
@@ -226,6 +233,24 @@ func (e *examiner) verdict(d *Diagnosis) string {
 	return fmt.Sprintf("%s waits for room: %s.%s", d.Job, bare(found.Text), e.wayOut())
 }
 
+// further says what else would hold the job back.
+func (e *examiner) further(findings []Finding) string {
+	reasons := map[string]string{
+		checkTasks: "the job is incomplete", checkService: "its queue is not served",
+		checkAccount: "its queue may not use that much", checkRoom: "the nodes have no room",
+	}
+	var also []string
+	for _, f := range findings {
+		if f.Outcome == Failed {
+			also = append(also, reasons[f.Check])
+		}
+	}
+	if len(also) == 0 {
+		return ""
+	}
+	return " Besides, " + strings.Join(also, ", and ") + "."
+}
+
 // excess says by how much a bound would be exceeded.
 func (e *examiner) excess(v *apportionv1.Verdict) string {
 	for _, r := range v.GetReasons() {
@@ -234,7 +259,8 @@ func (e *examiner) excess(v *apportionv1.Verdict) string {
 			continue
 		}
 		name := e.names.Dimension(r.GetDimension())
-		return fmt.Sprintf(" That is %s %s too much: as much must be given back first, or the job ask for less.", quantity.Short(name, over), name)
+		return fmt.Sprintf(" That is %s %s too much: as much must be given back first, or the job ask for less.",
+			quantity.Short(name, over), name)
 	}
 	return ""
 }
@@ -243,7 +269,7 @@ func (e *examiner) excess(v *apportionv1.Verdict) string {
 func (e *examiner) wayOut() string {
 	for _, f := range e.findings {
 		if f.Check == checkEviction {
-			return " " + strings.ToUpper(f.Text[:1]) + f.Text[1:] + "."
+			return " A way out: " + f.Text + "."
 		}
 	}
 	return ""

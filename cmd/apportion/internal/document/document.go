@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is a fault of a file.
-type Fault struct {
+// FaultError is a fault of a file.
+type FaultError struct {
 	File string
 	// Line counts from 1; 0: the file as a whole.
 	Line int
@@ -26,7 +26,7 @@ type Fault struct {
 }
 
 // Error gives the fault as file:line: key: message.
-func (f *Fault) Error() string {
+func (f *FaultError) Error() string {
 	text := f.File
 	if f.Line > 0 {
 		text += ":" + strconv.Itoa(f.Line)
@@ -46,10 +46,10 @@ func Parse(file string, data []byte) (*yaml.Node, error) {
 	}
 	var more yaml.Node
 	if decoder.Decode(&more) == nil {
-		return nil, &Fault{File: file, Line: more.Line, Message: "a second document; one is expected"}
+		return nil, &FaultError{File: file, Line: more.Line, Message: "a second document; one is expected"}
 	}
 	if len(root.Content) != 1 {
-		return nil, &Fault{File: file, Message: "nothing is in it"}
+		return nil, &FaultError{File: file, Message: "nothing is in it"}
 	}
 	return root.Content[0], nil
 }
@@ -59,22 +59,22 @@ var linePattern = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
 
 func yamlFault(file string, err error) error {
 	if err.Error() == "EOF" {
-		return &Fault{File: file, Message: "nothing is in it"}
+		return &FaultError{File: file, Message: "nothing is in it"}
 	}
 	if match := linePattern.FindStringSubmatch(err.Error()); match != nil {
 		line, convErr := strconv.Atoi(match[1])
 		if convErr == nil {
-			return &Fault{File: file, Line: line, Message: "not YAML: " + match[2]}
+			return &FaultError{File: file, Line: line, Message: "not YAML: " + match[2]}
 		}
 	}
-	return &Fault{File: file, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	return &FaultError{File: file, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
 // Unmarshal reads a message from YAML, JSON, or its binary form.
 func Unmarshal(file string, data []byte, message proto.Message) error {
 	if isBinary(data) {
 		if err := proto.Unmarshal(data, message); err != nil {
-			return &Fault{File: file, Message: "neither text nor a message in binary form"}
+			return &FaultError{File: file, Message: "neither text nor a message in binary form"}
 		}
 		return nil
 	}
@@ -112,12 +112,12 @@ func jsonFault(file string, err error) error {
 	if match := positionPattern.FindStringSubmatch(err.Error()); match != nil {
 		line, convErr := strconv.Atoi(match[1])
 		if convErr == nil {
-			return &Fault{File: file, Line: line, Message: match[2]}
+			return &FaultError{File: file, Line: line, Message: match[2]}
 		}
 	}
 	// The library puts a space of either width behind its name, so that nobody relies on the text.
 	message := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
-	return &Fault{File: file, Message: message}
+	return &FaultError{File: file, Message: message}
 }
 
 // maxDepth bounds how deep a document may nest.
@@ -143,9 +143,9 @@ func (w *writer) value(n *yaml.Node, depth int) error {
 	w.advance(n.Line)
 	switch {
 	case depth > maxDepth:
-		return &Fault{File: w.file, Line: n.Line, Message: "nested too deeply"}
+		return &FaultError{File: w.file, Line: n.Line, Message: "nested too deeply"}
 	case n.Kind == yaml.AliasNode:
-		return &Fault{File: w.file, Line: n.Line, Message: "aliases are not read"}
+		return &FaultError{File: w.file, Line: n.Line, Message: "aliases are not read"}
 	case n.Kind == yaml.SequenceNode:
 		w.out.WriteByte('[')
 		for i, item := range n.Content {
@@ -170,7 +170,7 @@ func (w *writer) mapping(n *yaml.Node, depth int) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if seen[key.Value] {
-			return &Fault{File: w.file, Line: key.Line, Key: key.Value, Message: "named twice"}
+			return &FaultError{File: w.file, Line: key.Line, Key: key.Value, Message: "named twice"}
 		}
 		seen[key.Value] = true
 		if i > 0 {
@@ -195,7 +195,7 @@ func (w *writer) scalar(n *yaml.Node) error {
 	case "!!bool":
 		var flag bool
 		if err := n.Decode(&flag); err != nil {
-			return &Fault{File: w.file, Line: n.Line, Message: fmt.Sprintf("neither true nor false: %s", n.Value)}
+			return &FaultError{File: w.file, Line: n.Line, Message: fmt.Sprintf("neither true nor false: %s", n.Value)}
 		}
 		w.out.WriteString(strconv.FormatBool(flag))
 	case "!!int", "!!float":

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -121,7 +120,8 @@ func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 		}
 		task := p.Snapshot.TaskName(row.GetTask())
 		for i, node := range row.GetNode() {
-			cells := []string{task, p.Snapshot.NodeName(node), p.mark(i < len(row.GetFits()) && row.GetFits()[i]), scoreAt(row.GetScore(), i)}
+			fits := i < len(row.GetFits()) && row.GetFits()[i]
+			cells := []string{task, p.Snapshot.NodeName(node), p.mark(fits), scoreAt(row.GetScore(), i)}
 			for k := range plugins {
 				if k < len(row.GetByPlugin()) {
 					cells = append(cells, scoreAt(row.GetByPlugin()[k].GetScore(), i))
@@ -163,7 +163,8 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 				minimum = Amounts(p.Names, j.GetMinResources())
 			}
 			table.Row(p.Snapshot.JobName(j.GetJob()), p.Names.Queue(j.GetQueue()), text.Enum(j.GetPhase(), "JOB_PHASE_"),
-				strconv.Itoa(int(j.GetPriority())), count(j.GetMinAvailable()), count(j.GetReadyTasks()), Amounts(p.Names, j.GetAllocated()), minimum)
+				strconv.Itoa(int(j.GetPriority())), count(j.GetMinAvailable()), count(j.GetReadyTasks()),
+				Amounts(p.Names, j.GetAllocated()), minimum)
 		}
 		p.Line("")
 		p.table(table)
@@ -202,5 +203,5 @@ func StepName(step *apportionv1.Step) string {
 	if field := message.WhichOneof(message.Descriptor().Oneofs().ByName("step")); field != nil {
 		return strings.ReplaceAll(string(field.Name()), "_", " ")
 	}
-	return fmt.Sprint("nothing")
+	return "nothing"
 }

@@ -50,7 +50,8 @@ func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 // levels shows capacity's numbers level by level, parents first.
 func (p *Printer) levels(plugin string, d *apportionv1.CapacityDerivation) {
 	p.Heading("%s: level by level", plugin)
-	table := p.NewTable("QUEUE", "RESOURCE", ">CAPABILITY", ">RESOLVED", ">PARENT HAS", ">SIBLINGS' GUARANTEES", ">AT MOST", ">DESERVED WRITTEN", ">USED")
+	table := p.NewTable("QUEUE", "RESOURCE", ">CAPABILITY", ">RESOLVED", ">PARENT HAS", ">SIBLINGS' GUARANTEES", ">AT MOST",
+		">DESERVED WRITTEN", ">USED")
 	var resources []*apportionv1.Resource
 	for _, level := range d.GetLevels() {
 		resources = append(resources, level.GetDeserved(), level.GetCapability(), level.GetSiblingGuarantee())

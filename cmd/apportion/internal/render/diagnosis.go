@@ -9,7 +9,7 @@ import (
 
 // Diagnosis lists the checks of a job and how each went.
 func (p *Printer) Diagnosis(d *diagnosis.Diagnosis) {
-	table := p.NewTable("", "CHECK", "FOUND")
+	table := p.NewTable("", "CHECK", "FOUND").Wrap(lineWidth)
 	for _, f := range d.Findings {
 		mark := " "
 		if f.Outcome != diagnosis.Noted {
@@ -48,7 +48,7 @@ func (p *Printer) Verdict(d *diagnosis.Diagnosis) {
 func wrap(sentence string, columns int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(sentence) {
+	for word := range strings.FieldsSeq(sentence) {
 		if line != "" && width(line)+1+width(word) > columns {
 			lines = append(lines, line)
 			line = ""

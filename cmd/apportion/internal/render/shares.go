@@ -16,7 +16,7 @@ import (
 func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
 	first := true
 	for _, plugin := range answer.GetPlugins() {
-		if len(plugin.GetQueues()) == 0 && plugin.GetHierarchyReady() && len(plugin.GetHierarchyReasons()) == 0 {
+		if len(plugin.GetQueues()) == 0 && len(plugin.GetHierarchyReasons()) == 0 {
 			continue
 		}
 		if !first {
@@ -47,7 +47,8 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetRequest(), q.GetGuarantee())
 	}
 	dimensions := p.shown(dominant, resources...)
-	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST", "ALLOCATED OF DESERVED")
+	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST",
+		"ALLOCATED OF DESERVED")
 	var idle []string
 	for _, q := range p.inOrder(answer, plugin.GetQueues()) {
 		if !q.GetParticipating() {
@@ -69,7 +70,12 @@ func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, dimensions 
 	if q.GetOverused() {
 		name = p.Paint(Bad, name+" (overused)")
 	}
+	rows := 0
 	for _, d := range dimensions {
+		if len(p.Resources) == 0 && !touches(q, d) {
+			continue
+		}
+		rows++
 		dimension := p.Names.Dimensions[d]
 		if q.Dominant != nil && int(q.GetDominant()) == d && q.GetShare() > 0 {
 			dimension += "*"
@@ -82,9 +88,19 @@ func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, dimensions 
 			cell(p.Names, q.GetAllocated(), d), cell(p.Names, q.GetRequest(), d), cell(p.Names, q.GetRealCapability(), d), bar)
 		name, weight = "", ""
 	}
-	if len(dimensions) == 0 {
-		table.Row(name, weight, "none")
+	if rows == 0 {
+		table.Row(name, weight, "nothing")
 	}
+}
+
+// touches says whether a dimension means anything to a queue.
+func touches(q *apportionv1.QueueShare, dimension int) bool {
+	for _, r := range []*apportionv1.Resource{q.GetGuarantee(), q.GetDeserved(), q.GetAllocated(), q.GetRequest(), q.GetInqueue()} {
+		if value(r, dimension) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // inOrder sorts queues by their rank, those without jobs last.
@@ -115,7 +131,7 @@ func (p *Printer) standings(standings []*apportionv1.QueueStanding) {
 		names[i] = p.Names.Queue(s.GetQueue())
 	}
 	if len(names) > 0 {
-		p.Line("\nserved in this order: %s", strings.Join(names, ", "))
+		p.Line("\nqueue order: %s", strings.Join(names, ", "))
 	}
 	for _, s := range standings {
 		if s.GetOverused() {

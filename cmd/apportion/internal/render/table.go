@@ -3,6 +3,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,6 +61,8 @@ type Table struct {
 	headings []string
 	right    []bool
 	rows     [][]string
+	// wrap is where the last column is broken; 0: nowhere.
+	wrap int
 }
 
 // NewTable begins a table.
@@ -73,8 +76,27 @@ func (s Style) NewTable(headings ...string) *Table {
 	return t
 }
 
+// Wrap breaks the cells of the last column between words, at so many columns.
+func (t *Table) Wrap(columns int) *Table {
+	t.wrap = columns
+	return t
+}
+
 // Row adds a row; cells that are missing at its end are empty.
-func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *Table) Row(cells ...string) {
+	last := len(t.headings) - 1
+	if t.wrap == 0 || len(cells) <= last {
+		t.rows = append(t.rows, cells)
+		return
+	}
+	for i, line := range wrap(cells[last], t.wrap) {
+		if i == 0 {
+			t.rows = append(t.rows, append(slices.Clone(cells[:last]), line))
+			continue
+		}
+		t.rows = append(t.rows, append(make([]string, last), line))
+	}
+}
 
 // Empty says whether the table has no rows.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }

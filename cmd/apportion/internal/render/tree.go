@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -45,7 +46,9 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 	p.Line("\n%s allocated; a gauge is full at what the queue may hold, or at the cluster's total", p.glyphs().full)
 }
 
-func (p *Printer) branchRows(table *Table, share *apportionv1.QueueShare, total *apportionv1.Resource, dimensions []int, label, rest string) {
+func (p *Printer) branchRows(
+	table *Table, share *apportionv1.QueueShare, total *apportionv1.Resource, dimensions []int, label, rest string,
+) {
 	for _, d := range dimensions {
 		bound, present := at(share.GetRealCapability(), d)
 		shown := cell(p.Names, share.GetRealCapability(), d)
@@ -164,9 +167,8 @@ func (w *walk) visit(top string) {
 		below := w.children[b.name]
 		b.inner = len(below) > 0
 		w.list = append(w.list, b)
-		for i := len(below) - 1; i >= 0; i-- {
-			above := append(append([]bool{}, b.above...), i < len(below)-1)
-			stack = append(stack, branch{name: below[i], above: above})
+		for i, name := range slices.Backward(below) {
+			stack = append(stack, branch{name: name, above: append(slices.Clone(b.above), i < len(below)-1)})
 		}
 	}
 }

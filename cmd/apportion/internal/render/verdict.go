@@ -66,7 +66,8 @@ func (p *Printer) comparison(r *apportionv1.Reason) string {
 			return cell(p.Names, &apportionv1.Resource{Dimension: []uint32{r.GetDimension()}, Amount: []float64{x}}, d)
 		}
 		if d < len(p.Names.Dimensions) {
-			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d], amount(r.GetHave()), amount(r.GetNeed()), amount(r.GetLimit())))
+			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d],
+				amount(r.GetHave()), amount(r.GetNeed()), amount(r.GetLimit())))
 		}
 	}
 	parts = append(parts, strings.TrimSpace(text.Enum(r.GetCode(), "REASON_CODE_")+" ("+r.GetPlugin()+")"))

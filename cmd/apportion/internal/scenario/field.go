@@ -15,7 +15,7 @@ import (
 type source struct{ file string }
 
 func (s source) fault(n *yaml.Node, key, message string) error {
-	return &document.Fault{File: s.file, Line: n.Line, Key: key, Message: message}
+	return &document.FaultError{File: s.file, Line: n.Line, Key: key, Message: message}
 }
 
 // readers read the values of keys.

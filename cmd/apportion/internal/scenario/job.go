@@ -109,8 +109,7 @@ func (s source) resources(place *client.Resources) func(string, *yaml.Node) erro
 				return s.fault(name, full, "named twice")
 			}
 			if _, err := client.NewSnapshot().Total(client.Resources{name.Value: value.Value}).Build(); err != nil {
-				var faults *client.SnapshotError
-				if errors.As(err, &faults) {
+				if faults, ok := errors.AsType[*client.SnapshotError](err); ok {
 					_, message, _ := strings.Cut(faults.Faults[0], ": ")
 					return s.fault(value, full, message)
 				}

@@ -1,7 +1,16 @@
 package scenario
 
 import (
+	"slices"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Keys that several steps have.
+const (
+	keyJobs    = "jobs"
+	keyTasks   = "tasks"
+	keyExplain = "explain"
 )
 
 // kind is a kind of step: the key that a value without keys stands for, and how it is read.
@@ -12,19 +21,19 @@ type kind struct {
 
 // kinds are the steps by name.
 var kinds = map[string]kind{
-	"shares": {"queues", (*work).shares}, "jobs": {"jobs", (*work).jobStandings}, "enqueue": {"jobs", (*work).enqueue},
-	"allocatable": {"tasks", (*work).allocatable}, "preemptive": {"tasks", (*work).preemptive},
+	"shares": {"queues", (*work).shares}, keyJobs: {keyJobs, (*work).jobStandings}, "enqueue": {keyJobs, (*work).enqueue},
+	"allocatable": {keyTasks, (*work).allocatable}, "preemptive": {keyTasks, (*work).preemptive},
 	"reclaim": {"claimant", (*work).reclaim}, "preempt": {"claimant", (*work).preempt}, "order": {"", (*work).order},
-	"nodes": {"tasks", (*work).nodeScores}, "inspect": {"", (*work).inspect}, "setStatus": {"", (*work).setStatus},
-	"allocate": {"tasks", (*work).allocate}, "deallocate": {"tasks", (*work).deallocate}, "addJob": {"", (*work).addJob},
-	"removeJob": {"jobs", (*work).removeJob}, "mark": {"name", (*work).setMark}, "rollback": {"mark", (*work).rollback},
+	"nodes": {keyTasks, (*work).nodeScores}, "inspect": {"", (*work).inspect}, "setStatus": {"", (*work).setStatus},
+	"allocate": {keyTasks, (*work).allocate}, "deallocate": {keyTasks, (*work).deallocate}, "addJob": {"", (*work).addJob},
+	"removeJob": {keyJobs, (*work).removeJob}, "mark": {"name", (*work).setMark}, "rollback": {"mark", (*work).rollback},
 }
 
 func (w *work) shares() (*apportionv1.Step, error) {
 	step := &apportionv1.SharesStep{}
 	var queues selection
 	var explain, jobs bool
-	err := w.read(readers{"queues": w.queues(&queues), "explain": w.flag(&explain), "jobs": w.flag(&jobs), "tree": w.flag(&step.Tree)})
+	err := w.read(readers{"queues": w.queues(&queues), keyExplain: w.flag(&explain), keyJobs: w.flag(&jobs), "tree": w.flag(&step.Tree)})
 	step.Queues = queues.queues()
 	if explain {
 		step.Explain = &apportionv1.Explain{}
@@ -37,7 +46,7 @@ func (w *work) shares() (*apportionv1.Step, error) {
 
 func (w *work) jobStandings() (*apportionv1.Step, error) {
 	var jobs selection
-	err := w.read(readers{"jobs": w.jobs(&jobs)})
+	err := w.read(readers{keyJobs: w.jobs(&jobs)})
 	return &apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs.jobs()}}}, err
 }
 
@@ -45,7 +54,7 @@ func (w *work) enqueue() (*apportionv1.Step, error) {
 	step := &apportionv1.EnqueueStep{}
 	var jobs selection
 	err := w.read(readers{
-		"jobs": w.jobs(&jobs), "mode": word(w.source, &step.Mode, apportionv1.EnqueueMode_value, "ENQUEUE_MODE_"),
+		keyJobs: w.jobs(&jobs), "mode": word(w.source, &step.Mode, apportionv1.EnqueueMode_value, "ENQUEUE_MODE_"),
 	})
 	step.Jobs = jobs.jobs()
 	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: step}}, err
@@ -55,11 +64,11 @@ func (w *work) allocatable() (*apportionv1.Step, error) {
 	step := &apportionv1.AllocatableStep{}
 	var tasks selection
 	err := w.read(readers{
-		"tasks": w.tasks(&tasks), "jointly": w.flag(&step.Jointly), "explain": w.flag(&step.Explain),
+		keyTasks: w.tasks(&tasks), "jointly": w.flag(&step.Jointly), keyExplain: w.flag(&step.Explain),
 		"mode": word(w.source, &step.Mode, apportionv1.AccountingMode_value, "ACCOUNTING_MODE_"),
 	})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	step.Tasks = tasks.tasks()
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: step}}, err
@@ -68,9 +77,9 @@ func (w *work) allocatable() (*apportionv1.Step, error) {
 func (w *work) preemptive() (*apportionv1.Step, error) {
 	step := &apportionv1.PreemptiveStep{}
 	var tasks selection
-	err := w.read(readers{"tasks": w.tasks(&tasks), "jointly": w.flag(&step.Jointly), "explain": w.flag(&step.Explain)})
+	err := w.read(readers{keyTasks: w.tasks(&tasks), "jointly": w.flag(&step.Jointly), keyExplain: w.flag(&step.Explain)})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	step.Tasks = tasks.tasks()
 	return &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: step}}, err
@@ -80,7 +89,7 @@ func (w *work) preemptive() (*apportionv1.Step, error) {
 func (w *work) victims(eligible, explain *bool) (claimant, candidates *apportionv1.Tasks, err error) {
 	var by, of selection
 	err = w.read(readers{
-		"claimant": w.tasks(&by), "candidates": w.tasks(&of), "eligibleOnly": w.flag(eligible), "explain": w.flag(explain),
+		"claimant": w.tasks(&by), "candidates": w.tasks(&of), "eligibleOnly": w.flag(eligible), keyExplain: w.flag(explain),
 	})
 	if err == nil {
 		err = w.needed("claimant", &by)
@@ -108,7 +117,7 @@ func (w *work) order() (*apportionv1.Step, error) {
 	var claimantTask, claimantQueue uint32
 	var byTask, byQueue bool
 	err := w.read(readers{
-		"queues": w.queues(&queues), "jobs": w.jobs(&jobs), "tasks": w.tasks(&tasks), "pairs": w.flag(&step.Pairs),
+		"queues": w.queues(&queues), keyJobs: w.jobs(&jobs), keyTasks: w.tasks(&tasks), "pairs": w.flag(&step.Pairs),
 		"claimantTask":  w.one(&claimantTask, &byTask, w.snapshot.Task),
 		"claimantQueue": w.one(&claimantQueue, &byQueue, w.snapshot.Queue),
 	})
@@ -144,11 +153,11 @@ func (w *work) nodeScores() (*apportionv1.Step, error) {
 	step := &apportionv1.NodesStep{}
 	var tasks, nodes selection
 	err := w.read(readers{
-		"tasks": w.tasks(&tasks), "nodes": w.nodes(&nodes), "top": whole(w.source, &step.Top),
-		"byPlugin": w.flag(&step.ByPlugin), "explain": w.flag(&step.Explain),
+		keyTasks: w.tasks(&tasks), "nodes": w.nodes(&nodes), "top": whole(w.source, &step.Top),
+		"byPlugin": w.flag(&step.ByPlugin), keyExplain: w.flag(&step.Explain),
 	})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	step.Tasks, step.Nodes = tasks.tasks(), nodes.nodes()
 	return &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: step}}, err
@@ -156,7 +165,7 @@ func (w *work) nodeScores() (*apportionv1.Step, error) {
 
 func (w *work) inspect() (*apportionv1.Step, error) {
 	step := &apportionv1.InspectStep{}
-	err := w.read(readers{"nodes": w.flag(&step.Nodes), "jobs": w.flag(&step.Jobs), "tasks": w.flag(&step.Tasks)})
+	err := w.read(readers{"nodes": w.flag(&step.Nodes), keyJobs: w.flag(&step.Jobs), keyTasks: w.flag(&step.Tasks)})
 	return &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: step}}, err
 }
 
@@ -164,10 +173,10 @@ func (w *work) setStatus() (*apportionv1.Step, error) {
 	step := &apportionv1.SetStatusStep{}
 	var tasks selection
 	err := w.read(readers{
-		"tasks": w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
+		keyTasks: w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
 	})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	step.Tasks = tasks.tasks()
 	return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: step}}, err
@@ -176,9 +185,9 @@ func (w *work) setStatus() (*apportionv1.Step, error) {
 func (w *work) allocate() (*apportionv1.Step, error) {
 	step := &apportionv1.AllocateStep{}
 	var tasks, nodes selection
-	err := w.read(readers{"tasks": w.tasks(&tasks), "nodes": w.nodes(&nodes)})
+	err := w.read(readers{keyTasks: w.tasks(&tasks), "nodes": w.nodes(&nodes)})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	if err == nil && nodes.given && len(nodes.index) != len(tasks.index) {
 		err = w.fault(w.node, join(w.path, "nodes"), "one node for each task is expected")
@@ -191,10 +200,10 @@ func (w *work) deallocate() (*apportionv1.Step, error) {
 	step := &apportionv1.DeallocateStep{}
 	var tasks selection
 	err := w.read(readers{
-		"tasks": w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
+		keyTasks: w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
 	})
 	if err == nil {
-		err = w.needed("tasks", &tasks)
+		err = w.needed(keyTasks, &tasks)
 	}
 	step.Tasks = tasks.tasks()
 	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: step}}, err
@@ -213,9 +222,9 @@ func (w *work) addJob() (*apportionv1.Step, error) {
 
 func (w *work) removeJob() (*apportionv1.Step, error) {
 	var jobs selection
-	err := w.read(readers{"jobs": w.jobs(&jobs)})
+	err := w.read(readers{keyJobs: w.jobs(&jobs)})
 	if err == nil {
-		err = w.needed("jobs", &jobs)
+		err = w.needed(keyJobs, &jobs)
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: jobs.jobs()}}}, err
 }
@@ -233,11 +242,11 @@ func (w *work) rollback() (*apportionv1.Step, error) {
 	if err := w.read(readers{"mark": w.text(&name)}); err != nil {
 		return nil, err
 	}
-	for i := len(w.marks) - 1; i >= 0; i-- {
-		if name != "" && w.marks[i].name != name {
+	for i, m := range slices.Backward(w.marks) {
+		if name != "" && m.name != name {
 			continue
 		}
-		w.step.Done = func() { w.snapshot, w.marks = w.marks[i].snapshot, w.marks[:i+1] }
+		w.step.Done = func() { w.snapshot, w.marks = m.snapshot, w.marks[:i+1] }
 		return &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: uint32(i)}}}, nil
 	}
 	return nil, w.fault(w.node, w.path, "no such mark was set: "+orLast(name))

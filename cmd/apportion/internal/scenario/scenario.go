@@ -60,7 +60,7 @@ func Read(file string, data []byte) (*Scenario, error) {
 func Line(file string, number int, line string) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(line), &root); err != nil {
-		return nil, &document.Fault{File: file, Line: number, Message: "not a step in one line of YAML"}
+		return nil, &document.FaultError{File: file, Line: number, Message: "not a step in one line of YAML"}
 	}
 	if len(root.Content) == 0 {
 		return nil, nil //nolint:nilnil // nothing is on the line, and that is no fault

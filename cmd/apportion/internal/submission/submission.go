@@ -48,7 +48,7 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 	}
 	switch {
 	case len(jobs) > 0 && len(documents) > 1:
-		return nil, &document.Fault{File: file, Message: "a Job stands alone in its file"}
+		return nil, &document.FaultError{File: file, Message: "a Job stands alone in its file"}
 	case len(jobs) == 1:
 		if sources, err = jobs[0].expand(file); err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func split(file string, data []byte) ([]*yaml.Node, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, &document.Fault{File: file, Message: "nothing is in it"}
+		return nil, &document.FaultError{File: file, Message: "nothing is in it"}
 	}
 	return list, nil
 }
@@ -118,7 +118,7 @@ func plain(file string, root *yaml.Node, sources []volcano.Source, options []vol
 		if queue := field(root, "queue"); queue != nil {
 			line = queue.Line
 		}
-		return nil, &document.Fault{File: file, Line: line, Key: "queue", Message: err.Error()}
+		return nil, &document.FaultError{File: file, Line: line, Key: "queue", Message: err.Error()}
 	}
 	return &Submission{Cluster: cluster, Snapshot: snapshot, Job: job}, nil
 }
@@ -154,10 +154,10 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 		if len(messages) == 0 {
 			messages = []string{"neither a Job nor a PodGroup is in it"}
 		}
-		return nil, &document.Fault{File: file, Message: strings.Join(messages, "; ")}
+		return nil, &document.FaultError{File: file, Message: strings.Join(messages, "; ")}
 	}
 	if len(added) > 1 {
-		return nil, &document.Fault{File: file, Message: fmt.Sprintf("%d jobs are in it; one is expected", len(added))}
+		return nil, &document.FaultError{File: file, Message: fmt.Sprintf("%d jobs are in it; one is expected", len(added))}
 	}
 	snapshot.Jobs = kept
 	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Job: added[0]}, nil
@@ -191,28 +191,29 @@ const volcanoJobs = "batch.volcano.sh/"
 
 func readVolcanoJob(file string, root *yaml.Node) (*volcanoJob, error) {
 	if version := field(root, "apiVersion"); version == nil || !strings.HasPrefix(version.Value, volcanoJobs) {
-		return nil, &document.Fault{File: file, Line: root.Line, Message: "a Job of " + volcanoJobs + "v1alpha1 is expected"}
+		return nil, &document.FaultError{File: file, Line: root.Line, Message: "a Job of " + volcanoJobs + "v1alpha1 is expected"}
 	}
 	var content map[string]any
 	if err := root.Decode(&content); err != nil {
-		return nil, &document.Fault{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
+		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return nil, &document.Fault{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
+		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
 	}
 	job := &volcanoJob{}
 	if err := json.Unmarshal(raw, job); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
-			return nil, &document.Fault{File: file, Line: root.Line, Key: mismatch.Field, Message: "a " + mismatch.Value + " is not expected"}
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			message := "a " + mismatch.Value + " is not expected"
+			return nil, &document.FaultError{File: file, Line: root.Line, Key: mismatch.Field, Message: message}
 		}
-		return nil, &document.Fault{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
+		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
 	}
 	if job.Metadata.Namespace == "" {
 		job.Metadata.Namespace = "default"
 	}
-	return job, job.complete(file, root)
+	err = job.complete(file, root)
+	return job, err
 }
 
 // complete writes out the defaults that Volcano's webhook sets, and refuses what nobody could run.
@@ -228,8 +229,9 @@ func (j *volcanoJob) complete(file string, root *yaml.Node) error {
 			t.Replicas = new(int32(1))
 		}
 		if *t.Replicas < 0 || *t.Replicas > maxReplicas {
-			return &document.Fault{
-				File: file, Line: tasks.Content[i].Line, Key: fmt.Sprintf("spec.tasks[%d].replicas", i), Message: fmt.Sprintf("not between 0 and %d", maxReplicas),
+			return &document.FaultError{
+				File: file, Line: tasks.Content[i].Line, Key: fmt.Sprintf("spec.tasks[%d].replicas", i),
+				Message: fmt.Sprintf("not between 0 and %d", maxReplicas),
 			}
 		}
 		if t.MinAvailable == nil {
