@@ -123,7 +123,11 @@ func (m *result) measure(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	m.all = append(m.all, b.latencies...)
-	m.p50 = append(m.p50, sample.Milliseconds(b.latencies.Quantile(0.5)))
+	p50 := math.NaN()
+	if len(b.latencies) > 0 {
+		p50 = sample.Milliseconds(b.latencies.Quantile(0.5))
+	}
+	m.p50 = append(m.p50, p50)
 	m.rate = append(m.rate, float64(b.operations)/b.elapsed.Seconds())
 	m.cpu = append(m.cpu, sample.Milliseconds(m.usage.CPU-before.CPU)/float64(b.operations))
 	return nil
