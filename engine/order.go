@@ -162,8 +162,8 @@ func (t *table) lessTask(v *policy.View, l, r model.TaskID) bool {
 	case lt.CreateTime != rt.CreateTime:
 		return lt.CreateTime < rt.CreateTime
 	}
-	if lk, rk := v.TaskKey(l), v.TaskKey(r); lk != rk {
-		return lk < rk
+	if c := v.CompareTaskKeys(l, r); c != 0 {
+		return c < 0
 	}
 	return l < r
 }

@@ -84,7 +84,7 @@ func comparePeers(v *policy.View, t *table, l, r model.TaskID) int {
 }
 
 func compareNames(v *policy.View, l, r model.TaskID) int {
-	return cmp.Or(strings.Compare(v.TaskKey(l), v.TaskKey(r)), cmp.Compare(l, r))
+	return cmp.Or(v.CompareTaskKeys(l, r), cmp.Compare(l, r))
 }
 
 // rank ranks the queues and jobs of candidates: the smaller rank loses tasks first. Jobs that no plugin tells apart share a rank.

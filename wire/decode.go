@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -146,10 +147,9 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	var f field
 	for s, k := (scanner{rest: data}), 0; tasks > 0 && s.next(&f); {
 		if f.number == 4 && f.kind == protowire.BytesType {
-			if !d.task.fill(f.data) {
+			if !d.oneTask(place{job, group, k}, f.data) {
 				return false
 			}
-			d.c.task(place{job, group, k}, &d.task.m)
 			k++
 		}
 	}
@@ -162,6 +162,38 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 			k++
 		}
 	}
+	return true
+}
+
+// oneTask reads a task straight into what the builder takes: compiler.task without the message in between.
+func (d *Decoder) oneTask(at place, data []byte) bool {
+	spec := &d.task.spec
+	*spec = model.TaskSpec{Node: model.None, Priority: 1, Index: -1, Preemptable: true}
+	d.task.begin()
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case protowire.VarintType:
+			d.task.number(&f)
+		case protowire.BytesType:
+			d.task.part(&s, &f)
+		}
+	}
+	if s.bad {
+		return false
+	}
+	var known bool
+	if spec.Status, known = statusOf(d.task.status); !known {
+		d.c.b.Fault(at.path("tasks", "status"), "no status %d", d.task.status)
+	}
+	if d.task.farIndex > 0 {
+		d.c.b.Fault(at.path("tasks", "index"), "%d is above %d", d.task.farIndex, math.MaxInt32)
+	}
+	if d.task.detailed {
+		d.c.details(at, spec, &d.task.detail.m)
+	}
+	d.c.b.AddTask(spec)
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -36,7 +37,11 @@ func agree(t *testing.T, data []byte) {
 
 // public returns the exported parts of a model.
 func public(m *model.Model) []any {
-	return []any{m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
+	var texts []string
+	for t := range m.Tasks {
+		texts = append(texts, m.TaskUID(model.TaskID(t)), m.TaskName(model.TaskID(t)))
+	}
+	return []any{texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
 		m.QueueOrder, m.JobOrder}
 }
 
@@ -126,6 +131,16 @@ func BenchmarkCompile(b *testing.B) {
 			}
 		}
 	})
+	b.Run("reused", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		var d wire.Decoder
+		for b.Loop() {
+			if _, err := d.Compile(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("protobuf", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
@@ -139,4 +154,24 @@ func BenchmarkCompile(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkEvaluate is a whole call but for the transport: compile, open, answer, encode.
+func BenchmarkEvaluate(b *testing.B) {
+	data, err := proto.Marshal(generate.Snapshot(generate.Standard()))
+	require.NoError(b, err)
+	policy := &apportionv1.Policy{}
+	require.NoError(b, prototext.Unmarshal([]byte(policies["proportion"]), policy))
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	var d wire.Decoder
+	for b.Loop() {
+		m, err := d.Compile(data)
+		require.NoError(b, err)
+		s, err := wire.Open(m, policy, wire.Options{})
+		require.NoError(b, err)
+		answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}})
+		_, err = proto.Marshal(answer)
+		require.NoError(b, err)
+	}
 }

@@ -77,15 +77,15 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer) error {
 			continue
 		}
 		request := v.Request(t)
-		uid := v.TaskKey(t)
+		uid, name := v.TaskKey(t), v.TaskName(t)
 		role := v.Groups[task.Group].Role
 		answer.Tasks = append(answer.Tasks, &apportionv1.InspectedTask{
 			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: wireStatus(v.Status(t)),
 			Node: s.out.optional(int(v.NodeOf(t))), Request: s.out.resource(request), Priority: task.Priority,
 			Preemptable: task.Preemptable, BestEffort: v.BestEffort(request),
-			Gated: task.Gate != model.GateNone, Name: task.Name,
+			Gated: task.Gate != model.GateNone, Name: name,
 		})
-		if s.out.left -= 4*messageBytes + len(uid) + len(role) + len(task.Name); s.out.left < 0 {
+		if s.out.left -= 4*messageBytes + len(uid) + len(role) + len(name); s.out.left < 0 {
 			return s.out.tooLarge("tasks")
 		}
 	}

@@ -61,6 +61,9 @@ func (s *Session) Stop(stop func() bool) {
 	s.engine.Stop(stop)
 }
 
+// AnswerBytes returns about the size of what the last Ask or DoAll answered, and never less.
+func (s *Session) AnswerBytes() int { return s.out.maximum - s.out.left }
+
 // Engine returns the engine's session. Callers only read it.
 func (s *Session) Engine() *engine.Session { return s.engine }
 

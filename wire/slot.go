@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"math"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -224,55 +227,49 @@ func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
 	return tasks, counts, !s.bad
 }
 
+// taskSlot is a task as the builder takes it, and what of it is not checked yet.
 type taskSlot struct {
-	m           apportionv1.Task
-	node, index uint32
-	priority    int32
-	detail      detailSlot
+	spec   model.TaskSpec
+	status apportionv1.TaskStatus
+	// farIndex is an index beyond what there can be.
+	farIndex uint32
+	detailed bool
+	detail   detailSlot
 }
 
-func (t *taskSlot) fill(data []byte) bool {
-	m := &t.m
-	m.Uid, m.Status, m.Node, m.Priority, m.Name, m.CreateTime, m.Index, m.Detail = "", 0, nil, nil, "", 0, nil, nil
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.kind {
-		case protowire.VarintType:
-			t.number(&f)
-		case protowire.BytesType:
-			switch f.number {
-			case 1:
-				m.Uid = s.text(&f)
-			case 5:
-				m.Name = s.text(&f)
-			case 8:
-				if m.Detail == nil {
-					t.detail.reset()
-					m.Detail = &t.detail.m
-				}
-				s.check(t.detail.fill(f.data))
-			}
-		}
-	}
-	return !s.bad
-}
+func (t *taskSlot) begin() { t.status, t.farIndex, t.detailed = 0, 0, false }
 
 func (t *taskSlot) number(f *field) {
 	switch f.number {
 	case 2:
-		t.m.Status = apportionv1.TaskStatus(int32(f.number64))
+		t.status = apportionv1.TaskStatus(int32(f.number64))
 	case 3:
-		t.node = uint32(f.number64)
-		t.m.Node = &t.node
+		t.spec.Node = model.NodeID(min(uint32(f.number64), math.MaxInt32))
 	case 4:
-		t.priority = int32(f.number64)
-		t.m.Priority = &t.priority
+		t.spec.Priority = int32(f.number64)
 	case 6:
-		t.m.CreateTime = int64(f.number64)
+		t.spec.CreateTime = int64(f.number64)
 	case 7:
-		t.index = uint32(f.number64)
-		t.m.Index = &t.index
+		t.farIndex = 0
+		if index := uint32(f.number64); index > math.MaxInt32 {
+			t.farIndex = index
+		}
+		t.spec.Index = int32(min(uint32(f.number64), math.MaxInt32))
+	}
+}
+
+func (t *taskSlot) part(s *scanner, f *field) {
+	switch f.number {
+	case 1:
+		t.spec.UID = s.text(f)
+	case 5:
+		t.spec.Name = s.text(f)
+	case 8:
+		if !t.detailed {
+			t.detail.reset()
+			t.detailed = true
+		}
+		s.check(t.detail.fill(f.data))
 	}
 }
 

@@ -144,10 +144,10 @@ func (b *Builder) Build() (*Model, error) {
 // indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.
 func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID) {
 	m := &b.m
-	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), m.jobUID, func(earlier, later int32) {
-		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.jobUID(later), earlier)
+	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, func(earlier, later int32) {
+		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.Jobs[later].UID, earlier)
 	})
-	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), m.taskUID, func(earlier, later int32) {
+	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(earlier), firstJob)
 	})
 	if b.base == nil {
@@ -159,7 +159,7 @@ func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID) {
 		}
 	}
 	for t := firstTask; int(t) < len(m.Tasks); t++ {
-		if earlier, taken := b.base.TaskOf(m.Tasks[t].UID); taken {
+		if earlier, taken := b.base.TaskOf(m.TaskUID(t)); taken {
 			b.taken(t, earlier, firstJob)
 		}
 	}
@@ -171,7 +171,7 @@ func (b *Builder) taken(t, earlier TaskID, firstJob JobID) {
 		b.faults.Total++
 		return
 	}
-	b.faults.Add(b.pathOf(t, firstJob), "uid %q is that of task %d already", b.m.Tasks[t].UID, earlier)
+	b.faults.Add(b.pathOf(t, firstJob), "uid %q is that of task %d already", b.m.TaskUID(t), earlier)
 }
 
 // pathOf returns the path of a task's uid.
@@ -214,6 +214,7 @@ func (m *Model) Extend(dimensions []string) *Builder {
 	b.m.names = names{base: &earlier}
 	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
 	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
+	b.m.text = slices.Clip(m.text)
 	b.width = m.Dims.Len()
 	b.scratch = resource.NewRow(b.width)
 	b.requestIDs = map[string]int32{}

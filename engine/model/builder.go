@@ -114,14 +114,13 @@ func (b *Builder) Reset(asOf int64) {
 	m.nodeIndex.reset()
 	clear(m.Queues)
 	clear(m.Nodes)
-	clear(m.Tasks)
 	clear(m.Jobs)
 	clear(m.Groups)
 	clear(m.Details)
 	b.slab.reset()
 	*b = Builder{job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs, m: Model{
 		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0], Tasks: m.Tasks[:0],
-		Details: m.Details[:0], Requests: m.Requests[:0],
+		Details: m.Details[:0], Requests: m.Requests[:0], text: m.text[:0],
 		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, names: names{jobIndex: m.jobIndex, taskIndex: m.taskIndex},
 	}}
 	b.Dimensions(nil)
@@ -278,12 +277,15 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 }
 
 // Task adds a task to the newest group.
-func (b *Builder) Task(s TaskSpec) {
+func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) } //nolint:gocritic // A copy, for those who have few.
+
+// AddTask adds a task to the newest group. The builder keeps nothing of s.
+func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
 	group := GroupID(len(b.m.Groups) - 1)
 	task := Task{
-		UID: b.text.keep(s.UID), Name: b.text.keep(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
+		uid: b.write(s.UID), name: b.write(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
 		Request: b.m.Groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
 		Status: s.Status, Gate: s.Gate, Preemptable: s.Preemptable,
 	}
@@ -305,6 +307,20 @@ func (b *Builder) Task(s TaskSpec) {
 
 // Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
 func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
+
+// write copies a text of a task.
+func (b *Builder) write(s string) span {
+	if s == "" {
+		return span{}
+	}
+	from := len(b.m.text)
+	if len(s) > maxText-from {
+		b.faults.Add(b.taskPath("uid"), "the uids and names of all tasks together exceed %d bytes", maxText)
+		return span{}
+	}
+	b.m.text = append(b.m.text, s...)
+	return span{uint32(from), uint32(len(b.m.text))}
+}
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }
 

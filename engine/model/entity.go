@@ -152,11 +152,11 @@ type Group struct {
 	FirstCount, EndCount int32
 }
 
-// Task is one task as its snapshot gives it.
+// Task is one task as its snapshot gives it, without pointers: a hundred thousand of them are no work for the garbage collector. Its uid
+// and name are Model.TaskUID and TaskName.
 type Task struct {
-	UID        string
-	Name       string
 	CreateTime int64
+	uid, name  span
 	Job        JobID
 	Group      GroupID
 	// Request is a row of Model.Requests.

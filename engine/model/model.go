@@ -1,8 +1,10 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -35,6 +37,8 @@ type Model struct {
 	QueueOrder []QueueID
 	JobOrder   []JobID
 
+	// text holds the uids and names of tasks.
+	text []byte
 	// given are the dimensions in the order in which the snapshot names them.
 	given      []string
 	queueIndex index
@@ -113,20 +117,39 @@ func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs[m.Tasks[t].Job].Queue 
 
 // TaskKey returns what identifies a task to people: its uid, or namespace/name, or nothing.
 func (m *Model) TaskKey(t TaskID) string {
-	task := &m.Tasks[t]
-	if task.UID != "" {
-		return task.UID
+	if uid := m.Tasks[t].uid; !uid.empty() {
+		return string(m.at(uid))
 	}
 	return m.TaskPath(t)
 }
 
+// TaskUID returns a copy of a task's uid.
+func (m *Model) TaskUID(t TaskID) string { return string(m.at(m.Tasks[t].uid)) }
+
+// TaskName returns a copy of a task's name.
+func (m *Model) TaskName(t TaskID) string { return string(m.at(m.Tasks[t].name)) }
+
+// CompareTaskKeys compares what identifies two tasks, as TaskKey returns it.
+func (m *Model) CompareTaskKeys(l, r TaskID) int {
+	lt, rt := &m.Tasks[l], &m.Tasks[r]
+	if !lt.uid.empty() && !rt.uid.empty() {
+		return bytes.Compare(m.at(lt.uid), m.at(rt.uid))
+	}
+	if lt.uid.empty() && rt.uid.empty() && m.Jobs[lt.Job].Namespace == m.Jobs[rt.Job].Namespace {
+		return bytes.Compare(m.at(lt.name), m.at(rt.name))
+	}
+	return strings.Compare(m.TaskKey(l), m.TaskKey(r))
+}
+
+func (m *Model) at(s span) []byte { return m.text[s.from:s.to] }
+
 // TaskPath returns namespace/name of a task, or nothing if it has no name.
 func (m *Model) TaskPath(t TaskID) string {
 	task := &m.Tasks[t]
-	if task.Name == "" {
+	if task.name.empty() {
 		return ""
 	}
-	return qualified(m.Jobs[task.Job].Namespace, task.Name)
+	return qualified(m.Jobs[task.Job].Namespace, string(m.at(task.name)))
 }
 
 // Queue returns the queue of a name.
@@ -144,7 +167,7 @@ func (m *Model) Node(name string) (NodeID, bool) {
 // Job returns the job of a uid.
 func (m *Model) Job(uid string) (JobID, bool) {
 	for at := &m.names; at != nil; at = at.base {
-		if j, ok := at.jobIndex.find(uid, m.jobUID); ok {
+		if j, ok := at.jobIndex.find(uid, jobTexts{m}); ok {
 			return JobID(j), true
 		}
 	}
@@ -154,7 +177,7 @@ func (m *Model) Job(uid string) (JobID, bool) {
 // TaskOf returns the task of a uid.
 func (m *Model) TaskOf(uid string) (TaskID, bool) {
 	for at := &m.names; at != nil; at = at.base {
-		if t, ok := at.taskIndex.find(uid, m.taskUID); ok {
+		if t, ok := at.taskIndex.find(uid, taskTexts{m}); ok {
 			return TaskID(t), true
 		}
 	}
@@ -169,7 +192,7 @@ func (m *Model) Task(key string) (TaskID, bool) {
 	// A path belongs to a job of its namespace, and few jobs are worth a second index of all tasks.
 	for t := range m.Tasks {
 		task := &m.Tasks[t]
-		if task.Name != "" && isQualified(key, m.Jobs[task.Job].Namespace, task.Name) {
+		if !task.name.empty() && isQualified(key, m.Jobs[task.Job].Namespace, m.at(task.name)) {
 			return TaskID(t), true
 		}
 	}
@@ -184,21 +207,43 @@ func qualified(namespace, name string) string {
 }
 
 // isQualified reports whether key is qualified(namespace, name).
-func isQualified(key, namespace, name string) bool {
+func isQualified(key, namespace string, name []byte) bool {
 	if namespace == "" {
-		return key == name
+		return key == string(name)
 	}
 	n := len(namespace)
-	return len(key) == n+1+len(name) && key[n] == '/' && key[n+1:] == name && key[:n] == namespace
+	return len(key) == n+1+len(name) && key[n] == '/' && key[n+1:] == string(name) && key[:n] == namespace
 }
 
 func (m *Model) queueName(q int32) string { return m.Queues[q].Name }
 
 func (m *Model) nodeName(n int32) string { return m.Nodes[n].Name }
 
-func (m *Model) jobUID(j int32) string { return m.Jobs[j].UID }
+// jobTexts and taskTexts tell a sorted index of the uids.
+type (
+	jobTexts  struct{ m *Model }
+	taskTexts struct{ m *Model }
+)
 
-func (m *Model) taskUID(t int32) string { return m.Tasks[t].UID }
+func (x jobTexts) tag(j int32) (uint32, bool) {
+	uid := x.m.Jobs[j].UID
+	return tagOf(uid), uid != ""
+}
+
+func (x jobTexts) equal(l, r int32) bool { return x.m.Jobs[l].UID == x.m.Jobs[r].UID }
+
+func (x jobTexts) is(j int32, key string) bool { return x.m.Jobs[j].UID == key }
+
+func (x taskTexts) tag(t int32) (uint32, bool) {
+	uid := x.m.Tasks[t].uid
+	return uint32(maphash.Bytes(seed, x.m.at(uid))), !uid.empty()
+}
+
+func (x taskTexts) equal(l, r int32) bool {
+	return bytes.Equal(x.m.at(x.m.Tasks[l].uid), x.m.at(x.m.Tasks[r].uid))
+}
+
+func (x taskTexts) is(t int32, key string) bool { return string(x.m.at(x.m.Tasks[t].uid)) == key }
 
 // order returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are.
 func order[ID ~int32](n int, name func(ID) string) []ID {

@@ -9,13 +9,21 @@ type sorted struct {
 	entries, scratch []uint64
 }
 
+// texts tells an index the texts of positions.
+type texts interface {
+	// tag returns 32 bits of the hash of a text, and whether there is one.
+	tag(id int32) (uint32, bool)
+	equal(l, r int32) bool
+	is(id int32, key string) bool
+}
+
 // build indexes positions 0 … n-1 from first on; those without a text are left out. clash is told of every position whose text a smaller
 // position has already.
-func (x *sorted) build(first, n int, at func(int32) string, clash func(earlier, later int32)) {
+func (x *sorted) build(first, n int, of texts, clash func(earlier, later int32)) {
 	x.entries = slices.Grow(x.entries[:0], n)
 	for i := first; i < first+n; i++ {
-		if key := at(int32(i)); key != "" {
-			x.entries = append(x.entries, uint64(tagOf(key))<<32|uint64(uint32(i)))
+		if tag, ok := of.tag(int32(i)); ok {
+			x.entries = append(x.entries, uint64(tag)<<32|uint64(uint32(i)))
 		}
 	}
 	x.sort()
@@ -29,7 +37,7 @@ func (x *sorted) build(first, n int, at func(int32) string, clash func(earlier, 
 			heads = heads[:0]
 			for _, e := range x.entries[i:end] {
 				id := int32(uint32(e))
-				k := slices.IndexFunc(heads, func(h int32) bool { return at(h) == at(id) })
+				k := slices.IndexFunc(heads, func(h int32) bool { return of.equal(h, id) })
 				if k >= 0 {
 					clash(heads[k], id)
 					continue
@@ -71,11 +79,11 @@ func (x *sorted) sort() {
 }
 
 // find returns the position of a text.
-func (x *sorted) find(key string, at func(int32) string) (int32, bool) {
+func (x *sorted) find(key string, of texts) (int32, bool) {
 	tag := uint64(tagOf(key))
 	i, _ := slices.BinarySearch(x.entries, tag<<32)
 	for ; i < len(x.entries) && x.entries[i]>>32 == tag; i++ {
-		if id := int32(uint32(x.entries[i])); at(id) == key {
+		if id := int32(uint32(x.entries[i])); of.is(id, key) {
 			return id, true
 		}
 	}

@@ -55,3 +55,11 @@ func (t *text) room(n int) *strings.Builder {
 	}
 	return t.b
 }
+
+// span is where a text of a task lies in Model.text. Equal texts lie in different places.
+type span struct{ from, to uint32 }
+
+func (s span) empty() bool { return s.from == s.to }
+
+// maxText bounds the text of all tasks of a model, so that a span fits into two halves of a word.
+const maxText = 1<<32 - 1

@@ -165,11 +165,11 @@ func Victims(
 	quiet, _ := ask(Task(t, v, claimant), asked, nil, nil)
 	require.Equal(t, victims, quiet, "the same without grounds, and asked again")
 	for _, id := range victims {
-		chosen = append(chosen, v.Tasks[id].UID)
+		chosen = append(chosen, v.TaskUID(id))
 	}
 	spared = map[string]policy.Reason{}
 	for _, check := range g.Spared.List {
-		spared[v.Tasks[check.Task].UID] = check.Reason
+		spared[v.TaskUID(check.Task)] = check.Reason
 	}
 	require.Len(t, g.Spared.List, len(candidates)-len(victims), "who is no victim is spared for one reason")
 	return chosen, spared
