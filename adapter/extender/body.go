@@ -1,0 +1,54 @@
+package extender
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// limitedBody is a body that may have so many bytes and no more.
+type limitedBody struct {
+	from io.Reader
+	left int64
+}
+
+// Read returns errTooLarge where io.LimitReader would pretend that the body ends.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		var one [1]byte
+		n, err := b.from.Read(one[:])
+		if n > 0 {
+			return 0, errTooLarge
+		}
+		return 0, err
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// drain reads what is left of a body, which keeps the connection for the next request.
+func drain(body io.Reader) error {
+	_, err := io.Copy(io.Discard, body)
+	return err
+}
+
+// readAll reads a body of at most so many bytes; what is beyond is read and forgotten, and the body is too large.
+func readAll(body io.Reader, most int64) ([]byte, error) {
+	var read bytes.Buffer
+	_, err := io.CopyN(&read, body, most)
+	if errors.Is(err, io.EOF) {
+		return read.Bytes(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(io.Discard, body)
+	if err == nil && n > 0 {
+		err = errTooLarge
+	}
+	return read.Bytes(), err
+}

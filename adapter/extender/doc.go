@@ -1,0 +1,15 @@
+// Package extender answers stock Volcano through its extender plugin: HTTP with JSON, one URL path for each scheduler, each path bound to a
+// named policy. The newest push of a path is its snapshot, the events that follow keep it current, and the same engine decides as everywhere
+// else.
+//
+//	h, err := extender.New(extender.Options{
+//		Schedulers: map[string]extender.Scheduler{"/volcano": {Policy: "cluster"}},
+//		Policy:     func(name string) *apportionv1.Policy { return policies[name] },
+//	})
+//	err = extender.NewServer(h, extender.ServerOptions{}).Serve(ctx, listener)
+//
+// Nothing that is answered can harm the scheduler. What it sent is echoed, byte for byte, or left out; where there is no answer, the answer
+// is the one that leaves the decision to Volcano's other plugins, and a metric counts it with the reason.
+//
+// The protocol is that of Volcano v1.15.1, pkg/scheduler/plugins/extender; docs/volcano.md tells how to configure both sides.
+package extender

@@ -1,0 +1,68 @@
+package extender
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics count what is asked and how it is answered.
+type metrics struct {
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	decisions   *prometheus.CounterVec
+	abstentions *prometheus.CounterVec
+	events      *prometheus.CounterVec
+	pushBytes   *prometheus.GaugeVec
+	pushSeconds *prometheus.HistogramVec
+	build       *prometheus.HistogramVec
+	tasks       *prometheus.GaugeVec
+	taken       *prometheus.GaugeVec
+	cut         *prometheus.CounterVec
+	panics      prometheus.Counter
+}
+
+// Why there was no answer.
+const (
+	noSnapshot   = "no_snapshot"
+	building     = "building"
+	refusedPush  = "refused_push"
+	unknown      = "unknown"
+	tooLarge     = "too_large"
+	panicked     = "panic"
+	callerGone   = "caller_gone"
+	outcomeOK    = "ok"
+	outcomeBad   = "refused"
+	eventApplied = "applied"
+	eventAgain   = "repeated"
+)
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	const scheduler, verb = "scheduler", "verb"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apportion_extender_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "apportion_extender_" + name, Help: help}, []string{scheduler})
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "apportion_extender_" + name, Help: help, Buckets: buckets}, labels)
+	}
+	short := prometheus.ExponentialBuckets(0.0001, 2.5, 12)
+	m := &metrics{
+		requests:    counter("requests_total", "Requests of Volcano's extender plugin, by how they ended.", scheduler, verb, "outcome"),
+		seconds:     histogram("request_duration_seconds", "Time from the headers of a request to its answer.", short, verb),
+		decisions:   counter("decisions_total", "Questions decided, by the decision; in shadow they had no effect.", scheduler, verb, "decision", "shadow"),
+		abstentions: counter("abstentions_total", "Questions left to Volcano for want of an answer, by the reason.", scheduler, verb, "reason"),
+		events:      counter("events_total", "Events of allocation and deallocation, by what became of them.", scheduler, verb, "outcome"),
+		pushBytes:   gauge("push_bytes", "Bytes of the newest push."),
+		pushSeconds: histogram("push_duration_seconds", "Time from the headers of a push to its answer.", short, scheduler),
+		build:       histogram("build_duration_seconds", "Time from the answer to a push to its snapshot.", short, scheduler),
+		tasks:       gauge("snapshot_tasks", "Tasks of the newest snapshot."),
+		taken:       gauge("snapshot_timestamp_seconds", "When the newest snapshot was taken."),
+		cut:         counter("victims_cut_total", "Victims left out because an answer may have 10 MiB.", scheduler),
+		panics:      prometheus.NewCounter(prometheus.CounterOpts{Name: "apportion_extender_panics_recovered_total", Help: "Requests and builds that ended in a panic."}),
+	}
+	if r != nil {
+		r.MustRegister(m.requests, m.seconds, m.decisions, m.abstentions, m.events, m.pushBytes, m.pushSeconds, m.build, m.tasks, m.taken, m.cut, m.panics)
+	}
+	return m
+}

@@ -1,0 +1,68 @@
+package extender
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Options of a Handler. Schedulers and Policy are needed.
+type Options struct {
+	// Schedulers by URL path, such as "/volcano": what extender.urlPrefix of each scheduler ends in. A path is for one scheduler alone.
+	Schedulers map[string]Scheduler
+	// Policy returns the policy of a name, or nil. It is asked at every push, so that a policy may change from one session to the next.
+	Policy func(name string) *apportionv1.Policy
+	// Wait is how long a question waits for the snapshot of a push to be built. 0: 500 ms.
+	Wait time.Duration
+	// PushBytes bounds the body of an onSessionOpen, and of every question that is read as it arrives. 0: 1 GiB.
+	PushBytes int64
+	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
+	VictimBytes int64
+	// Authorize says whether a user with a password may ask. nil: everybody may.
+	Authorize func(user, password string) bool
+	// Now is the clock that snapshots are dated by: a push has no time of its own. nil: time.Now.
+	Now func() time.Time
+	// Logger of faults, and, at the debug level, of every decision. nil: nothing is logged.
+	Logger *slog.Logger
+	// Registerer receives the metrics. nil: they are not exported.
+	Registerer prometheus.Registerer
+}
+
+// Scheduler is who asks at a path.
+type Scheduler struct {
+	// Policy is the name of the policy that decides.
+	Policy string
+	// Shadow decides, logs at the info level and counts, and leaves every decision to Volcano.
+	Shadow bool
+}
+
+const (
+	defaultWait        = 500 * time.Millisecond
+	defaultPushBytes   = 1 << 30
+	defaultVictimBytes = 64 << 20
+	// answerBytes is what Volcano reads of an answer: 10 MiB, of which some are left for what is around the victims.
+	answerBytes = 10<<20 - 1<<10
+	// victimQuestions bounds how many bodies of VictimBytes are in memory at once.
+	victimQuestions = 4
+)
+
+func (o *Options) complete() {
+	if o.Wait <= 0 {
+		o.Wait = defaultWait
+	}
+	if o.PushBytes <= 0 {
+		o.PushBytes = defaultPushBytes
+	}
+	if o.VictimBytes <= 0 {
+		o.VictimBytes = defaultVictimBytes
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}

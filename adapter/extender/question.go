@@ -1,0 +1,190 @@
+package extender
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/go-faster/jx"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+// jobState is what is read of the job in a question: who is meant, and the state of its tasks now.
+type jobState struct {
+	uid   string
+	tasks []taskState
+}
+
+// readState reads of a TaskInfo who is meant, and its state.
+func readState(d *jx.Decoder) (taskState, error) {
+	t := taskState{status: model.Unknown}
+	err := object(d, func(d *jx.Decoder, name []byte) error {
+		switch string(name) {
+		case "UID":
+			return setText(d, &t.uid)
+		case "NodeName":
+			return setText(d, &t.node)
+		case "Status":
+			var status int32
+			err := setWhole(d, &status)
+			t.status = statusOf(status)
+			return err
+		}
+		return d.Skip()
+	})
+	return t, err
+}
+
+// readEvent reads the body of an allocate or a deallocate.
+func readEvent(body io.Reader) (task taskState, err error) {
+	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+		if string(name) != "task" {
+			return d.Skip()
+		}
+		task, err = readState(d)
+		return err
+	})
+	return task, err
+}
+
+// chunkOfQuestion is how much of a question is read at a time.
+const chunkOfQuestion = 16 << 10
+
+// readJob reads the body of a jobEnqueueable or a jobReady.
+func readJob(body io.Reader) (job jobState, err error) {
+	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) error {
+		if string(name) != "job" {
+			return d.Skip()
+		}
+		return object(d, func(d *jx.Decoder, name []byte) error {
+			switch string(name) {
+			case "UID":
+				return setText(d, &job.uid)
+			case "Tasks":
+				return object(d, func(d *jx.Decoder, _ []byte) error {
+					t, err := readState(d)
+					job.tasks = append(job.tasks, t)
+					return err
+				})
+			}
+			return d.Skip()
+		})
+	})
+	return job, err
+}
+
+// readName reads one text of the object under a name, and passes over all else.
+func readName(d *jx.Decoder, member string) (read string, err error) {
+	err = object(d, func(d *jx.Decoder, name []byte) error {
+		if string(name) != member {
+			return d.Skip()
+		}
+		return setText(d, &read)
+	})
+	return read, err
+}
+
+// readQueue reads the body of a queueOverused.
+func readQueue(body io.Reader) (queue string, err error) {
+	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+		if string(name) != "queue" {
+			return d.Skip()
+		}
+		queue, err = readName(d, "Name")
+		return err
+	})
+	return queue, err
+}
+
+// readPredicate reads the body of a predicate.
+func readPredicate(body io.Reader) (task, node string, err error) {
+	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "task":
+			task, err = readName(d, "UID")
+		case "node":
+			node, err = readName(d, "Name")
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+	return task, node, err
+}
+
+// readPrioritize reads the body of a prioritize.
+func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
+	err = object(jx.Decode(body, chunk), func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "task":
+			task, err = readName(d, "UID")
+		case "nodes":
+			err = array(d, func(d *jx.Decoder) error {
+				node, err := readName(d, "Name")
+				nodes = append(nodes, node)
+				return err
+			})
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+	return task, nodes, err
+}
+
+// eviction is the question whom a task may evict.
+type eviction struct {
+	claimant string
+	// uids and sent belong together: who is offered, and the bytes by which he is. The uid of one that must not be echoed is empty.
+	uids []string
+	sent []jx.Raw
+}
+
+// readEviction reads the body of a preemptable or a reclaimable, of which sent are parts.
+func readEviction(body []byte) (e eviction, err error) {
+	err = object(jx.DecodeBytes(body), func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "evictor":
+			e.claimant, err = readName(d, "UID")
+		case "evictees":
+			err = array(d, func(d *jx.Decoder) error {
+				raw, err := d.Raw()
+				if err != nil {
+					return err
+				}
+				uid, err := readEvictee(raw)
+				e.uids, e.sent = append(e.uids, uid), append(e.sent, raw)
+				return err
+			})
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+	return e, err
+}
+
+// needed are the members of a task without which Volcano panics.
+var needed = [...]string{"Resreq", "InitResreq", "NumaInfo", "Pod"}
+
+// readEvictee returns the uid of a task that may be echoed, or nothing. Volcano takes the objects of the answer for its own: one that lacks a
+// request, its pod or its topology would end the scheduler with a nil pointer. Volcano's own tasks have them all. Names are compared, and
+// the last of several counts, as Go's decoder on the other side does it.
+func readEvictee(raw jx.Raw) (uid string, err error) {
+	var there [len(needed)]bool
+	err = object(jx.DecodeBytes(raw), func(d *jx.Decoder, name []byte) error {
+		if bytes.EqualFold(name, []byte("UID")) {
+			return setText(d, &uid)
+		}
+		for i, member := range needed {
+			if bytes.EqualFold(name, []byte(member)) {
+				there[i] = d.Next() == jx.Object
+			}
+		}
+		return d.Skip()
+	})
+	if there != [len(needed)]bool{true, true, true, true} {
+		uid = ""
+	}
+	return uid, err
+}

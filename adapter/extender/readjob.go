@@ -1,0 +1,212 @@
+package extender
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-faster/jx"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// job reads a JobInfo. Its tasks are there four times; Tasks has them all.
+func (p *push) job(d *jx.Decoder, _ []byte) error {
+	j := jobRecord{first: len(p.tasks)}
+	err := object(d, func(d *jx.Decoder, name []byte) error {
+		switch string(name) {
+		case "UID":
+			return setText(d, &j.uid)
+		case "Name":
+			return setText(d, &j.name)
+		case "Namespace":
+			return setText(d, &j.namespace)
+		case "Queue":
+			return setText(d, &j.queue)
+		case "Priority":
+			return setWhole(d, &j.priority)
+		case "MinAvailable":
+			return setWhole(d, &j.minAvailable)
+		case "TaskMinAvailable":
+			return p.roleMinimums(d, &j)
+		case "CreationTimestamp":
+			return setMoment(d, &j.created)
+		case "PodGroup":
+			return within("PodGroup", p.podGroup(d, &j))
+		case "Tasks":
+			return within("Tasks", object(d, p.taskOfJob))
+		}
+		return d.Skip()
+	})
+	j.end = len(p.tasks)
+	p.jobs = append(p.jobs, j)
+	return within(j.uid, err)
+}
+
+// roleMinimums reads how many tasks each role needs, in the order of the roles' names.
+func (p *push) roleMinimums(d *jx.Decoder, j *jobRecord) error {
+	err := object(d, func(d *jx.Decoder, name []byte) error {
+		r := roleMinimum{role: p.roles.of(name)}
+		err := setWhole(d, &r.minimum)
+		j.roles = append(j.roles, r)
+		return err
+	})
+	slices.SortFunc(j.roles, func(a, b roleMinimum) int { return strings.Compare(p.roles.list[a.role], p.roles.list[b.role]) })
+	return err
+}
+
+// podGroup reads what only the PodGroup tells: the phase, and the least that the job asks for.
+func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
+	return object(d, func(d *jx.Decoder, name []byte) error {
+		switch string(name) {
+		case "spec":
+			return object(d, func(d *jx.Decoder, name []byte) (err error) {
+				if string(name) != "minResources" {
+					return d.Skip()
+				}
+				j.minResources, err = p.vectors.quantities(d)
+				return err
+			})
+		case "status":
+			return object(d, func(d *jx.Decoder, name []byte) error {
+				if string(name) != "phase" {
+					return d.Skip()
+				}
+				phase, err := text(d)
+				j.phase = phaseOf(volcano.JobPhase(phase))
+				return err
+			})
+		}
+		return d.Skip()
+	})
+}
+
+// taskOfJob reads a task of the job being read.
+func (p *push) taskOfJob(d *jx.Decoder, _ []byte) error {
+	p.tasks = append(p.tasks, taskRecord{})
+	t := &p.tasks[len(p.tasks)-1]
+	err := p.task(d, t)
+	p.known[t.uid] = struct{}{}
+	return within(t.uid, err)
+}
+
+// task reads a TaskInfo. Volcano has resolved most of what a pod says; of the pod itself only what it has not is read.
+func (p *push) task(d *jx.Decoder, t *taskRecord) error {
+	*t = taskRecord{status: model.Unknown, node: none, index: none, detail: none}
+	p.pod = podRecord{}
+	err := object(d, func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "UID":
+			return setText(d, &t.uid)
+		case "Name":
+			return setText(d, &t.name)
+		case "TaskRole":
+			t.role, err = p.number(&p.roles, d)
+			return err
+		case "Resreq":
+			t.request, err = p.vectors.request(d)
+			return err
+		case "NodeName":
+			t.node, err = p.number(&p.places, d)
+			return err
+		case "Status":
+			var status int32
+			err = setWhole(d, &status)
+			t.status = statusOf(status)
+			return err
+		case "Priority":
+			return setWhole(d, &t.priority)
+		case "Preemptable":
+			return setFlag(d, &t.preemptable)
+		case "Pod":
+			return within("Pod", p.pod.read(d))
+		}
+		return d.Skip()
+	})
+	if err != nil {
+		return err
+	}
+	if index, ok := volcano.TaskIndex(t.name); ok && index <= 1<<31-1 {
+		t.index = int32(index)
+	}
+	t.created = p.pod.created
+	t.gate = gateOf(volcano.Gate(p.pod.gates, p.pod.gate))
+	if detail := p.pod.detail(); detail != (model.Detail{}) {
+		t.detail = int32(len(p.details))
+		detail.PriorityClass = p.classes.keep(detail.PriorityClass)
+		p.details = append(p.details, detail)
+	}
+	return nil
+}
+
+// number reads a text as its number; that of no text is the one of the empty text.
+func (p *push) number(n *names, d *jx.Decoder) (int32, error) {
+	if d.Next() == jx.Null {
+		return n.of(nil), d.Null()
+	}
+	read, err := text(d)
+	return n.keepNumber(read), err
+}
+
+// keepNumber is of for a string.
+func (n *names) keepNumber(name string) int32 {
+	if id, ok := n.ids[name]; ok {
+		return id
+	}
+	return n.of([]byte(name))
+}
+
+// keep returns the one copy of a text.
+func (n *names) keep(name string) string { return n.list[n.keepNumber(name)] }
+
+// statusOf is a status by Volcano's number. A number that it does not have is no status that holds anything.
+func statusOf(number int32) model.Status {
+	switch number {
+	case 1:
+		return model.Pending
+	case 2:
+		return model.Allocated
+	case 4:
+		return model.Pipelined
+	case 8:
+		return model.Binding
+	case 16:
+		return model.Bound
+	case 32:
+		return model.Running
+	case 64:
+		return model.Releasing
+	case 128:
+		return model.Succeeded
+	case 256:
+		return model.Failed
+	}
+	return model.Unknown
+}
+
+func phaseOf(phase apportionv1.JobPhase) model.Phase {
+	switch phase {
+	case apportionv1.JobPhase_JOB_PHASE_UNSPECIFIED, apportionv1.JobPhase_JOB_PHASE_PENDING:
+		return model.PhasePending
+	case apportionv1.JobPhase_JOB_PHASE_INQUEUE:
+		return model.PhaseInqueue
+	case apportionv1.JobPhase_JOB_PHASE_RUNNING:
+		return model.PhaseRunning
+	case apportionv1.JobPhase_JOB_PHASE_COMPLETED:
+		return model.PhaseCompleted
+	case apportionv1.JobPhase_JOB_PHASE_UNKNOWN:
+	}
+	return model.PhaseUnknown
+}
+
+func gateOf(gate apportionv1.TaskGate) model.Gate {
+	switch gate {
+	case apportionv1.TaskGate_TASK_GATE_ADMISSION:
+		return model.GateAdmission
+	case apportionv1.TaskGate_TASK_GATE_OTHER:
+		return model.GateOther
+	case apportionv1.TaskGate_TASK_GATE_UNSPECIFIED:
+	}
+	return model.GateNone
+}

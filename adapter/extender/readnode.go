@@ -1,0 +1,198 @@
+package extender
+
+import (
+	"slices"
+
+	"github.com/go-faster/jx"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// node reads a NodeInfo. Its tasks are mostly those of the jobs, which are known already; the others are what others use of it.
+func (p *push) node(d *jx.Decoder, _ []byte) error {
+	n := nodeRecord{}
+	at := int32(len(p.nodes))
+	err := object(d, func(d *jx.Decoder, name []byte) error {
+		switch string(name) {
+		case "Name":
+			return setText(d, &n.name)
+		case "Node":
+			return object(d, func(d *jx.Decoder, name []byte) error {
+				if string(name) != "metadata" {
+					return d.Skip()
+				}
+				return object(d, func(d *jx.Decoder, name []byte) error {
+					if string(name) != "labels" {
+						return d.Skip()
+					}
+					return textUnder(d, volcano.NodeGroupKey, &n.group, &n.labelled)
+				})
+			})
+		case "Allocatable":
+			read, err := p.vectors.resource(d)
+			n.allocatable = slices.Clone(read)
+			return err
+		case "Tasks":
+			return object(d, func(d *jx.Decoder, _ []byte) error { return p.taskOfNode(d, at) })
+		}
+		return d.Skip()
+	})
+	p.nodes = append(p.nodes, n)
+	return within(n.name, err)
+}
+
+// taskOfNode reads a task on a node, unless it is a task of a job. Pipelined tasks do not use the node yet.
+func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
+	stray := strayRecord{node: node}
+	known, pipelined := false, false
+	err := object(d, func(d *jx.Decoder, name []byte) (err error) {
+		if known {
+			return d.Skip()
+		}
+		switch string(name) {
+		case "UID":
+			err = setText(d, &stray.uid)
+			_, known = p.known[stray.uid]
+			return err
+		case "Resreq":
+			stray.request, err = p.vectors.request(d)
+			return err
+		case "Status":
+			var status int32
+			err = setWhole(d, &status)
+			pipelined = statusOf(status) == model.Pipelined
+			return err
+		}
+		return d.Skip()
+	})
+	if err == nil && !known && !pipelined {
+		p.strays = append(p.strays, stray)
+	}
+	return within(stray.uid, err)
+}
+
+// queue reads a QueueInfo.
+func (p *push) queue(d *jx.Decoder, _ []byte) error {
+	q := queueRecord{state: model.StateUnknown}
+	err := object(d, func(d *jx.Decoder, name []byte) error {
+		switch string(name) {
+		case "Name":
+			return setText(d, &q.name)
+		case "Weight":
+			return setWhole(d, &q.weight)
+		case "Hierarchy":
+			return setText(d, &q.path)
+		case "Weights":
+			return setText(d, &q.weights)
+		case "Queue":
+			return object(d, func(d *jx.Decoder, name []byte) error {
+				switch string(name) {
+				case "metadata":
+					return object(d, func(d *jx.Decoder, name []byte) error {
+						if string(name) != "creationTimestamp" {
+							return d.Skip()
+						}
+						return setMoment(d, &q.created)
+					})
+				case "spec":
+					return object(d, func(d *jx.Decoder, name []byte) error { return p.queueSpec(d, name, &q) })
+				case "status":
+					return object(d, func(d *jx.Decoder, name []byte) error {
+						if string(name) != "state" {
+							return d.Skip()
+						}
+						state, err := text(d)
+						q.state = stateOf(volcano.QueueState(state))
+						return err
+					})
+				}
+				return d.Skip()
+			})
+		}
+		return d.Skip()
+	})
+	p.queues = append(p.queues, q)
+	return within(q.name, err)
+}
+
+func (p *push) queueSpec(d *jx.Decoder, name []byte, q *queueRecord) (err error) {
+	switch string(name) {
+	case "capability":
+		q.capability, err = p.vectors.quantities(d)
+	case "deserved":
+		q.deserved, err = p.vectors.quantities(d)
+	case "guarantee":
+		err = object(d, func(d *jx.Decoder, name []byte) (err error) {
+			if string(name) != "resource" {
+				return d.Skip()
+			}
+			q.guarantee, err = p.vectors.quantities(d)
+			return err
+		})
+	case "reclaimable":
+		reclaimable := true
+		err = setFlag(d, &reclaimable)
+		q.unreclaimable = !reclaimable
+	case "parent":
+		err = setText(d, &q.parent)
+	case "priority":
+		err = setWhole(d, &q.priority)
+	case "affinity":
+		q.affinity, err = affinity(d)
+	default:
+		err = d.Skip()
+	}
+	return err
+}
+
+// affinity reads the groups of nodes that a queue is bound to. Present and empty stays present: it stops inheritance.
+func affinity(d *jx.Decoder) (*model.NodeAffinity, error) {
+	if d.Next() == jx.Null {
+		return nil, d.Null()
+	}
+	a := &model.NodeAffinity{}
+	return a, object(d, func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "nodeGroupAffinity":
+			a.Affinity, err = terms(d)
+		case "nodeGroupAntiAffinity":
+			a.AntiAffinity, err = terms(d)
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+}
+
+func terms(d *jx.Decoder) (*model.Terms, error) {
+	if d.Next() == jx.Null {
+		return nil, d.Null()
+	}
+	t := &model.Terms{}
+	return t, object(d, func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "requiredDuringSchedulingIgnoredDuringExecution":
+			t.Required, err = texts(d)
+		case "preferredDuringSchedulingIgnoredDuringExecution":
+			t.Preferred, err = texts(d)
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+}
+
+func stateOf(state apportionv1.QueueState) model.QueueState {
+	switch state {
+	case apportionv1.QueueState_QUEUE_STATE_OPEN:
+		return model.Open
+	case apportionv1.QueueState_QUEUE_STATE_CLOSING:
+		return model.Closing
+	case apportionv1.QueueState_QUEUE_STATE_CLOSED:
+		return model.Closed
+	case apportionv1.QueueState_QUEUE_STATE_UNSPECIFIED, apportionv1.QueueState_QUEUE_STATE_UNKNOWN:
+	}
+	return model.StateUnknown
+}

@@ -1,0 +1,84 @@
+package extender
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// ServerOptions of a Server; the zero value is usable.
+type ServerOptions struct {
+	// ReadTime bounds how long a request may take to arrive. 0: 30 seconds.
+	ReadTime time.Duration
+	// DrainDelay is how long requests are still taken once the server is told to end. 0: not at all.
+	DrainDelay time.Duration
+	// DrainTime is how long requests under way may then take to end by themselves. 0: 25 seconds.
+	DrainTime time.Duration
+	// Logger of faults of connections. nil: they are not logged.
+	Logger *slog.Logger
+}
+
+const (
+	defaultReadTime  = 30 * time.Second
+	defaultDrainTime = 25 * time.Second
+	headerTime       = 5 * time.Second
+	// idleTime is longer than the time between two sessions of any scheduler, so that its connections last.
+	idleTime = 5 * time.Minute
+	// headerBytes is many times what Volcano sends.
+	headerBytes = 16 << 10
+)
+
+// Server serves a Handler on listeners until it is told to end.
+type Server struct {
+	options ServerOptions
+	http    *http.Server
+}
+
+// NewServer returns a server of any handler, mostly a *Handler.
+func NewServer(h http.Handler, options ServerOptions) *Server {
+	orDefault := func(d *time.Duration, otherwise time.Duration) {
+		if *d <= 0 {
+			*d = otherwise
+		}
+	}
+	orDefault(&options.ReadTime, defaultReadTime)
+	orDefault(&options.DrainTime, defaultDrainTime)
+	log := options.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{options: options, http: &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: options.ReadTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}}
+}
+
+// Serve serves until ctx ends, and then drains: requests are still taken for DrainDelay, and those under way get DrainTime to end. It
+// returns nil after a drain, and otherwise what the listener failed with. A server serves once.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return errors.Join(err, s.http.Close())
+	case <-ctx.Done():
+	}
+	delay := time.NewTimer(s.options.DrainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case err := <-failed:
+		return errors.Join(err, s.http.Close())
+	}
+	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.DrainTime)
+	defer cancel()
+	err := s.http.Shutdown(drained)
+	if err != nil {
+		err = s.http.Close()
+	}
+	<-failed
+	return err
+}

@@ -1,0 +1,278 @@
+package extender
+
+import (
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// snapshot is what one push became: a session of the engine, kept current by the events of Volcano's session.
+type snapshot struct {
+	mu     sync.Mutex
+	engine *engine.Session
+	// booked says of each task whether the plugins have booked it. Volcano runs the handlers of allocation exactly once before those of
+	// deallocation; when an event was lost, a task is still never booked twice.
+	booked []bool
+
+	// Scratch of one question.
+	reasons       policy.Reasons
+	scores, total []float64
+}
+
+func newSnapshot(m *model.Model, p engine.Policy, stop func() bool) (*snapshot, error) {
+	s, err := engine.Open(m, p, stop)
+	if err != nil {
+		return nil, err
+	}
+	s.Stop(nil)
+	booked := make([]bool, len(m.Tasks))
+	for t := range m.Tasks {
+		booked[t] = m.Tasks[t].Status.Holds()
+	}
+	return &snapshot{engine: s, booked: booked}, nil
+}
+
+// taskState is what a message of Volcano's says of a task now.
+type taskState struct {
+	uid, node string
+	status    model.Status
+}
+
+// heard says whether a message meant a task of the snapshot, and was news.
+type heard uint8
+
+const (
+	heardUnknown heard = iota
+	heardAgain
+	heardNews
+)
+
+// allocate follows an event of allocation: the task now holds, or is promised, what it asks for.
+func (s *snapshot) allocate(now taskState) heard {
+	t, ok := s.engine.View().TaskOf(now.uid)
+	if !ok {
+		return heardUnknown
+	}
+	if !books(now.status) {
+		now.status = model.Allocated
+	}
+	return s.book(t, now)
+}
+
+// deallocate follows an event of deallocation: a task is evicted, or its allocation is undone.
+func (s *snapshot) deallocate(now taskState) heard {
+	t, ok := s.engine.View().TaskOf(now.uid)
+	if !ok {
+		return heardUnknown
+	}
+	if books(now.status) {
+		now.status = model.Releasing
+	}
+	return s.unbook(t, now.status)
+}
+
+// agree brings tasks into the status that a question about their job shows them in. Where events arrive it changes nothing that counts.
+func (s *snapshot) agree(tasks []taskState) {
+	v := s.engine.View()
+	for _, now := range tasks {
+		t, ok := v.TaskOf(now.uid)
+		switch {
+		case !ok || v.Status(t) == now.status:
+		case books(now.status):
+			s.book(t, now)
+		default:
+			s.unbook(t, now.status)
+		}
+	}
+}
+
+func (s *snapshot) book(t model.TaskID, now taskState) heard {
+	v := s.engine.View()
+	if s.booked[t] {
+		if v.Status(t) != now.status {
+			s.engine.SetStatus(t, now.status)
+		}
+		return heardAgain
+	}
+	node, ok := v.Node(now.node)
+	if !ok {
+		node = model.None
+	}
+	s.booked[t] = true
+	s.engine.Book(t, now.status, node)
+	return heardNews
+}
+
+func (s *snapshot) unbook(t model.TaskID, status model.Status) heard {
+	if !s.booked[t] {
+		if s.engine.View().Status(t) != status {
+			s.engine.SetStatus(t, status)
+		}
+		return heardAgain
+	}
+	s.booked[t] = false
+	s.engine.Unbook(t, status)
+	return heardNews
+}
+
+// books reports whether Volcano's plugins have booked a task of this status: it holds resources, or is promised them within the session.
+func books(s model.Status) bool { return s.Holds() || s == model.Pipelined }
+
+// overused reports whether a queue may not be served; false for ok if there is no such queue.
+func (s *snapshot) overused(name string) (overused, ok bool) {
+	q, ok := s.engine.View().Queue(name)
+	if !ok {
+		return false, false
+	}
+	return s.engine.IsOverused(q, s.why()), true
+}
+
+// enqueueable votes on the admission of a job.
+func (s *snapshot) enqueueable(job jobState) (policy.Vote, bool) {
+	j, ok := s.engine.View().Job(job.uid)
+	if !ok {
+		return policy.Abstain, false
+	}
+	s.agree(job.tasks)
+	return s.engine.EnqueueVote(j, s.why()), true
+}
+
+// ready reports whether enough of a job runs.
+func (s *snapshot) ready(job jobState) (ready, ok bool) {
+	j, ok := s.engine.View().Job(job.uid)
+	if !ok {
+		return true, false
+	}
+	s.agree(job.tasks)
+	return s.engine.Ready(j, s.why()), true
+}
+
+// fits reports whether a task may run on a node, and if not, the reason in words.
+func (s *snapshot) fits(task, node string) (why string, fits, ok bool) {
+	v := s.engine.View()
+	t, known := v.TaskOf(task)
+	n, offered := v.Node(node)
+	if !known || !offered {
+		return "", true, false
+	}
+	if s.engine.Fits(t, n, s.why()) {
+		return "", true, true
+	}
+	return s.words(), false, true
+}
+
+// nodeScore is a node with its score.
+type nodeScore struct {
+	name  string
+	score float64
+}
+
+// score scores nodes for a task; nodes that are not in the snapshot are left out, and all of them if no plugin scores nodes.
+func (s *snapshot) score(task string, nodes []string) ([]nodeScore, bool) {
+	v := s.engine.View()
+	t, ok := v.TaskOf(task)
+	if !ok {
+		return nil, false
+	}
+	scorers := s.engine.Scorers()
+	if len(scorers) == 0 {
+		return nil, true
+	}
+	var known []model.NodeID
+	scored := make([]nodeScore, 0, len(nodes))
+	for _, name := range nodes {
+		if n, ok := v.Node(name); ok {
+			known = append(known, n)
+			scored = append(scored, nodeScore{name: v.Nodes[n].Name})
+		}
+	}
+	s.scores, s.total = resized(s.scores, len(known)), resized(s.total, len(known))
+	clear(s.total)
+	for _, scorer := range scorers {
+		scorer.ScoreNodes(t, known, s.scores)
+		for i, score := range s.scores {
+			s.total[i] += score
+		}
+	}
+	for i, score := range s.total {
+		if math.IsNaN(score) || math.IsInf(score, 0) {
+			score = 0
+		}
+		scored[i].score = score
+	}
+	return scored, true
+}
+
+func resized(list []float64, n int) []float64 {
+	if cap(list) < n {
+		return make([]float64, n)
+	}
+	return list[:n]
+}
+
+// victims chooses among candidates, of which those that are not in the snapshot are never chosen. It returns positions in the list, each at
+// most once, in the order of eviction. decided is false if no plugin has an opinion; ok is false if the claimant, or every candidate, is
+// unknown. A candidate without a uid is one that must not be chosen.
+func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (chosen []int, decided, ok bool) {
+	v := s.engine.View()
+	c, ok := v.TaskOf(claimant)
+	if !ok {
+		return nil, false, false
+	}
+	position := make(map[model.TaskID]int, len(candidates))
+	list := make([]model.TaskID, 0, len(candidates))
+	for i, uid := range candidates {
+		if uid == "" {
+			continue
+		}
+		t, known := v.TaskOf(uid)
+		if _, twice := position[t]; !known || twice {
+			continue
+		}
+		position[t] = i
+		list = append(list, t)
+	}
+	if len(list) == 0 {
+		return nil, false, false
+	}
+	choose := s.engine.Reclaimable
+	if preempt {
+		choose = s.engine.Preemptable
+	}
+	choice := choose(c, list, false)
+	for _, t := range choice.Victims {
+		if i, offered := position[t]; offered {
+			chosen = append(chosen, i)
+			delete(position, t)
+		}
+	}
+	return chosen, choice.Decided, true
+}
+
+// why returns the reasons that the next question adds to.
+func (s *snapshot) why() *policy.Reasons {
+	s.reasons.List = s.reasons.List[:0]
+	return &s.reasons
+}
+
+// words puts the first reason of the last question into words.
+func (s *snapshot) words() string {
+	if len(s.reasons.List) == 0 {
+		return "refused"
+	}
+	reason := &s.reasons.List[0]
+	code := strings.TrimPrefix(apportionv1.ReasonCode(reason.Code).String(), "REASON_CODE_")
+	words := strings.ToLower(strings.ReplaceAll(code, "_", " "))
+	if reason.Plugin != "" {
+		words = reason.Plugin + ": " + words
+	}
+	if v := s.engine.View(); reason.Queue >= 0 && int(reason.Queue) < len(v.Queues) {
+		words += ", queue " + v.Queues[reason.Queue].Name
+	}
+	return words
+}
