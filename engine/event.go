@@ -23,7 +23,8 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 	return nil
 }
 
-// Book gives a task that no plugin has booked the status that its scheduler gave it, on the node if one is given, and every plugin books it.
+// Book gives a task that no plugin has booked the status that its scheduler gave it, on the node if one is given, and every plugin books
+// it.
 // Volcano's handlers of allocation run for more than allocations: for a task that is pipelined, which holds nothing yet, and for one whose
 // eviction is undone, which runs again. The caller keeps account of who is booked.
 func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
@@ -51,13 +50,13 @@ func (d *Decoder) snapshot(data []byte) error {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch {
-		case f.number == 1 && f.kind == protowire.VarintType:
-			asOf = int64(f.number64)
-		case f.number == 2 && f.kind == protowire.BytesType:
+		case f.number == 1 && f.kind == varint:
+			asOf = int64(f.value)
+		case f.number == 2 && f.kind == delimited:
 			s.text(&f)
-		case f.number == 3 && f.kind == protowire.BytesType:
+		case f.number == 3 && f.kind == delimited:
 			dimensions = append(dimensions, strings.Clone(s.text(&f)))
-		case f.number == 7 && f.kind == protowire.BytesType:
+		case f.number == 7 && f.kind == delimited:
 			s.check(d.total.fill(f.data))
 		}
 	}
@@ -85,7 +84,7 @@ func (d *Decoder) nodesAndQueues(data []byte) bool {
 	var f field
 	queues := 0
 	for s := (scanner{rest: data}); s.next(&f); {
-		if f.kind != protowire.BytesType {
+		if f.kind != delimited {
 			continue
 		}
 		switch f.number {
@@ -109,7 +108,7 @@ func (d *Decoder) allJobs(data []byte) bool {
 	var f field
 	jobs := 0
 	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 6 && f.kind == protowire.BytesType {
+		if f.number == 6 && f.kind == delimited {
 			if !d.oneJob(jobs, f.data) {
 				return false
 			}
@@ -128,7 +127,7 @@ func (d *Decoder) oneJob(i int, data []byte) bool {
 	var f field
 	group := 0
 	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 10 && f.kind == protowire.BytesType {
+		if f.number == 10 && f.kind == delimited {
 			if !d.oneGroup(i, group, f.data) {
 				return false
 			}
@@ -146,7 +145,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	d.c.groupHead(&d.group.m)
 	var f field
 	for s, k := (scanner{rest: data}), 0; tasks > 0 && s.next(&f); {
-		if f.number == 4 && f.kind == protowire.BytesType {
+		if f.number == 4 && f.kind == delimited {
 			if !d.oneTask(place{job, group, k}, f.data) {
 				return false
 			}
@@ -154,7 +153,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 		}
 	}
 	for s, k := (scanner{rest: data}), 0; counts > 0 && s.next(&f); {
-		if f.number == 5 && f.kind == protowire.BytesType {
+		if f.number == 5 && f.kind == delimited {
 			if !fillCount(&d.count, f.data) {
 				return false
 			}
@@ -174,9 +173,9 @@ func (d *Decoder) oneTask(at place, data []byte) bool {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch f.kind {
-		case protowire.VarintType:
+		case varint:
 			d.task.number(&f)
-		case protowire.BytesType:
+		case delimited:
 			d.task.part(&s, &f)
 		}
 	}
@@ -202,16 +201,16 @@ func fillCount(m *apportionv1.TaskCount, data []byte) bool {
 	var f field
 	s := scanner{rest: data}
 	for s.next(&f) {
-		if f.kind != protowire.VarintType {
+		if f.kind != varint {
 			continue
 		}
 		switch f.number {
 		case 1:
-			m.Status = apportionv1.TaskStatus(int32(f.number64))
+			m.Status = apportionv1.TaskStatus(int32(f.value))
 		case 2:
-			m.Gate = apportionv1.TaskGate(int32(f.number64))
+			m.Gate = apportionv1.TaskGate(int32(f.value))
 		case 3:
-			m.Count = uint32(f.number64)
+			m.Count = uint32(f.value)
 		}
 	}
 	return !s.bad

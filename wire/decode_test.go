@@ -41,8 +41,10 @@ func public(m *model.Model) []any {
 	for t := range m.Tasks {
 		texts = append(texts, m.TaskUID(model.TaskID(t)), m.TaskName(model.TaskID(t)))
 	}
-	return []any{texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
-		m.QueueOrder, m.JobOrder}
+	return []any{
+		texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
+		m.QueueOrder, m.JobOrder,
+	}
 }
 
 func TestTheDirectDecoderAgreesOnGeneratedSnapshots(t *testing.T) {

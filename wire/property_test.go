@@ -182,7 +182,7 @@ func TestAFailedStepChangesNothing(t *testing.T) {
 // shuffled returns the same cluster with its queues, jobs and nodes in another order.
 func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot {
 	out := proto.CloneOf(snapshot)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Not a secret.
+	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(out.Queues), func(i, k int) { out.Queues[i], out.Queues[k] = out.Queues[k], out.Queues[i] })
 	random.Shuffle(len(out.Jobs), func(i, k int) { out.Jobs[i], out.Jobs[k] = out.Jobs[k], out.Jobs[i] })
 	place := make([]uint32, len(out.Nodes))
@@ -196,7 +196,7 @@ func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
 				if task.Node != nil {
-					task.Node = proto.Uint32(place[task.GetNode()])
+					task.Node = new(place[task.GetNode()])
 				}
 			}
 		}

@@ -15,11 +15,22 @@ var errMalformed = errors.New("the bytes are not a valid protobuf message")
 
 // field is one field of an encoded message. Which of its parts mean something depends on kind.
 type field struct {
-	number   protowire.Number
-	kind     protowire.Type
-	number64 uint64
-	data     []byte
+	number int32
+	kind   kind
+	// value of a varint or a fixed number.
+	value uint64
+	// data of a length-delimited field.
+	data []byte
 }
+
+// kind is a wire type of protobuf that the contract uses.
+type kind uint8
+
+const (
+	varint    = kind(protowire.VarintType)
+	fixed64   = kind(protowire.Fixed64Type)
+	delimited = kind(protowire.BytesType)
+)
 
 // scanner reads the fields of an encoded message one after the other. It allocates nothing.
 type scanner struct {
@@ -39,24 +50,24 @@ func (s *scanner) next(f *field) bool {
 				return s.fail()
 			}
 		}
-		f.number, f.kind = protowire.Number(int32(tag>>3)), protowire.Type(tag&7)
-		if tag>>3 > uint64(protowire.MaxValidNumber) || f.number < protowire.MinValidNumber {
+		f.number, f.kind = int32(tag>>3), kind(tag&7)
+		if tag>>3 > uint64(protowire.MaxValidNumber) || f.number < int32(protowire.MinValidNumber) {
 			return s.fail()
 		}
 		switch f.kind {
-		case protowire.BytesType:
+		case delimited:
 			return s.bytes(f, n)
-		case protowire.VarintType:
+		case varint:
 			return s.varint(f, n)
-		case protowire.Fixed64Type:
+		case fixed64:
 			if len(s.rest) < n+8 {
 				return s.fail()
 			}
-			f.number64 = binary.LittleEndian.Uint64(s.rest[n:])
+			f.value = binary.LittleEndian.Uint64(s.rest[n:])
 			s.rest = s.rest[n+8:]
 			return true
 		default:
-			size := protowire.ConsumeFieldValue(f.number, f.kind, s.rest[n:])
+			size := protowire.ConsumeFieldValue(protowire.Number(f.number), protowire.Type(f.kind), s.rest[n:])
 			if size < 0 {
 				return s.fail()
 			}
@@ -93,7 +104,7 @@ func (s *scanner) bytes(f *field, at int) bool {
 
 func (s *scanner) varint(f *field, at int) bool {
 	if at < len(s.rest) && s.rest[at] < 0x80 {
-		f.number64 = uint64(s.rest[at])
+		f.value = uint64(s.rest[at])
 		s.rest = s.rest[at+1:]
 		return true
 	}
@@ -101,7 +112,7 @@ func (s *scanner) varint(f *field, at int) bool {
 	if n < 0 {
 		return s.fail()
 	}
-	f.number64 = v
+	f.value = v
 	s.rest = s.rest[at+n:]
 	return true
 }
@@ -113,15 +124,15 @@ func (s *scanner) text(f *field) string {
 		s.fail()
 		return ""
 	}
-	return unsafe.String(unsafe.SliceData(f.data), len(f.data))
+	return unsafe.String(unsafe.SliceData(f.data), len(f.data)) //nolint:gosec // G103: lent, not kept; see above.
 }
 
 // doubles appends the field, packed or not, to a list of doubles.
 func (s *scanner) doubles(f *field, to []float64) []float64 {
 	switch f.kind {
-	case protowire.Fixed64Type:
-		return append(to, math.Float64frombits(f.number64))
-	case protowire.BytesType:
+	case fixed64:
+		return append(to, math.Float64frombits(f.value))
+	case delimited:
 		if len(f.data)%8 != 0 {
 			s.fail()
 			return to
@@ -136,9 +147,9 @@ func (s *scanner) doubles(f *field, to []float64) []float64 {
 // uint32s appends the field, packed or not, to a list of numbers.
 func (s *scanner) uint32s(f *field, to []uint32) []uint32 {
 	switch f.kind {
-	case protowire.VarintType:
-		return append(to, uint32(f.number64))
-	case protowire.BytesType:
+	case varint:
+		return append(to, uint32(f.value))
+	case delimited:
 		for b := f.data; len(b) > 0; {
 			if b[0] < 0x80 {
 				to, b = append(to, uint32(b[0])), b[1:]

@@ -3,8 +3,6 @@ package wire
 import (
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -58,7 +56,7 @@ func (n *nodeSlot) fill(data []byte) bool {
 	var f field
 	s := scanner{rest: data}
 	for s.next(&f) {
-		if f.kind != protowire.BytesType {
+		if f.kind != delimited {
 			continue
 		}
 		switch f.number {
@@ -95,9 +93,9 @@ func (q *queueSlot) fill(data []byte) bool {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch f.kind {
-		case protowire.VarintType:
+		case varint:
 			q.number(&f)
-		case protowire.BytesType:
+		case delimited:
 			q.part(&s, &f)
 		}
 	}
@@ -108,17 +106,17 @@ func (q *queueSlot) fill(data []byte) bool {
 func (q *queueSlot) number(f *field) {
 	switch f.number {
 	case 3:
-		q.weight = uint32(f.number64)
+		q.weight = uint32(f.value)
 		q.m.Weight = &q.weight
 	case 4:
-		q.m.Priority = int32(f.number64)
+		q.m.Priority = int32(f.value)
 	case 5:
-		q.m.State = apportionv1.QueueState(int32(f.number64))
+		q.m.State = apportionv1.QueueState(int32(f.value))
 	case 6:
-		q.reclaimable = f.number64 != 0
+		q.reclaimable = f.value != 0
 		q.m.Reclaimable = &q.reclaimable
 	case 12:
-		q.m.CreateTime = int64(f.number64)
+		q.m.CreateTime = int64(f.value)
 	}
 }
 
@@ -161,18 +159,18 @@ func (j *jobSlot) fill(data []byte) bool {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch f.kind {
-		case protowire.VarintType:
+		case varint:
 			switch f.number {
 			case 5:
-				m.Priority = int32(f.number64)
+				m.Priority = int32(f.value)
 			case 6:
-				m.Phase = apportionv1.JobPhase(int32(f.number64))
+				m.Phase = apportionv1.JobPhase(int32(f.value))
 			case 7:
-				m.MinAvailable = uint32(f.number64)
+				m.MinAvailable = uint32(f.value)
 			case 9:
-				m.CreateTime = int64(f.number64)
+				m.CreateTime = int64(f.value)
 			}
-		case protowire.BytesType:
+		case delimited:
 			j.part(&s, &f)
 		}
 	}
@@ -209,10 +207,10 @@ func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch {
-		case f.kind == protowire.VarintType && f.number == 3:
-			g.minAvailable = uint32(f.number64)
+		case f.kind == varint && f.number == 3:
+			g.minAvailable = uint32(f.value)
 			g.m.MinAvailable = &g.minAvailable
-		case f.kind != protowire.BytesType:
+		case f.kind != delimited:
 		case f.number == 1:
 			g.m.Role = s.text(&f)
 		case f.number == 2:
@@ -242,19 +240,19 @@ func (t *taskSlot) begin() { t.status, t.farIndex, t.detailed = 0, 0, false }
 func (t *taskSlot) number(f *field) {
 	switch f.number {
 	case 2:
-		t.status = apportionv1.TaskStatus(int32(f.number64))
+		t.status = apportionv1.TaskStatus(int32(f.value))
 	case 3:
-		t.spec.Node = model.NodeID(min(uint32(f.number64), math.MaxInt32))
+		t.spec.Node = model.NodeID(min(uint32(f.value), math.MaxInt32))
 	case 4:
-		t.spec.Priority = int32(f.number64)
+		t.spec.Priority = int32(f.value)
 	case 6:
-		t.spec.CreateTime = int64(f.number64)
+		t.spec.CreateTime = int64(f.value)
 	case 7:
 		t.farIndex = 0
-		if index := uint32(f.number64); index > math.MaxInt32 {
+		if index := uint32(f.value); index > math.MaxInt32 {
 			t.farIndex = index
 		}
-		t.spec.Index = int32(min(uint32(f.number64), math.MaxInt32))
+		t.spec.Index = int32(min(uint32(f.value), math.MaxInt32))
 	}
 }
 
@@ -292,9 +290,9 @@ func (d *detailSlot) fill(data []byte) bool {
 	s := scanner{rest: data}
 	for s.next(&f) {
 		switch f.kind {
-		case protowire.VarintType:
+		case varint:
 			d.number(&f)
-		case protowire.BytesType:
+		case delimited:
 			switch f.number {
 			case 3:
 				d.m.PriorityClass = s.text(&f)
@@ -310,15 +308,15 @@ func (d *detailSlot) fill(data []byte) bool {
 func (d *detailSlot) number(f *field) {
 	switch f.number {
 	case 1:
-		d.preemptable = f.number64 != 0
+		d.preemptable = f.value != 0
 		d.m.Preemptable = &d.preemptable
 	case 2:
-		d.m.Gate = apportionv1.TaskGate(int32(f.number64))
+		d.m.Gate = apportionv1.TaskGate(int32(f.value))
 	case 4:
-		d.scheduleTime = int64(f.number64)
+		d.scheduleTime = int64(f.value)
 		d.m.ScheduleTime = &d.scheduleTime
 	case 5:
-		d.cooldown = int64(f.number64)
+		d.cooldown = int64(f.value)
 		d.m.Cooldown = &d.cooldown
 	}
 }

@@ -119,7 +119,8 @@ func (b *Builder) Reset(asOf int64) {
 	clear(m.Details)
 	b.slab.reset()
 	*b = Builder{job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs, m: Model{
-		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0], Tasks: m.Tasks[:0],
+		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0],
+		Tasks:   m.Tasks[:0],
 		Details: m.Details[:0], Requests: m.Requests[:0], text: m.text[:0],
 		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, names: names{jobIndex: m.jobIndex, taskIndex: m.taskIndex},
 	}}
@@ -180,8 +181,8 @@ func (b *Builder) Queue(s QueueSpec) {
 		b.faults.Add(path("weight"), "weight %d is above %d", s.Weight, math.MaxInt32)
 	}
 	b.m.Queues = append(b.m.Queues, Queue{
-		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32), Priority: s.Priority, State: s.State,
-		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
+		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32),
+		Priority: s.Priority, State: s.State, Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
@@ -194,7 +195,8 @@ func (b *Builder) Job(s JobSpec) {
 	b.job++
 	b.group = -1
 	job := Job{
-		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace), Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
+		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace),
+		Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
 		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
 		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)),
 	}
@@ -277,7 +279,7 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 }
 
 // Task adds a task to the newest group.
-func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) } //nolint:gocritic // A copy, for those who have few.
+func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 
 // AddTask adds a task to the newest group. The builder keeps nothing of s.
 func (b *Builder) AddTask(s *TaskSpec) {

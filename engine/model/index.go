@@ -47,7 +47,7 @@ func (x *index) slot(tag uint32, key string, at func(int32) string) (int, bool) 
 		switch s := x.slots[i]; {
 		case s == 0:
 			return i, false
-		case uint32(s>>32) == tag && at(position(s)) == key:
+		case s>>32 == uint64(tag) && at(position(s)) == key:
 			return i, true
 		}
 	}

@@ -65,7 +65,7 @@ func (x *sorted) sort() {
 	}
 	for pass := range counts {
 		at := uint32(0)
-		for d, n := range counts[pass] {
+		for d, n := range &counts[pass] {
 			counts[pass][d], at = at, at+n
 		}
 		shift := uint(32 + pass*bits)

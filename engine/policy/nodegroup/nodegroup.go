@@ -159,7 +159,8 @@ func (s *state) warnOfFree(add func(policy.Warning)) {
 		if busy[q] && s.ruleOf[q] < 0 {
 			add(policy.Warning{
 				Code: policy.NoAffinityFitsNothing, Path: fmt.Sprintf("queues[%d].node_group_affinity", q), Queue: q,
-				Text: fmt.Sprintf("queue %q has no node-group affinity and the plugin is strict, so no node fits its tasks", s.view.Queues[q].Name),
+				Text: fmt.Sprintf("queue %q has no node-group affinity and the plugin is strict, so no node fits its tasks",
+					s.view.Queues[q].Name),
 			})
 		}
 	}
