@@ -24,7 +24,7 @@ type field struct {
 }
 
 // kind is a wire type of protobuf that the contract uses.
-type kind uint8
+type kind = uint8
 
 const (
 	varint    = kind(protowire.VarintType)

@@ -182,7 +182,8 @@ func (b *Builder) Queue(s QueueSpec) {
 	}
 	b.m.Queues = append(b.m.Queues, Queue{
 		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32),
-		Priority: s.Priority, State: s.State, Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
+		Priority: s.Priority, State: s.State,
+		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
