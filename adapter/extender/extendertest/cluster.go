@@ -1,0 +1,253 @@
+package extendertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Object is a JSON object of Volcano's.
+type Object = map[string]any
+
+// Cluster is what Volcano's extender plugin would send of a cluster: the numbers that Volcano makes of manifests, which adapter/volcano is held
+// to by the recordings, around the manifests themselves.
+type Cluster struct {
+	// Snapshot is what adapter/volcano makes of the same manifests.
+	Snapshot *apportionv1.Snapshot
+
+	Jobs, Nodes, Queues map[string]Object
+	// Tasks are the tasks of jobs by namespace/name.
+	Tasks map[string]Object
+
+	raw map[string]Object
+}
+
+// Read reads manifests as the API server gives them.
+func Read(manifests []json.RawMessage, asOf time.Time) (*Cluster, error) {
+	read, err := volcano.FromObjects(manifests, volcano.WithAsOf(asOf))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		Snapshot: read.Snapshot, Jobs: map[string]Object{}, Nodes: map[string]Object{}, Queues: map[string]Object{}, Tasks: map[string]Object{},
+		raw: map[string]Object{},
+	}
+	var pods []string
+	for _, data := range manifests {
+		var o Object
+		if err := json.Unmarshal(data, &o); err != nil {
+			return nil, err
+		}
+		key := fmt.Sprint(o["kind"], " ", in(o, "metadata", "namespace"), "/", in(o, "metadata", "name"))
+		c.raw[key] = o
+		if o["kind"] == "Pod" {
+			pods = append(pods, key)
+		}
+	}
+	c.readQueues()
+	c.readJobs()
+	c.readNodes()
+	for _, key := range pods {
+		if err := c.place(key, c.raw[key]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// in is what an object holds at the end of a path; nil if there is nothing.
+func in(o Object, path ...string) any {
+	var v any = o
+	for _, name := range path {
+		below, ok := v.(Object)
+		if !ok {
+			return nil
+		}
+		v = below[name]
+	}
+	return v
+}
+
+// word is a text at the end of a path, or nothing.
+func word(o Object, path ...string) string {
+	s, _ := in(o, path...).(string)
+	return s
+}
+
+// Push is the body of an onSessionOpen.
+func (c *Cluster) Push() ([]byte, error) {
+	return json.Marshal(struct {
+		Jobs, Nodes, Queues, NamespaceInfo, RevocableNodes map[string]Object
+		NodeList                                           []Object
+	}{Jobs: c.Jobs, Nodes: c.Nodes, Queues: c.Queues, NamespaceInfo: map[string]Object{}, RevocableNodes: map[string]Object{}})
+}
+
+// resource is a Resource of Volcano's.
+func (c *Cluster) resource(dimensions []string, r *apportionv1.Resource) Object {
+	scalars := Object{}
+	o := Object{"MilliCPU": 0.0, "Memory": 0.0, "MaxTaskNum": 0, "ScalarResources": scalars}
+	for i, d := range r.GetDimension() {
+		switch name := dimensions[d]; name {
+		case "cpu":
+			o["MilliCPU"] = r.Amount[i]
+		case "memory":
+			o["Memory"] = r.Amount[i]
+		default:
+			scalars[name] = r.Amount[i]
+		}
+	}
+	if len(scalars) == 0 {
+		o["ScalarResources"] = nil
+	}
+	return o
+}
+
+// printQuantities writes the quantities of resource lists as the API's types do: never as numbers.
+func printQuantities(o Object, paths ...[]string) {
+	for _, path := range paths {
+		list, _ := in(o, path...).(Object)
+		for name, quantity := range list {
+			if n, ok := quantity.(float64); ok {
+				list[name] = strconv.FormatFloat(n, 'f', -1, 64)
+			}
+		}
+	}
+}
+
+func (c *Cluster) readQueues() {
+	for _, q := range c.Snapshot.Queues {
+		raw := c.raw[fmt.Sprint("Queue ", nil, "/", q.Name)]
+		printQuantities(raw, []string{"spec", "capability"}, []string{"spec", "deserved"}, []string{"spec", "guarantee", "resource"})
+		spec, status := raw["spec"], raw["status"]
+		if spec == nil {
+			spec = Object{}
+		}
+		if status == nil {
+			status = Object{}
+		}
+		c.Queues[q.Name] = Object{
+			"UID": q.Name, "Name": q.Name, "Weight": q.GetWeight(),
+			"Hierarchy": q.GetFairShareHierarchy().GetPath(), "Weights": q.GetFairShareHierarchy().GetWeights(),
+			"Queue": Object{"metadata": raw["metadata"], "spec": spec, "status": status},
+		}
+	}
+}
+
+func (c *Cluster) readJobs() {
+	for _, j := range c.Snapshot.Jobs {
+		id := j.Namespace + "/" + j.Name
+		raw := c.raw["PodGroup "+id]
+		printQuantities(raw, []string{"spec", "minResources"})
+		tasks, minimums := map[string]Object{}, Object{}
+		index := map[string]map[string]Object{}
+		for _, g := range j.Groups {
+			if g.MinAvailable != nil {
+				minimums[g.Role] = *g.MinAvailable
+			}
+			for _, t := range g.Tasks {
+				request := g.Request
+				if own := t.GetDetail().GetRequest(); own != nil {
+					request = own
+				}
+				task := c.task(id, j.Namespace, g.Role, t, c.resource(c.Snapshot.Dimensions, request))
+				tasks[t.Uid] = task
+				c.Tasks[j.Namespace+"/"+t.Name] = task
+				status := fmt.Sprint(task["Status"])
+				if index[status] == nil {
+					index[status] = map[string]Object{}
+				}
+				index[status][t.Uid] = task
+			}
+		}
+		c.Jobs[id] = Object{
+			"UID": id, "PgUID": word(raw, "metadata", "uid"), "Name": j.Name, "Namespace": j.Namespace, "Queue": j.Queue, "Priority": j.Priority,
+			"MinAvailable": j.MinAvailable, "WaitingTime": nil, "NodesFitErrors": Object{}, "TaskMinAvailable": minimums,
+			"SubJobs":         Object{id: Object{"UID": id, "Tasks": tasks, "TaskStatusIndex": index}},
+			"TaskStatusIndex": index, "Tasks": tasks, "CreationTimestamp": in(raw, "metadata", "creationTimestamp"),
+			"PodGroup": Object{"metadata": raw["metadata"], "spec": raw["spec"], "status": raw["status"], "Version": "v1beta1"},
+		}
+	}
+}
+
+// Status is Volcano's number of a status.
+func Status(s apportionv1.TaskStatus) int {
+	numbers := map[apportionv1.TaskStatus]int{
+		apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED: 1, apportionv1.TaskStatus_TASK_STATUS_PENDING: 1,
+		apportionv1.TaskStatus_TASK_STATUS_ALLOCATED: 2, apportionv1.TaskStatus_TASK_STATUS_PIPELINED: 4,
+		apportionv1.TaskStatus_TASK_STATUS_BINDING: 8, apportionv1.TaskStatus_TASK_STATUS_BOUND: 16,
+		apportionv1.TaskStatus_TASK_STATUS_RUNNING: 32, apportionv1.TaskStatus_TASK_STATUS_RELEASING: 64,
+		apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED: 128, apportionv1.TaskStatus_TASK_STATUS_FAILED: 256,
+		apportionv1.TaskStatus_TASK_STATUS_UNKNOWN: 512,
+	}
+	return numbers[s]
+}
+
+// task is the TaskInfo of a task.
+func (c *Cluster) task(job, namespace, role string, t *apportionv1.Task, request Object) Object {
+	priority, detail := int32(1), t.GetDetail()
+	if t.Priority != nil {
+		priority = *t.Priority
+	}
+	raw := c.raw["Pod "+namespace+"/"+t.Name]
+	return Object{
+		"UID": t.Uid, "Job": job, "Name": t.Name, "Namespace": namespace, "TaskRole": role, "Resreq": request, "InitResreq": request,
+		"NodeName": word(raw, "spec", "nodeName"), "Status": Status(t.Status), "LastTransaction": nil, "Priority": priority,
+		"Preemptable": detail == nil || detail.Preemptable == nil || *detail.Preemptable,
+		"SchGated":    detail.GetGate() != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED, "NumaInfo": Object{"Policy": "", "ResMap": Object{}}, "Pod": raw,
+	}
+}
+
+func (c *Cluster) readNodes() {
+	for _, n := range c.Snapshot.Nodes {
+		raw := c.raw[fmt.Sprint("Node ", nil, "/", n.Name)]
+		c.Nodes[n.Name] = Object{
+			"Name": n.Name, "Node": raw, "Allocatable": c.resource(c.Snapshot.Dimensions, n.Allocatable), "Tasks": map[string]Object{},
+		}
+	}
+}
+
+// place puts a pod on its node, unless it has finished.
+func (c *Cluster) place(key string, raw Object) error {
+	phase, node := word(raw, "status", "phase"), c.Nodes[word(raw, "spec", "nodeName")]
+	if node == nil || phase == "Succeeded" || phase == "Failed" {
+		return nil
+	}
+	name := key[len("Pod "):]
+	task := c.Tasks[name]
+	if task == nil {
+		var err error
+		if task, err = c.stray(raw); err != nil {
+			return err
+		}
+	}
+	tasks, _ := node["Tasks"].(map[string]Object)
+	tasks[name] = task
+	return nil
+}
+
+// stray is the TaskInfo of a pod that is in no job of the session: what it asks for is read as if it were in one.
+func (c *Cluster) stray(raw Object) (Object, error) {
+	namespace := word(raw, "metadata", "namespace")
+	alone := Object{"kind": "Pod", "spec": raw["spec"], "status": raw["status"], "metadata": Object{
+		"name": "alone", "namespace": "x", "annotations": Object{"scheduling.k8s.io/group-name": "g"},
+	}}
+	pod, err := json.Marshal(alone)
+	if err != nil {
+		return nil, err
+	}
+	read, err := volcano.FromObjects([]json.RawMessage{pod, []byte(`{"kind":"Queue","metadata":{"name":"default"}}`),
+		[]byte(`{"kind":"PodGroup","metadata":{"name":"g","namespace":"x"}}`)})
+	if err != nil {
+		return nil, err
+	}
+	group := read.Snapshot.Jobs[0].Groups[0]
+	return Object{
+		"UID": word(raw, "metadata", "uid"), "Job": "", "Name": word(raw, "metadata", "name"), "Namespace": namespace,
+		"Resreq": c.resource(read.Snapshot.Dimensions, group.Request), "Status": Status(group.Tasks[0].Status),
+		"NodeName": word(raw, "spec", "nodeName"), "Pod": raw,
+	}, nil
+}
