@@ -36,6 +36,7 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 			out.Uid = v.Jobs[j].UID
 		}
 		answer.Jobs[i] = out
+		s.out.left -= messageBytes + len(out.Uid)
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: answer}}, nil
 }

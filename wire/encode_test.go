@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+)
+
+// Whatever is asked, what an answer is estimated at while it is made is enough for it.
+func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
+	policies := []string{
+		`tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } } tiers { plugins { drf {} } plugins { proportion {} } plugins { binpack {} } }`,
+		`tiers { plugins { capacity { hierarchical: true ancestor_reclaim_level: 2 } } plugins { hierarchical_drf {} } plugins { node_group {} } }`,
+		`tiers { plugins { capacity {} } plugins { overcommit {} } plugins { cooldown {} } }`,
+	}
+	questions := []string{
+		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { index: 0 } fields: SHARE_FIELD_SHARE }`,
+		`shares { explain { queues { index: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`,
+		`allocatable { tasks { index: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { index: [0, 1, 2, 3] } explain: true }`,
+		`reclaim { claimant { index: 0 } explain: true }`, `reclaim { claimant { index: 1 } candidates { index: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
+		`preempt { claimant { index: 2 } candidates { index: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
+		`order { tasks { index: [0, 1, 2, 3, 4, 5] } claimant_task: 0 pairs: true }`, `nodes { tasks { index: [0, 1, 2] } by_plugin: true explain: true }`,
+		`nodes { tasks { index: [0, 1, 2] } top: 2 }`, `inspect { nodes: true jobs: true tasks: true }`, `mark {}`, `rollback {}`,
+		`remove_job { jobs { index: 0 } }`, `set_status { tasks { index: 5 } status: TASK_STATUS_FAILED }`, `add_job { job { uid: "new" queue: "x" } }`,
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		m, err := Compile(generate.Snapshot(generate.Shape{
+			Queues: rapid.IntRange(1, 12).Draw(t, "queues"), Jobs: rapid.IntRange(1, 12).Draw(t, "jobs"), Tasks: rapid.IntRange(6, 60).Draw(t, "tasks"),
+			Nodes: rapid.IntRange(0, 5).Draw(t, "nodes"), Depth: rapid.IntRange(0, 3).Draw(t, "depth"), Seed: rapid.Uint64().Draw(t, "seed"),
+			Dimensions: rapid.IntRange(2, 64).Draw(t, "dimensions"), UIDs: rapid.Bool().Draw(t, "uids"),
+		}))
+		require.NoError(t, err)
+		policy := &apportionv1.Policy{}
+		require.NoError(t, prototext.Unmarshal([]byte(rapid.SampledFrom(policies).Draw(t, "policy")), policy))
+		s, err := Open(m, policy, Options{})
+		require.NoError(t, err)
+		for range rapid.IntRange(1, 5).Draw(t, "steps") {
+			text := rapid.SampledFrom(questions).Draw(t, "question")
+			step := &apportionv1.Step{}
+			require.NoError(t, prototext.Unmarshal([]byte(text), step), text)
+			answer, err := s.Ask(step)
+			if err != nil {
+				continue
+			}
+			require.LessOrEqual(t, proto.Size(answer), s.out.maximum-s.out.left+messageBytes, text)
+		}
+	})
+}
+
+func TestAListThatIsTooLargeIsRefusedBeforeItIsMade(t *testing.T) {
+	e := encoder{}
+	e.begin(1000)
+	require.NoError(t, e.room(50, "tasks"))
+	fault := AsFault(e.room(1<<40, "tasks"))
+	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, fault.Reason)
+	require.Equal(t, "tasks", fault.Field)
+}
+
+func TestPiecesOfMemoryAreHandedOutOnce(t *testing.T) {
+	var c chunk[int]
+	seen := map[*int]bool{}
+	for i := range 500 {
+		piece := c.take(i % 7)
+		require.Len(t, piece, i%7)
+		require.Equal(t, len(piece), cap(piece))
+		for k := range piece {
+			require.False(t, seen[&piece[k]])
+			seen[&piece[k]] = true
+		}
+	}
+}
