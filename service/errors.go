@@ -26,6 +26,14 @@ func (s *Service) fail(ctx context.Context, err error) error {
 	return status.ErrorProto(wire.Status(fault))
 }
 
+// statusOf returns an error as it is sent, and nil for nil.
+func statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.ErrorProto(wire.Status(err))
+}
+
 // lateness returns a fault if the time of a call is up, or its caller has gone.
 func lateness(ctx context.Context) error {
 	if ctx.Err() == nil {

@@ -227,7 +227,7 @@ func TestAPanicIsLoggedAndTellsTheCallerNothing(t *testing.T) {
 	require.Contains(t, log.String(), "secret of the house")
 	require.Contains(t, log.String(), `"grpc.code":"Internal"`)
 	require.Equal(t, 1.0, metric(t, r, "apportion_panics_recovered_total"))
-	require.Equal(t, 1.0, metric(t, r, "grpc_server_handled_total", "grpc_method", "Simulate", "grpc_code", "Internal"))
+	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_duration_seconds", "grpc_method", "apportion.v1.ApportionService/Simulate", "grpc_status", "INTERNAL"))
 }
 
 // metric returns the value of a counter with these labels.
@@ -252,6 +252,9 @@ func metric(t *testing.T, r *replica, name string, labels ...string) float64 {
 			}
 			if c := m.GetCounter(); c != nil {
 				return c.GetValue()
+			}
+			if h := m.GetHistogram(); h != nil {
+				return float64(h.GetSampleCount())
 			}
 			return m.GetGauge().GetValue()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -34,10 +35,12 @@ func (s *Service) hold(key heldKey, data []byte) (m *model.Model, holds, already
 		if h := s.cache.find(key); h != nil {
 			return result{h.model, true}, nil
 		}
+		began := time.Now()
 		m, err := wire.CompileBytes(data)
 		if err != nil {
 			return nil, err
 		}
+		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
 		return result{m, s.cache.put(key, m, wire.ModelBytes(m)+int64(len(data)))}, nil
 	})
@@ -87,7 +90,7 @@ func (s *Service) openHeld(h *held, r rule, stop func() bool) (call, error) {
 		opened.Keep()
 		session = &ready{Session: opened, basis: basisOf(opened, h.key.digest)}
 	}
-	return call{session.Session, session.basis, func() {
+	return call{Session: session.Session, basis: session.basis, release: func() {
 		session.Stop(nil)
 		session.Restore()
 		session.bytes = session.Bytes()

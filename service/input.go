@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -17,12 +18,27 @@ type call struct {
 	*wire.Session
 
 	basis *apportionv1.Basis
+	seen  *record
 	// release takes back what was lent, memory or session.
 	release func()
 }
 
+// Ask answers one step, and notes it.
+func (c call) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
+	answer, err := c.Session.Ask(step)
+	c.seen.asked(c.Session, step, answer, err)
+	return answer, err
+}
+
+// DoAll answers steps in order, and notes them.
+func (c call) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	answers, err := c.Session.DoAll(steps)
+	c.seen.askedAll(c.Session, steps, answers, err)
+	return answers, err
+}
+
 // ask opens a session on the input of a unary call and hands it on. What comes back is a status.
-func (s *Service) ask(ctx context.Context, in *apportionv1.Input, do func(call) error) error {
+func (s *Service) ask(ctx context.Context, method string, in *apportionv1.Input, do func(call) error) error {
 	if s.options.CallTime > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.options.CallTime)
@@ -30,18 +46,25 @@ func (s *Service) ask(ctx context.Context, in *apportionv1.Input, do func(call) 
 	}
 	stop, release := stopper(ctx)
 	defer release()
-	c, err := s.open(ctx, in, stop)
+	seen := s.watch(ctx, method, in.GetPolicyName())
+	c, err := s.open(ctx, in, stop, seen)
 	if err == nil {
+		c.seen = seen
+		seen.begin(ctx, c.basis)
 		err = do(c)
+		seen.done()
+	} else {
+		seen.refused(err)
 	}
+	if err != nil {
+		err = s.fail(ctx, err)
+	}
+	seen.end(ctx, err)
 	// Not deferred: what a panic left behind is not used again.
 	if c.release != nil {
 		c.release()
 	}
-	if err != nil {
-		return s.fail(ctx, err)
-	}
-	return nil
+	return err
 }
 
 // stopper returns a function that is cheap to ask whether a context has ended.
@@ -52,14 +75,17 @@ func stopper(ctx context.Context) (stop func() bool, release func() bool) {
 	return over.Load, release
 }
 
-func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() bool) (call, error) {
+func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record) (call, error) {
 	r, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
 	if err != nil {
 		return call{}, err
 	}
+	seen.Policy = r.policy
+	defer phase(ctx, "open")()
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		m, release, err := compile(ctx, source.Snapshot)
+		seen.Snapshot = snapshotOf(ctx, source.Snapshot)
+		m, release, err := s.compile(ctx, source.Snapshot)
 		if err != nil {
 			return call{}, err
 		}
@@ -67,23 +93,28 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 		if err != nil {
 			return call{release: release}, err
 		}
-		return call{session, session.Basis(), release}, nil
+		return call{Session: session, basis: session.Basis(), release: release}, nil
 	case *apportionv1.Input_SnapshotDigest:
 		h, err := s.find(ctx, source.SnapshotDigest, "input.snapshot_digest")
 		if err != nil {
 			return call{}, err
 		}
+		seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model}
 		return s.openHeld(h, r, stop)
 	}
 	return call{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
 }
 
 // compile returns the model of the snapshot in a request, wherever its bytes are, and a function that takes the model's memory back.
-func compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model, func(), error) {
+func (s *Service) compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model, func(), error) {
+	began := time.Now()
 	if data, ok := heldSnapshot(ctx); ok {
-		return compileHeld(data)
+		m, release, err := compileHeld(data)
+		s.metrics.compiledModel(began, m)
+		return m, release, err
 	}
 	m, err := wire.Compile(snapshot)
+	s.metrics.compiledModel(began, m)
 	return m, func() {}, err
 }
 

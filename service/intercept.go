@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
@@ -20,10 +19,6 @@ import (
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
 // INTERNAL to them like any other.
 func (s *Server) chain() []grpc.ServerOption {
-	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
-		grpcprom.WithHistogramBuckets([]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30})))
-	s.registry.MustRegister(calls)
-	s.calls = calls
 	logs := []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),
 		logging.WithLevels(func(code codes.Code) logging.Level { return logging.Level(levelOf(code)) }),
@@ -35,12 +30,10 @@ func (s *Server) chain() []grpc.ServerOption {
 	audible := selector.MatchFunc(func(_ context.Context, call interceptors.CallMeta) bool { return !quiet(call.FullMethod()) })
 	recovering := recovery.WithRecoveryHandlerContext(s.recovered)
 	unary := []grpc.UnaryServerInterceptor{
-		calls.UnaryServerInterceptor(),
 		selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(logger, logs...), audible),
 		recovery.UnaryServerInterceptor(recovering),
 	}
 	stream := []grpc.StreamServerInterceptor{
-		calls.StreamServerInterceptor(),
 		selector.StreamServerInterceptor(logging.StreamServerInterceptor(logger, logs...), audible),
 		recovery.StreamServerInterceptor(recovering),
 	}

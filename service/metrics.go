@@ -1,12 +1,23 @@
 package service
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
 
 // metrics of a service. Labels take a few fixed values, never what a caller sends.
 type metrics struct {
 	requests   *prometheus.CounterVec
 	compiled   prometheus.Counter
 	evicted    prometheus.Counter
+	decisions  *decisions
+	deciding   map[string]prometheus.Observer
+	compiling  prometheus.Histogram
+	sizes      [4]prometheus.Histogram
 	collectors []prometheus.Collector
 }
 
@@ -28,8 +39,9 @@ func newMetrics(s *Service) *metrics {
 	for _, result := range []string{"hit", "miss"} {
 		m.requests.WithLabelValues(result)
 	}
-	m.collectors = []prometheus.Collector{
-		m.requests, m.compiled, m.evicted,
+	m.decide()
+	m.collectors = append(m.collectors,
+		m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)
@@ -41,7 +53,48 @@ func newMetrics(s *Service) *metrics {
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),
 		gauge("apportion_receiving_bytes", "Memory taken by snapshots that are being received in chunks.", func() float64 {
 			return float64(s.receiving.Load())
-		}),
-	}
+		}))
 	return m
+}
+
+// fineSeconds are the bounds for what takes microseconds, or seconds at its worst.
+var fineSeconds = []float64{
+	1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
+}
+
+// decide makes the metrics of decisions.
+func (m *metrics) decide() {
+	m.decisions = newDecisions()
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "apportion_decision_duration_seconds", Buckets: fineSeconds,
+		Help: "Time to answer the steps of a call, or of a batch of a session: without transport, reading and opening.",
+	}, []string{"method"})
+	m.deciding = map[string]prometheus.Observer{}
+	for _, method := range apportionv1.ApportionService_ServiceDesc.Methods {
+		m.deciding[method.MethodName] = seconds.WithLabelValues(method.MethodName)
+	}
+	m.deciding[sessionMethod] = seconds.WithLabelValues(sessionMethod)
+	m.compiling = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "apportion_model_compile_seconds", Buckets: fineSeconds[6:],
+		Help: "Time to read a snapshot and make the model that is asked, which is one pass over its bytes.",
+	})
+	for i, kind := range []string{"queues", "jobs", "tasks", "nodes"} {
+		m.sizes[i] = prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "apportion_snapshot_" + kind, Help: "Number of " + kind + " in the snapshots compiled; tasks that are only counted are left out.",
+			Buckets: []float64{1, 10, 100, 1000, 1e4, 1e5, 1e6},
+		})
+	}
+	m.collectors = append(m.collectors, seconds)
+}
+
+// compiledModel notes a snapshot that was compiled since began; m is nil if it was refused.
+func (m *metrics) compiledModel(began time.Time, of *model.Model) {
+	if of == nil {
+		return
+	}
+	m.compiling.Observe(time.Since(began).Seconds())
+	m.sizes[0].Observe(float64(len(of.Queues)))
+	m.sizes[1].Observe(float64(len(of.Jobs)))
+	m.sizes[2].Observe(float64(len(of.Tasks)))
+	m.sizes[3].Observe(float64(len(of.Nodes)))
 }

@@ -8,8 +8,10 @@ import (
 	"net"
 	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -47,6 +49,11 @@ type ServerOptions struct {
 	Logger *slog.Logger
 	// Registry receives the metrics. nil: a new one.
 	Registry *prometheus.Registry
+	// Meter receives gRPC's own metrics. nil: they go to Registry.
+	Meter metric.MeterProvider
+	// Tracer receives a span for each call, and Propagator reads whose part it is. nil: nothing is traced.
+	Tracer     trace.TracerProvider
+	Propagator propagation.TextMapPropagator
 	// Tap is asked, in order, when the headers of a call have come and before any message is read; health is exempt. Each returns the
 	// context of the call, or an error that refuses it. They must be quick: a connection waits for them.
 	Tap []tap.ServerInHandle
@@ -75,7 +82,6 @@ type Server struct {
 	options  ServerOptions
 	log      *slog.Logger
 	registry *prometheus.Registry
-	calls    *grpcprom.ServerMetrics
 	panics   prometheus.Counter
 	grpc     *grpc.Server
 	health   *health.Server
@@ -103,14 +109,13 @@ func NewServer(service *Service, options ServerOptions) *Server {
 	if !options.NoReflection {
 		reflection.Register(s.grpc)
 	}
-	s.calls.InitializeMetrics(s.grpc)
 	taps.methods = methodsOf(s.grpc)
 	return s
 }
 
 func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options
-	return append(s.chain(),
+	return append(append(s.instruments(), s.chain()...),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(orDefault(o.RequestBytes, defaultRequestBytes)),
 		// An answer is bounded where it is made, with an error that says what to narrow.

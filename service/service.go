@@ -35,6 +35,8 @@ type Options struct {
 	Sessions int
 	// PendingBatches is how many batches of a session may be unanswered. 0: 64.
 	PendingBatches int
+	// Observers are told what was decided.
+	Observers []Observer
 	// Logger of faults of the service itself. nil: they are not logged.
 	Logger *slog.Logger
 }
@@ -65,6 +67,7 @@ type Service struct {
 	compiling singleflight.Group
 	receiving atomic.Int64
 	sessions  atomic.Int64
+	opened    atomic.Uint64
 
 	draining  chan struct{}
 	drainOnce sync.Once

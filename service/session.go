@@ -36,6 +36,7 @@ func (s *Service) converse(stream sessionStream) error {
 	if err := c.open(); err != nil {
 		return err
 	}
+	defer c.seen.close(stream.Context())
 	return c.run()
 }
 
@@ -44,6 +45,7 @@ type conversation struct {
 	service *Service
 	stream  sessionStream
 	session *wire.Session
+	seen    *record
 	// over is set when nobody waits any more; began and limit bound the batch under way.
 	over  atomic.Bool
 	began time.Time
@@ -69,12 +71,17 @@ func (c *conversation) open() error {
 		return err
 	}
 	c.began = time.Now()
+	ctx := c.stream.Context()
+	c.seen = c.service.watchSession(ctx, open.GetPolicyName(), r)
 	digest, err := c.openOn(open, r)
 	if err != nil {
+		c.seen.refused(err)
 		return err
 	}
+	c.seen.Basis = basisOf(c.session, digest)
+	c.seen.end(ctx, nil)
 	return c.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
-		Basis: basisOf(c.session, digest), MaxPendingBatches: uint32(c.service.options.PendingBatches),
+		Basis: c.seen.Basis, MaxPendingBatches: uint32(c.service.options.PendingBatches),
 	}}})
 }
 
@@ -84,9 +91,11 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	switch source := open.GetSource().(type) {
 	case *apportionv1.OpenSession_Snapshot:
 		m, err := wire.Compile(source.Snapshot)
+		s.metrics.compiledModel(c.began, m)
 		if err != nil {
 			return "", err
 		}
+		c.seen.Snapshot = Snapshot{Model: m, Message: source.Snapshot}
 		c.session, err = s.openModel(m, r, c.stop)
 		return "", err
 	case *apportionv1.OpenSession_SnapshotDigest:
@@ -94,6 +103,7 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		if err != nil {
 			return "", err
 		}
+		c.seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model}
 		c.session, err = s.openModel(h.model, r, c.stop)
 		return h.key.digest, err
 	case *apportionv1.OpenSession_Chunked:
@@ -122,6 +132,7 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 		return "", err
 	}
 	c.began = time.Now()
+	c.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, data: chunks.data}
 	c.session, err = c.service.openModel(m, r, c.stop)
 	return chunks.digest, err
 }
@@ -194,8 +205,13 @@ func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 }
 
 func (c *conversation) answer(batch *apportionv1.StepBatch) error {
-	c.began = time.Now()
+	ctx := c.stream.Context()
+	c.seen.nextBatch(ctx)
+	c.began = c.seen.Began
 	answers, err := c.session.DoAll(batch.GetSteps())
+	c.seen.askedAll(c.session, batch.GetSteps(), answers, err)
+	c.seen.done()
+	c.seen.end(ctx, statusOf(err))
 	if err != nil {
 		return err
 	}

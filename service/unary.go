@@ -11,7 +11,7 @@ func (s *Service) EvaluateShares(
 	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
 ) (*apportionv1.EvaluateSharesResponse, error) {
 	out := &apportionv1.EvaluateSharesResponse{}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "EvaluateShares", r.GetInput(), func(c call) error {
 		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: r.GetShares()}})
 		out.Basis, out.Shares = c.basis, answer.GetShares()
 		return err
@@ -22,7 +22,7 @@ func (s *Service) EvaluateShares(
 // CheckEnqueue tells which jobs may enter their queues.
 func (s *Service) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
 	out := &apportionv1.CheckEnqueueResponse{}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "CheckEnqueue", r.GetInput(), func(c call) error {
 		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: r.GetEnqueue()}})
 		out.Basis, out.Enqueue = c.basis, answer.GetEnqueue()
 		return err
@@ -38,7 +38,7 @@ func (s *Service) CheckAllocatable(
 	if r.GetAllocatable() == nil && r.GetPreemptive() == nil {
 		return nil, s.fail(ctx, invalidRequest("allocatable", "nothing is asked, neither allocatable nor preemptive"))
 	}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "CheckAllocatable", r.GetInput(), func(c call) error {
 		out.Basis = c.basis
 		if q := r.GetAllocatable(); q != nil {
 			answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: q}})
@@ -71,7 +71,7 @@ func (s *Service) SelectVictims(ctx context.Context, r *apportionv1.SelectVictim
 		return nil, s.fail(ctx, invalidRequest("question", "nothing is asked, neither reclaim nor preempt"))
 	}
 	out := &apportionv1.SelectVictimsResponse{}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "SelectVictims", r.GetInput(), func(c call) error {
 		answer, err := c.Ask(step)
 		out.Basis, out.Victims = c.basis, answer.GetReclaim()
 		if r.GetPreempt() != nil {
@@ -88,7 +88,7 @@ func (s *Service) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesReque
 		return nil, s.fail(ctx, invalidRequest("nodes", "nothing is asked"))
 	}
 	out := &apportionv1.ScoreNodesResponse{}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "ScoreNodes", r.GetInput(), func(c call) error {
 		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: r.GetNodes()}})
 		out.Basis, out.Nodes = c.basis, answer.GetNodes()
 		return err
@@ -99,7 +99,7 @@ func (s *Service) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesReque
 // Simulate does any list of steps.
 func (s *Service) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	out := &apportionv1.SimulateResponse{}
-	err := s.ask(ctx, r.GetInput(), func(c call) error {
+	err := s.ask(ctx, "Simulate", r.GetInput(), func(c call) error {
 		var err error
 		out.Basis = c.basis
 		out.Answers, err = c.DoAll(r.GetSteps())

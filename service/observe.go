@@ -1,0 +1,225 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/mem"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Observer is told what was decided, once the answer is made and before it is sent. It must be quick, for the caller waits; it may keep
+// the messages of a Decision and must not change them.
+type Observer interface {
+	// Wants says whether to observe a unary call, or a session that is about to open. The policy's name is "" where the request carries
+	// one of its own.
+	Wants(ctx context.Context, method, policyName string) bool
+	// Observe is called for each call wanted, and for each batch of each session wanted, its opening included.
+	Observe(ctx context.Context, d *Decision)
+}
+
+// Decision is what one unary call, or one batch of a session, asked and was answered.
+type Decision struct {
+	// Method is its name without the service's.
+	Method string
+	// Session is nil for a unary call.
+	Session *SessionID
+	// Batch counts the batches of a session from 1; 0 is its opening. Last says that the session has ended and nothing was asked.
+	Batch uint64
+	Last  bool
+	// PolicyName is "" where the request carries the policy.
+	PolicyName string
+	Policy     *apportionv1.Policy
+	Snapshot   Snapshot
+	// Basis is nil if the call failed before there was any.
+	Basis *apportionv1.Basis
+	// Answers are in the order of Steps; there are fewer if Err ended the call.
+	Steps   []*apportionv1.Step
+	Answers []*apportionv1.Answer
+	// Err is the status that was sent in place of an answer.
+	Err error
+	// Began is when the steps came to their turn, Took how long answering them took.
+	Began time.Time
+	Took  time.Duration
+	// AnswerBytes is about the size of the answers, and never less.
+	AnswerBytes int
+}
+
+// SessionID tells sessions apart while they live: equal pointers, same session.
+type SessionID struct{ Number uint64 }
+
+// Snapshot is what a decision was about, in whatever form it came.
+type Snapshot struct {
+	// Digest is that of the encoded bytes; "" if nobody has computed it.
+	Digest string
+	// Model is set where it is not lent to the call; it may be kept.
+	Model *model.Model
+	// Message is set if the snapshot came as one.
+	Message *apportionv1.Snapshot
+
+	data   []byte
+	buffer mem.Buffer
+}
+
+// Size is the number of encoded bytes; 0 if they are not at hand.
+func (s *Snapshot) Size() int { return len(s.data) }
+
+// Bytes returns the encoded bytes, if they are at hand. They may be read until the function that is returned is called, which must be
+// called once.
+func (s *Snapshot) Bytes() ([]byte, func()) {
+	if s.buffer == nil {
+		return s.data, func() {}
+	}
+	s.buffer.Ref()
+	return s.data, s.buffer.Free
+}
+
+// snapshotOf returns the snapshot of a unary request, wherever its bytes are.
+func snapshotOf(ctx context.Context, message *apportionv1.Snapshot) Snapshot {
+	if apart, ok := ctx.Value(snapshotKey{}).(*snapshotBytes); ok && apart.data != nil {
+		return Snapshot{data: apart.data, buffer: apart.buffer}
+	}
+	return Snapshot{Message: message}
+}
+
+// record collects what a call asks and is answered, for the metrics and for the observers that want it.
+type record struct {
+	Decision
+
+	service   *Service
+	observers []Observer
+	span      trace.Span
+}
+
+// watch begins to record a call. policyName is the one that the request names.
+func (s *Service) watch(ctx context.Context, method, policyName string) *record {
+	r := &record{service: s, span: noSpan, Decision: Decision{Method: method, PolicyName: policyName}}
+	for _, o := range s.options.Observers {
+		if o.Wants(ctx, method, policyName) {
+			r.observers = append(r.observers, o)
+		}
+	}
+	return r
+}
+
+// sessionMethod is the method of sessions.
+const sessionMethod = "RunSession"
+
+// watchSession begins to record a session.
+func (s *Service) watchSession(ctx context.Context, policyName string, by rule) *record {
+	r := s.watch(ctx, sessionMethod, policyName)
+	r.Policy = by.policy
+	if len(r.observers) > 0 {
+		r.Session = &SessionID{Number: s.opened.Add(1)}
+	}
+	return r
+}
+
+// nextBatch begins the next batch of a session.
+func (r *record) nextBatch(ctx context.Context) {
+	r.Batch++
+	r.begin(ctx, r.Basis)
+}
+
+// close ends a session.
+func (r *record) close(ctx context.Context) {
+	if len(r.observers) == 0 {
+		return
+	}
+	r.Steps, r.Answers, r.AnswerBytes, r.Took = nil, nil, 0, 0
+	r.Batch, r.Last = r.Batch+1, true
+	r.end(ctx, nil)
+}
+
+// begin notes that the steps come to their turn.
+func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
+	r.Basis, r.Began = basis, time.Now()
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		_, r.span = span.TracerProvider().Tracer(scope).Start(ctx, "decide", trace.WithAttributes(
+			attribute.String("apportion.policy.digest", basis.GetPolicyDigest()),
+			attribute.String("apportion.snapshot.digest", basis.GetSnapshotDigest()),
+		))
+	}
+}
+
+// asked notes a step with its answer.
+func (r *record) asked(session *wire.Session, step *apportionv1.Step, answer *apportionv1.Answer, err error) {
+	t := tally{into: r.service.metrics.decisions}
+	if err != nil {
+		t.failure(step, err)
+	} else {
+		t.answer(step, answer)
+	}
+	t.flush()
+	if len(r.observers) == 0 {
+		return
+	}
+	r.Steps = append(r.Steps, step)
+	if err == nil {
+		r.Answers = append(r.Answers, answer)
+		r.AnswerBytes += session.AnswerBytes()
+	}
+}
+
+// askedAll notes a list of steps with their answers, which there are unless all failed together.
+func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answers []*apportionv1.Answer, err error) {
+	t := tally{into: r.service.metrics.decisions}
+	if err != nil {
+		t.failure(nil, err)
+	} else {
+		for i, answer := range answers {
+			t.answer(steps[i], answer)
+		}
+	}
+	t.flush()
+	r.Steps, r.Answers, r.AnswerBytes = steps, answers, session.AnswerBytes()
+}
+
+// done notes that the steps were answered, or failed.
+func (r *record) done() {
+	r.Took = time.Since(r.Began)
+	r.service.metrics.deciding[r.Method].Observe(r.Took.Seconds())
+	r.span.SetAttributes(attribute.Int("apportion.steps", len(r.Steps)))
+	r.span.End()
+	r.span = noSpan
+}
+
+// refused notes that a call failed before its steps came to their turn.
+func (r *record) refused(err error) {
+	t := tally{into: r.service.metrics.decisions}
+	t.failure(nil, err)
+	t.flush()
+}
+
+// end tells the observers. err is the status sent.
+func (r *record) end(ctx context.Context, err error) {
+	if len(r.observers) > 0 {
+		d := r.Decision
+		d.Err = err
+		for _, o := range r.observers {
+			o.Observe(ctx, &d)
+		}
+	}
+	// A session's snapshot is told once, with its opening.
+	r.Snapshot = Snapshot{Digest: r.Snapshot.Digest}
+}
+
+// scope names this package in traces.
+const scope = "github.com/apportion/apportion/service"
+
+var noSpan = trace.SpanFromContext(context.Background())
+
+// phase shows a part of a call in its trace, if there is one; the function that is returned ends it.
+func phase(ctx context.Context, name string) func() {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return func() {}
+	}
+	_, part := span.TracerProvider().Tracer(scope).Start(ctx, name)
+	return func() { part.End() }
+}

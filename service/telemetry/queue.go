@@ -1,0 +1,211 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+// QueueOptions of a Queues.
+type QueueOptions struct {
+	// Maximum bounds the queues shown. 0: 100.
+	Maximum int
+	// Age after which an answer is shown no more. 0: 15 minutes.
+	Age time.Duration
+}
+
+// Queues shows what was last answered about each queue: an observer of the service and a collector of Prometheus. The service itself knows
+// no present state, so these are as fresh as the last question about shares.
+type Queues struct {
+	options QueueOptions
+	mutex   sync.Mutex
+	// answers are the latest of each source, the newest last.
+	answers []shown
+}
+
+// source is who asked by which policy.
+type source struct{ identity, policy string }
+
+// shown is an answer that is shown.
+type shown struct {
+	source
+	at         time.Time
+	dimensions []string
+	plugins    []*apportionv1.PluginShares
+}
+
+// maxSources bounds the sources shown; the one asked longest ago makes room.
+const maxSources = 8
+
+// NewQueues returns gauges that show nothing yet.
+func NewQueues(o QueueOptions) *Queues {
+	const maximum, age = 100, 15 * time.Minute
+	if o.Maximum <= 0 {
+		o.Maximum = maximum
+	}
+	if o.Age <= 0 {
+		o.Age = age
+	}
+	return &Queues{options: o}
+}
+
+// Wants calls that may ask for shares.
+func (q *Queues) Wants(_ context.Context, method, _ string) bool {
+	return method == "EvaluateShares" || method == "Simulate" || method == "RunSession"
+}
+
+// Observe keeps an answer about shares, if it names queues.
+func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
+	for _, answer := range d.Answers {
+		plugins := answer.GetShares().GetPlugins()
+		if len(plugins) == 0 || len(plugins[0].GetQueues()) == 0 || plugins[0].GetQueues()[0].GetName() == "" {
+			continue
+		}
+		q.show(shown{
+			source: source{service.IdentityOf(ctx), d.PolicyName}, at: d.Began, dimensions: d.Basis.GetDimensions(), plugins: q.cut(plugins),
+		})
+	}
+}
+
+// cut leaves out what would not be shown, so that it is not kept either.
+func (q *Queues) cut(plugins []*apportionv1.PluginShares) []*apportionv1.PluginShares {
+	out := make([]*apportionv1.PluginShares, 0, len(plugins))
+	for _, p := range plugins {
+		queues := p.GetQueues()
+		out = append(out, &apportionv1.PluginShares{Plugin: p.GetPlugin(), Queues: queues[:min(len(queues), q.options.Maximum)]})
+	}
+	return out
+}
+
+func (q *Queues) show(s shown) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	kept := q.answers[:0]
+	for _, other := range q.answers {
+		if other.source != s.source {
+			kept = append(kept, other)
+		}
+	}
+	kept = append(kept, s)
+	clear(q.answers[len(kept):])
+	q.answers = kept
+	if len(q.answers) > maxSources {
+		q.answers = append([]shown(nil), q.answers[1:]...)
+	}
+}
+
+var (
+	queueLabels    = []string{"identity", "policy", "plugin", "queue"}
+	resourceLabels = append(queueLabels[:len(queueLabels):len(queueLabels)], "resource")
+
+	weightDesc   = queueDesc("weight", "Weight.", queueLabels)
+	shareDesc    = queueDesc("share", "Allocated over deserved, in the dominant resource.", queueLabels)
+	overusedDesc = queueDesc("overused", "1 if the queue is overused.", queueLabels)
+)
+
+const resourceUnits = " Cores of cpu, bytes of memory, units of other resources."
+
+// amounts are the parts of a share that are told for each resource.
+var amounts = []struct {
+	desc *prometheus.Desc
+	of   func(*apportionv1.QueueShare) *apportionv1.Resource
+}{
+	{queueDesc("guarantee", "Guaranteed."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetGuarantee},
+	{queueDesc("deserved", "Deserved."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetDeserved},
+	{queueDesc("allocated", "Allocated."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetAllocated},
+	{queueDesc("request", "Requested."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetRequest},
+	{queueDesc("inqueue", "Minimum of admitted jobs that do not run yet."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetInqueue},
+	{queueDesc("elastic", "Used above the minimum of jobs."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetElastic},
+	{queueDesc("capability", "Most that may be used."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetCapability},
+	{queueDesc("real_capability", "Most that may be used beside the guarantees of others."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetRealCapability},
+}
+
+func queueDesc(name, help string, labels []string) *prometheus.Desc {
+	return prometheus.NewDesc("apportion_queue_"+name, help, labels, nil)
+}
+
+// Describe names the gauges.
+func (q *Queues) Describe(to chan<- *prometheus.Desc) {
+	for _, a := range amounts {
+		to <- a.desc
+	}
+	to <- weightDesc
+	to <- shareDesc
+	to <- overusedDesc
+}
+
+// Collect gives the gauges, the latest answers first, up to the bound.
+func (q *Queues) Collect(to chan<- prometheus.Metric) {
+	q.mutex.Lock()
+	answers := append([]shown(nil), q.answers...)
+	q.mutex.Unlock()
+	room := q.options.Maximum
+	for i := len(answers) - 1; i >= 0; i-- {
+		if time.Since(answers[i].at) <= q.options.Age {
+			room = answers[i].collect(to, room)
+		}
+	}
+}
+
+func (s *shown) collect(to chan<- prometheus.Metric, room int) int {
+	plugins := map[string]bool{}
+	for _, p := range s.plugins {
+		if plugins[p.GetPlugin()] {
+			continue
+		}
+		plugins[p.GetPlugin()] = true
+		queues := map[string]bool{}
+		for _, share := range p.GetQueues() {
+			if !share.GetParticipating() || queues[share.GetName()] {
+				continue
+			}
+			if room == 0 {
+				return 0
+			}
+			room--
+			queues[share.GetName()] = true
+			s.queue(to, p.GetPlugin(), share)
+		}
+	}
+	return room
+}
+
+func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apportionv1.QueueShare) {
+	labels := []string{s.identity, s.policy, plugin, share.GetName()}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		// A name that is no UTF-8 is not shown.
+		if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
+			to <- m
+		}
+	}
+	gauge(weightDesc, float64(share.GetWeight()), labels...)
+	gauge(shareDesc, share.GetShare(), labels...)
+	overused := 0.0
+	if share.GetOverused() {
+		overused = 1
+	}
+	gauge(overusedDesc, overused, labels...)
+	for _, a := range amounts {
+		r := a.of(share)
+		for i, d := range r.GetDimension() {
+			name := s.dimensions[d]
+			gauge(a.desc, r.GetAmount()[i]/scaleOf(name), append(labels[:len(labels):len(labels)], name)...)
+		}
+	}
+}
+
+// scaleOf is how many of the contract's units make one of Prometheus' base units.
+func scaleOf(dimension string) float64 {
+	switch dimension {
+	case "memory", "pods":
+		return 1
+	default:
+		const milli = 1000
+		return milli
+	}
+}
