@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"google.golang.org/grpc/codes"
@@ -49,7 +50,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	case errors.Is(err, errDecidedNo):
 		return exitNo
 	}
-	fmt.Fprintln(errOut, "apportion: "+describe(err))
+	text := describe(err)
+	if strings.Contains(text, "\n") {
+		text = "the input has faults\n" + text
+	}
+	fmt.Fprintln(errOut, "apportion: "+text)
 	return exitCode(err)
 }
 

@@ -20,8 +20,9 @@ type streams struct {
 }
 
 const exitCodes = `
-Exit codes: 0 the answer is yes, or there was nothing to decide; 1 wrong usage or input; 2 the answer is no (the job may not enter, the
-task may not be allocated, nobody may be evicted, the job must wait); 3 the server could not be reached, or failed.`
+Exit codes: 0 the answer is yes, or there was nothing to decide; 1 wrong usage or input; 2 the answer
+is no (the job may not enter, the task may not be allocated, nobody may be evicted, the job must
+wait); 3 the server could not be reached, or failed.`
 
 // newRoot is the command line.
 func newRoot(s streams) *cobra.Command {
@@ -37,7 +38,6 @@ does: who deserves what, which job may enter, who must give way. Its input is wh
 ` + exitCodes,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)

@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
 )
 
 // serveFlags are those of `apportion serve`.
@@ -121,8 +121,8 @@ func (f *serveFlags) readPolicies(s streams) (map[string]*apportionv1.Policy, er
 		if err != nil {
 			return nil, err
 		}
-		if _, err := wire.Policy(policy); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		if err := check(policy); err != nil {
+			return nil, fmt.Errorf("%s: %s", file, client.Describe(err))
 		}
 		policies[name] = policy
 	}

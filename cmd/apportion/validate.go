@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -23,7 +25,7 @@ func newValidate(s streams) *cobra.Command {
 what is decidable but suspicious, or has no effect, is a warning.`,
 		Example: `  apportion validate -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, _ []string) error {
 			if len(input.files) == 0 && input.snapshot == "" {
 				return validateRules(s, &input, strict)
 			}
@@ -31,11 +33,7 @@ what is decidable but suspicious, or has no effect, is a warning.`,
 			if err != nil {
 				return err
 			}
-			model, err := wire.Compile(loaded.Snapshot)
-			if err != nil {
-				return err
-			}
-			session, err := wire.Open(model, loaded.Policy, wire.Options{})
+			session, err := client.InProcess().OpenSession(command.Context(), loaded.Input)
 			if err != nil {
 				return err
 			}
@@ -61,12 +59,20 @@ func validateRules(s streams, input *inputFlags, strict bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := wire.Policy(policy); err != nil {
+	if err := check(policy); err != nil {
 		return err
 	}
 	render.Warnings(s.err, warnings)
 	fmt.Fprintf(s.out, "valid: %s; %d warnings\n", tiers(policy), len(warnings))
 	return strictly(strict, warnings)
+}
+
+// check finds the faults of a policy.
+func check(policy *apportionv1.Policy) error {
+	if _, err := wire.Policy(policy); err != nil {
+		return status.FromProto(wire.Status(err)).Err()
+	}
+	return nil
 }
 
 func strictly(strict bool, warnings []*apportionv1.Warning) error {

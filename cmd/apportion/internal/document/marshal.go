@@ -67,7 +67,7 @@ func isRow(n *yaml.Node) bool {
 		return false
 	}
 	for _, child := range n.Content {
-		if tag := child.ShortTag(); tag != "!!int" && tag != "!!float" {
+		if tag := child.ShortTag(); tag != "!!int" && tag != "!!float" && child.Value != "Infinity" {
 			return false
 		}
 	}

@@ -90,6 +90,9 @@ func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAn
 		parts = append(parts, name(index))
 	}
 	p.Line("%s", strings.Join(parts, ", "))
+	if len(answer.GetTies()) > 0 && len(parts) < len(answer.GetSorted()) {
+		p.Line("those in brackets are told apart by age and name alone")
+	}
 	if answer.GetIntransitive() {
 		p.Line("the comparison is not transitive: this order is one of several")
 	}

@@ -44,7 +44,23 @@ func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 		}
 		p.table(table)
 	}
-	p.Line("\nit ends after %d rounds: %s", len(d.GetRounds()), text.Enum(d.GetEnd(), "PROPORTION_END_"))
+	p.Line("\nit ends after %d rounds: %s", len(d.GetRounds()), end(d.GetEnd()))
+}
+
+// end says why the rounds ended.
+func end(reason apportionv1.ProportionEnd) string {
+	switch reason {
+	case apportionv1.ProportionEnd_PROPORTION_END_NOTHING_REMAINS:
+		return "nothing is left to divide"
+	case apportionv1.ProportionEnd_PROPORTION_END_NO_WEIGHT:
+		return "every queue that has a weight is met"
+	case apportionv1.ProportionEnd_PROPORTION_END_UNCHANGED:
+		return "the last one changed nothing"
+	case apportionv1.ProportionEnd_PROPORTION_END_BOUND:
+		return "there may be no more"
+	case apportionv1.ProportionEnd_PROPORTION_END_UNSPECIFIED:
+	}
+	return text.Enum(reason, "PROPORTION_END_")
 }
 
 // levels shows capacity's numbers level by level, parents first.

@@ -55,7 +55,11 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 			idle = append(idle, p.Names.Queue(q.GetQueue()))
 			continue
 		}
-		p.queueRows(table, q, dimensions)
+		weight := "-"
+		if plugin.GetPlugin() == proportion {
+			weight = strconv.FormatUint(uint64(q.GetWeight()), 10)
+		}
+		p.queueRows(table, q, weight, dimensions)
 	}
 	if !table.Empty() {
 		p.table(table)
@@ -65,8 +69,11 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	}
 }
 
-func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, dimensions []int) {
-	name, weight := p.Names.Queue(q.GetQueue()), strconv.FormatUint(uint64(q.GetWeight()), 10)
+// proportion is the plugin that weights count for.
+const proportion = "proportion"
+
+func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, dimensions []int) {
+	name := p.Names.Queue(q.GetQueue())
 	if q.GetOverused() {
 		name = p.Paint(Bad, name+" (overused)")
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apportion/apportion/client/quantity"
 	"github.com/apportion/apportion/client/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -69,6 +70,9 @@ func (p *Printer) comparison(r *apportionv1.Reason) string {
 			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d],
 				amount(r.GetHave()), amount(r.GetNeed()), amount(r.GetLimit())))
 		}
+	}
+	if r.Dimension == nil && (r.GetHave() != 0 || r.GetLimit() != 0) {
+		parts = append(parts, fmt.Sprintf("%s against %s", quantity.Short("pods", r.GetHave()), quantity.Short("pods", r.GetLimit())))
 	}
 	parts = append(parts, strings.TrimSpace(text.Enum(r.GetCode(), "REASON_CODE_")+" ("+r.GetPlugin()+")"))
 	return strings.Join(parts, ", ")
