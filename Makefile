@@ -23,6 +23,7 @@ BENCH ?= .
 BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 WIREFLAGS ?=
+LOADFLAGS ?=
 FUZZTIME ?= 10s
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
@@ -56,6 +57,10 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
 .PHONY: bench-wire
 bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').
 	$(GO) run $(strip ./bench/wire $(WIREFLAGS))
+
+.PHONY: bench-load
+bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
+	$(GO) run $(strip ./bench/load -ghz $(TOOLS)/ghz $(LOADFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.
@@ -107,7 +112,7 @@ drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Fail i
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.
 
 .PHONY: tools
-tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
+tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
 
 .PHONY: clean
 clean: ## Remove what was built, the tools included.
@@ -124,4 +129,5 @@ endef
 $(eval $(call tool,buf,buf,github.com/bufbuild/buf/cmd/buf))
 $(eval $(call tool,protoc-gen-go,protoc-gen,google.golang.org/protobuf/cmd/protoc-gen-go))
 $(eval $(call tool,protoc-gen-go-grpc,protoc-gen,google.golang.org/grpc/cmd/protoc-gen-go-grpc))
+$(eval $(call tool,ghz,ghz,.))
 $(eval $(call tool,golangci-lint,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))

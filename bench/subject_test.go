@@ -27,7 +27,9 @@ var (
 	})
 )
 
-func compiled(shape generate.Shape) (*model.Model, error) { return wire.Compile(generate.Snapshot(shape)) }
+func compiled(shape generate.Shape) (*model.Model, error) {
+	return wire.Compile(generate.Snapshot(shape))
+}
 
 // rule returns a policy of the engine.
 func rule(tb testing.TB, name string) engine.Policy {

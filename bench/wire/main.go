@@ -13,7 +13,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -21,11 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/bench/internal/fixture"
-	"github.com/apportion/apportion/bench/internal/floor"
 	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
-	"github.com/apportion/apportion/service"
 )
 
 // settings of a run.
@@ -50,7 +46,7 @@ func main() {
 	}
 	var err error
 	if *serve != "" {
-		err = serveAs(*serve)
+		err = peer.Run(*serve)
 	} else {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		err = measure(ctx, s, *only)
@@ -60,28 +56,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "wire:", err)
 		os.Exit(1)
 	}
-}
-
-// requestBytes lets a snapshot of a million tasks pass.
-const requestBytes = 256 << 20
-
-func serveAs(role string) error {
-	switch role {
-	case "floor":
-		return peer.Serve(os.Stdin, os.Stdout, floor.Serve)
-	case "service":
-		policies, err := fixture.Policies()
-		if err != nil {
-			return err
-		}
-		s, err := service.New(service.Options{Policies: policies})
-		if err != nil {
-			return err
-		}
-		server := service.NewServer(s, service.ServerOptions{RequestBytes: requestBytes})
-		return peer.Serve(os.Stdin, os.Stdout, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
-	}
-	return fmt.Errorf("no role %q", role)
 }
 
 // group is a set of cases that are compared with each other.

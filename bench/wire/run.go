@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/apportion/apportion/bench/internal/floor"
 	"github.com/apportion/apportion/bench/internal/peer"
@@ -32,19 +31,18 @@ type other struct {
 // start starts a server of a role.
 func (r *run) start(ctx context.Context, role string) (*other, error) {
 	var environment []string
-	if role == "service" {
+	if role == peer.Service {
 		environment = r.environment
 		if r.profile != "" {
 			environment = append(environment, peer.ProfileVariable+"="+r.profile)
 		}
 	}
-	p, err := peer.Start(ctx, environment, "-serve", role)
+	p, err := peer.Start(ctx, role, environment...)
 	if err != nil {
 		return nil, err
 	}
 	r.closers = append(r.closers, p.Stop)
-	conn, err := grpc.NewClient(p.Address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)))
+	conn, err := p.Dial()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
@@ -39,7 +40,7 @@ func newQuestion(shape generate.Shape, policy string) (question, error) {
 
 // ours is a variant that calls the service with encoded requests, in a process of its own.
 func (r *run) ours(ctx context.Context, name string, q question) (variant, *other, floor.Bytes, error) {
-	server, err := r.start(ctx, "service")
+	server, err := r.start(ctx, peer.Service)
 	if err != nil {
 		return variant{}, nil, nil, err
 	}
@@ -55,7 +56,7 @@ func (r *run) ours(ctx context.Context, name string, q question) (variant, *othe
 
 // floor is a variant that carries so many bytes up and the given answer down, in a process of its own.
 func (r *run) floor(ctx context.Context, up int, answer floor.Bytes) (variant, *other, error) {
-	server, err := r.start(ctx, "floor")
+	server, err := r.start(ctx, peer.Floor)
 	if err != nil {
 		return variant{}, nil, err
 	}

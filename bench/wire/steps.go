@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
@@ -15,10 +16,10 @@ import (
 
 // pair starts the service and the floor, and lets the service hold a snapshot.
 func (r *run) pair(ctx context.Context, shape generate.Shape) (service, least *other, h held, err error) {
-	if service, err = r.start(ctx, "service"); err != nil {
+	if service, err = r.start(ctx, peer.Service); err != nil {
 		return nil, nil, held{}, err
 	}
-	if least, err = r.start(ctx, "floor"); err != nil {
+	if least, err = r.start(ctx, peer.Floor); err != nil {
 		return nil, nil, held{}, err
 	}
 	h, err = service.hold(ctx, shape)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/bench/internal/peer"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/wire"
 )
 
 // held is a snapshot that the service holds, and things in it to ask about.
@@ -23,8 +23,6 @@ type held struct {
 	pending, jobs []uint32
 }
 
-const chunkBytes = 256 << 10
-
 // hold uploads the snapshot of a shape.
 func (o *other) hold(ctx context.Context, shape generate.Shape) (held, error) {
 	snapshot := generate.Snapshot(shape)
@@ -33,24 +31,7 @@ func (o *other) hold(ctx context.Context, shape generate.Shape) (held, error) {
 		return held{}, err
 	}
 	h := choose(snapshot)
-	stream, err := apportionv1.NewApportionServiceClient(o.ClientConn).UploadSnapshot(ctx)
-	if err != nil {
-		return held{}, err
-	}
-	header := &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}
-	if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{Header: header}}); err != nil {
-		return held{}, err
-	}
-	for rest := data; len(rest) > 0; {
-		n := min(chunkBytes, len(rest))
-		chunk := &apportionv1.SnapshotChunk{Data: rest[:n], Last: n == len(rest)}
-		if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: chunk}}); err != nil {
-			return held{}, err
-		}
-		rest = rest[n:]
-	}
-	response, err := stream.CloseAndRecv()
-	h.digest = response.GetDigest()
+	h.digest, err = peer.Upload(ctx, o.ClientConn, data)
 	return h, err
 }
 

@@ -36,13 +36,13 @@ type Peer struct {
 	answers *bufio.Reader
 }
 
-// Start runs this executable again with the arguments, which must lead it to Serve. environment is added to that of this process.
-func Start(ctx context.Context, environment []string, arguments ...string) (*Peer, error) {
+// Start runs this executable again as `-serve ROLE`, which must lead it to Run. environment is added to that of this process.
+func Start(ctx context.Context, role string, environment ...string) (*Peer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{process: exec.CommandContext(ctx, self, arguments...)}
+	p := &Peer{process: exec.CommandContext(ctx, self, "-serve", role)}
 	p.process.Env = append(os.Environ(), environment...)
 	p.process.Stderr = os.Stderr
 	if p.ask, err = p.process.StdinPipe(); err != nil {

@@ -58,11 +58,14 @@ func (t *Table) WriteTo(out io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Number writes a number with three digits that mean something, and no exponent. What is not a number, because nothing was measured, is
+// Number writes a number with three digits that mean something, no exponent, and whole numbers whole. What is not a number, because nothing was measured, is
 // a dash.
 func Number(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "-"
+	}
+	if x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
 	decimals := 0
 	for y := math.Abs(x); y < 100 && y != 0 && decimals < 6; y *= 10 {

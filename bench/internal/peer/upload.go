@@ -1,0 +1,34 @@
+package peer
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+const chunkBytes = 256 << 10
+
+// Upload lets the service hold an encoded snapshot, and returns its digest.
+func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, error) {
+	stream, err := apportionv1.NewApportionServiceClient(conn).UploadSnapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	header := &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}
+	if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{Header: header}}); err != nil {
+		return "", err
+	}
+	for rest := data; len(rest) > 0; {
+		n := min(chunkBytes, len(rest))
+		chunk := &apportionv1.SnapshotChunk{Data: rest[:n], Last: n == len(rest)}
+		if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: chunk}}); err != nil {
+			return "", err
+		}
+		rest = rest[n:]
+	}
+	response, err := stream.CloseAndRecv()
+	return response.GetDigest(), err
+}
