@@ -1,0 +1,8 @@
+// Package identity knows who calls and what he may: by the certificate that a connection showed, or by a bearer token in the headers of a
+// call. It answers from the headers alone, before a message is read.
+//
+//	authority, err := identity.LoadTLS(identity.TLSOptions{Certificate: "tls.crt", Key: "tls.key", ClientCA: "ca.crt"})
+//	gate := identity.NewGate(authority)
+//	err = gate.Admit(identities)
+//	server := service.NewServer(s, service.ServerOptions{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()})
+package identity

@@ -1,0 +1,152 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Identity is a caller, or several that count as one.
+type Identity struct {
+	// Name in logs and quotas.
+	Name string
+	// SPIFFE and DNS are the names in certificates by which it is known, Tokens the hashes of its bearer tokens.
+	SPIFFE, DNS []string
+	Tokens      []Hash
+	// Methods that it may call, and Clusters that its snapshots may name.
+	Methods, Clusters []string
+}
+
+// everything stands for every method, cluster or workload.
+const everything = "*"
+
+var (
+	errMethod  = errors.New("no such method: one of " + strings.Join(Methods(), ", ") + " or * is expected")
+	errSPIFFE  = errors.New("a SPIFFE ID is expected, such as spiffe://example.org/scheduler or spiffe://example.org/*")
+	errDNS     = errors.New("a DNS name is expected, such as scheduler.example.org or *.example.org")
+	errCluster = errors.New("the name of a cluster is expected, with at most one *, at its end")
+)
+
+// Methods lists the names that Identity.Methods may hold, besides *.
+func Methods() []string {
+	var names []string
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
+		names = append(names, m.MethodName)
+	}
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Streams {
+		names = append(names, m.StreamName)
+	}
+	return names
+}
+
+// CheckMethod returns what is wrong with one of Identity.Methods.
+func CheckMethod(name string) error {
+	if name == everything || slices.Contains(Methods(), name) {
+		return nil
+	}
+	return errMethod
+}
+
+// CheckSPIFFE returns what is wrong with one of Identity.SPIFFE: a SPIFFE ID of a workload, or one whose last segment * stands for any
+// number of segments.
+func CheckSPIFFE(id string) error {
+	plain := strings.TrimSuffix(id, everything)
+	u, err := url.Parse(strings.TrimSuffix(plain, "/"))
+	const longest = 2048
+	switch {
+	case err != nil || len(id) > longest || strings.Contains(plain, everything):
+		return errSPIFFE
+	case u.Scheme != "spiffe" || u.Host == "" || u.Host != strings.ToLower(u.Host) || u.Port() != "" || u.User != nil:
+		return errSPIFFE
+	case strings.ContainsAny(id, "?#%") || strings.Contains(u.Path, "//") || strings.Contains(u.Path+"/", "/./") ||
+		strings.Contains(u.Path+"/", "/../"):
+		return errSPIFFE
+	case plain != id && !strings.HasSuffix(plain, "/"):
+		// A * that is not a whole segment: nobody means scheduler-of-the-attacker by scheduler*.
+		return errSPIFFE
+	case plain == id && (u.Path == "" || strings.HasSuffix(id, "/")):
+		return errSPIFFE
+	}
+	return nil
+}
+
+// matchSPIFFE reports whether a checked pattern stands for an ID.
+func matchSPIFFE(pattern, id string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, everything); ok {
+		return len(id) > len(prefix) && strings.HasPrefix(id, prefix)
+	}
+	return pattern == id
+}
+
+// CheckDNS returns what is wrong with one of Identity.DNS: a DNS name, or one whose first label * stands for any one label.
+func CheckDNS(name string) error {
+	const longest = 253
+	rest := strings.TrimPrefix(name, "*.")
+	if rest == "" || len(name) > longest || rest != name && !strings.Contains(rest, ".") {
+		return errDNS
+	}
+	for label := range strings.SplitSeq(rest, ".") {
+		if !isLabel(label) {
+			return errDNS
+		}
+	}
+	return nil
+}
+
+func isLabel(label string) bool {
+	const longest = 63
+	if label == "" || len(label) > longest || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(label, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
+}
+
+// matchDNS reports whether a checked pattern stands for a name.
+func matchDNS(pattern, name string) bool {
+	pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+	if suffix, ok := strings.CutPrefix(pattern, everything); ok {
+		label, ok := strings.CutSuffix(name, suffix)
+		return ok && isLabel(label)
+	}
+	return pattern == name
+}
+
+// CheckCluster returns what is wrong with one of Identity.Clusters: a name, where a * at the end stands for any text.
+func CheckCluster(name string) error {
+	if strings.Contains(strings.TrimSuffix(name, everything), everything) {
+		return errCluster
+	}
+	return nil
+}
+
+func matchCluster(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, everything); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}
+
+// check returns everything that is wrong with an identity.
+func (id *Identity) check() error {
+	var faults []error
+	if id.Name == "" {
+		faults = append(faults, errors.New("an identity needs a name"))
+	}
+	for _, part := range []struct {
+		texts []string
+		check func(string) error
+	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}} {
+		for _, text := range part.texts {
+			if err := part.check(text); err != nil {
+				faults = append(faults, fmt.Errorf("identity %q: %q: %w", id.Name, text, err))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}

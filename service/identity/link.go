@@ -1,0 +1,151 @@
+package identity
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+)
+
+// gRPC makes a context with a timer for a call before it asks the tap, and forgets both if the tap refuses: until the deadline that the
+// client wrote, which may be years away. A client without any right could so fill the memory with refused calls. Therefore a
+// connection's calls live in a context that ends with it, and a connection ends after so many refusals.
+const (
+	maxRefused = 100
+	// lastWords is the time for answers under way before a connection is cut.
+	lastWords = 100 * time.Millisecond
+)
+
+// link is what is known of a connection.
+type link struct {
+	conn net.Conn
+	// chain is what the client showed, its own certificate first.
+	chain []*x509.Certificate
+
+	// shown is whom the chain belongs to, as of the table and the material; refused counts refusals since a call was let in. Both are for
+	// the connection's reader alone.
+	shown   shown
+	refused int
+	// calls under way, and whether the connection is to end with the last of them.
+	calls  atomic.Int64
+	ending atomic.Bool
+}
+
+// shown is the answer to whom a chain belongs to.
+type shown struct {
+	table    *table
+	material *material
+	caller   *Caller
+	err      error
+}
+
+// enter counts a call that was let in.
+func (l *link) enter(ctx context.Context) {
+	l.refused = 0
+	l.calls.Add(1)
+	context.AfterFunc(ctx, func() {
+		if l.calls.Add(-1) == 0 && l.ending.Load() {
+			l.end()
+		}
+	})
+}
+
+// refuse counts a refusal, and ends the connection if there were too many: with the last call under way.
+func (l *link) refuse() {
+	if l.refused++; l.refused < maxRefused || l.ending.Swap(true) {
+		return
+	}
+	if l.calls.Load() == 0 {
+		l.end()
+	}
+}
+
+func (l *link) end() {
+	time.AfterFunc(lastWords, func() {
+		// There is nobody to tell what Close says.
+		_ = l.conn.Close()
+	})
+}
+
+// authInfo carries a link to the calls of its connection.
+type authInfo struct {
+	credentials.AuthInfo
+
+	link *link
+}
+
+// linkOf returns the connection of a call, or nil if its handshake was not ours.
+func linkOf(ctx context.Context) *link {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, ok := p.AuthInfo.(authInfo)
+	if !ok {
+		return nil
+	}
+	return info.link
+}
+
+// linking makes a link of every handshake.
+type linking struct {
+	credentials.TransportCredentials
+}
+
+// ServerHandshake makes a connection ready.
+func (c linking) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &link{conn: conn}
+	if secure, ok := info.(credentials.TLSInfo); ok {
+		l.chain = secure.State.PeerCertificates
+	}
+	return conn, authInfo{info, l}, nil
+}
+
+var errNoClient = errors.New("these credentials are a server's")
+
+// ClientHandshake fails: only servers need links.
+func (linking) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errNoClient
+}
+
+// Clone returns the same.
+func (c linking) Clone() credentials.TransportCredentials {
+	return linking{c.TransportCredentials.Clone()}
+}
+
+// lifetimes ends the contexts of a connection with it.
+type lifetimes struct{}
+
+type cancelKey struct{}
+
+// TagConn returns the context of a connection's calls.
+func (lifetimes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	return context.WithValue(ctx, cancelKey{}, cancel)
+}
+
+// HandleConn ends that context.
+func (lifetimes) HandleConn(ctx context.Context, event stats.ConnStats) {
+	if _, over := event.(*stats.ConnEnd); !over {
+		return
+	}
+	if cancel, ok := ctx.Value(cancelKey{}).(context.CancelFunc); ok {
+		cancel()
+	}
+}
+
+// TagRPC does nothing.
+func (lifetimes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC does nothing.
+func (lifetimes) HandleRPC(context.Context, stats.RPCStats) {}

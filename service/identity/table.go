@@ -1,0 +1,155 @@
+package identity
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Caller is who a call comes from.
+type Caller struct {
+	// Name of the identity; "" where there are none.
+	Name string
+
+	// methods are full names; nil: all.
+	methods map[string]bool
+	// clusters are patterns; nil: all.
+	clusters []string
+}
+
+type callerKey struct{}
+
+// everybody is who calls where there are no identities.
+var everybody = &Caller{}
+
+// Of returns the caller of a context, or nil if no gate has let the call in.
+func Of(ctx context.Context) *Caller {
+	caller, _ := ctx.Value(callerKey{}).(*Caller)
+	return caller
+}
+
+// servicePrefix stands before the methods that may be forbidden. Others, such as reflection, are for whoever is somebody.
+var servicePrefix = "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/"
+
+// MayCall returns a PERMISSION_DENIED if the caller may not call a method, given by its full name.
+func (c *Caller) MayCall(method string) error {
+	if c.methods == nil || c.methods[method] || !strings.HasPrefix(method, servicePrefix) {
+		return nil
+	}
+	name := strings.TrimPrefix(method, servicePrefix)
+	return c.denied("may not call "+printable(name), "method", name)
+}
+
+// MayName returns a PERMISSION_DENIED if the caller's snapshots may not name a cluster.
+func (c *Caller) MayName(cluster string) error {
+	if c.clusters == nil || slices.ContainsFunc(c.clusters, func(pattern string) bool { return matchCluster(pattern, cluster) }) {
+		return nil
+	}
+	if cluster == "" {
+		return c.denied("must name a cluster in its snapshots", "cluster", "")
+	}
+	return c.denied("may not name cluster "+strconv.Quote(printable(cluster)), "cluster", cluster)
+}
+
+func (c *Caller) denied(text, key, value string) error {
+	return &wire.Fault{
+		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
+		Text:     "identity " + strconv.Quote(c.Name) + " " + text,
+		Metadata: map[string]string{"identity": c.Name, key: printable(value)},
+	}
+}
+
+func printable(text string) string {
+	const longest = 128
+	if len(text) > longest {
+		text = text[:longest] + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
+}
+
+// table finds callers. It does not change.
+type table struct {
+	identities []Identity
+	callers    []*Caller
+	tokens     ring
+}
+
+func newTable(identities []Identity) (*table, error) {
+	t := &table{}
+	var faults []error
+	names, owners := map[string]bool{}, map[Hash]string{}
+	for i, id := range identities {
+		if err := id.check(); err != nil {
+			faults = append(faults, err)
+		}
+		if names[id.Name] {
+			faults = append(faults, fmt.Errorf("two identities are named %q", id.Name))
+		}
+		names[id.Name] = true
+		for _, hash := range id.Tokens {
+			if owner, taken := owners[hash]; taken {
+				faults = append(faults, fmt.Errorf("identities %q and %q have the same token", owner, id.Name))
+			}
+			owners[hash] = id.Name
+			t.tokens.hashes = append(t.tokens.hashes, hash)
+			t.tokens.owners = append(t.tokens.owners, i)
+		}
+		t.identities = append(t.identities, id)
+		t.callers = append(t.callers, &Caller{Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters)})
+	}
+	return t, errors.Join(faults...)
+}
+
+func methodSet(names []string) map[string]bool {
+	if slices.Contains(names, everything) {
+		return nil
+	}
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[servicePrefix+name] = true
+	}
+	return set
+}
+
+func clusterSet(patterns []string) []string {
+	if slices.Contains(patterns, everything) {
+		return nil
+	}
+	return append([]string{}, patterns...)
+}
+
+// workload returns the SPIFFE ID of a certificate. One with several URIs is no SPIFFE document.
+func workload(leaf *x509.Certificate) (string, bool) {
+	if len(leaf.URIs) != 1 {
+		return "", false
+	}
+	id := leaf.URIs[0].String()
+	return id, !strings.Contains(id, everything) && CheckSPIFFE(id) == nil
+}
+
+// shown returns the first identity that a certificate's names belong to, or nil.
+func (t *table) shown(leaf *x509.Certificate) *Caller {
+	for i := range t.identities {
+		id := &t.identities[i]
+		if uri, ok := workload(leaf); ok {
+			if slices.ContainsFunc(id.SPIFFE, func(pattern string) bool { return matchSPIFFE(pattern, uri) }) {
+				return t.callers[i]
+			}
+		}
+		for _, name := range leaf.DNSNames {
+			if slices.ContainsFunc(id.DNS, func(pattern string) bool { return matchDNS(pattern, name) }) {
+				return t.callers[i]
+			}
+		}
+	}
+	return nil
+}

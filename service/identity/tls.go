@@ -1,0 +1,197 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// TLSOptions say where the material of TLS lies, and what is asked of clients.
+type TLSOptions struct {
+	// Certificate and Key are files in PEM: the server's chain, its own certificate first, and its private key.
+	Certificate, Key string
+	// ClientCA is a file in PEM of the certificates that sign those of clients. "": clients show none.
+	ClientCA string
+	// ClientOptional lets clients in that show no certificate; one that is shown must be good all the same.
+	ClientOptional bool
+	// MinVersion is the oldest version of TLS that is spoken. 0: 1.3.
+	MinVersion uint16
+}
+
+// Authority is the material of TLS as it was last read. It is for any number of goroutines.
+type Authority struct {
+	options TLSOptions
+	loading sync.Mutex
+	current atomic.Pointer[material]
+}
+
+// material is what the files held at one time.
+type material struct {
+	sum    [sha256.Size]byte
+	config *tls.Config
+	leaf   *x509.Certificate
+}
+
+// LoadTLS reads the files, and refuses what cannot serve: a certificate that has expired or is not for servers, a key that is not its own,
+// an authority that signs nothing.
+func LoadTLS(options TLSOptions) (*Authority, error) {
+	a := &Authority{options: options}
+	if _, err := a.Reload(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Reload reads the files again. Connections that come from now on are shaken hands with as they say; those that stand go on. If the files
+// are faulty, all stays as it was.
+func (a *Authority) Reload() (changed bool, err error) {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	next, err := a.options.load(time.Now())
+	if err != nil {
+		return false, err
+	}
+	if last := a.current.Load(); last != nil && last.sum == next.sum {
+		return false, nil
+	}
+	a.current.Store(next)
+	return true, nil
+}
+
+// Files lists what is read.
+func (a *Authority) Files() []string {
+	files := []string{a.options.Certificate, a.options.Key}
+	if a.options.ClientCA != "" {
+		files = append(files, a.options.ClientCA)
+	}
+	return files
+}
+
+// NotAfter is when the certificate in use expires.
+func (a *Authority) NotAfter() time.Time { return a.current.Load().leaf.NotAfter }
+
+// Config returns a configuration that asks for the current material at each handshake.
+func (a *Authority) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion: a.options.minVersion(),
+		NextProtos: []string{"h2"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return a.current.Load().config, nil
+		},
+	}
+}
+
+func (o *TLSOptions) minVersion() uint16 {
+	if o.MinVersion == 0 {
+		return tls.VersionTLS13
+	}
+	return o.MinVersion
+}
+
+func (o *TLSOptions) load(now time.Time) (*material, error) {
+	certificate, err := os.ReadFile(o.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	key, err := os.ReadFile(o.Key)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		// It tells what kind of block or key is wrong, nothing of the key itself.
+		return nil, fmt.Errorf("%s with %s: %w", o.Certificate, o.Key, err)
+	}
+	if err := checkServer(pair.Leaf, now); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Certificate, err)
+	}
+	config := &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   o.minVersion(),
+		NextProtos:   []string{"h2"},
+		// A ticket would let a client in whose authority is no longer trusted. Connections live long, so that tickets would save little.
+		SessionTicketsDisabled: true,
+	}
+	var authorities []byte
+	if o.ClientCA != "" {
+		if authorities, err = os.ReadFile(o.ClientCA); err != nil {
+			return nil, err
+		}
+		if config.ClientCAs, err = readAuthorities(authorities, now); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.ClientCA, err)
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		if o.ClientOptional {
+			config.ClientAuth = tls.VerifyClientCertIfGiven
+		}
+	}
+	return &material{
+		sum: sha256.Sum256(bytes.Join([][]byte{certificate, key, authorities}, []byte{0})), config: config, leaf: pair.Leaf,
+	}, nil
+}
+
+func checkServer(leaf *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("the certificate has expired at %s", leaf.NotAfter.Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", leaf.NotBefore.Format(time.RFC3339))
+	case len(leaf.ExtKeyUsage) > 0 && !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) &&
+		!slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny):
+		return errors.New("the certificate is not for servers")
+	case len(leaf.DNSNames)+len(leaf.IPAddresses)+len(leaf.URIs) == 0:
+		return errors.New("the certificate names no server: it has no subject alternative names")
+	}
+	return nil
+}
+
+// readAuthorities reads certificates that sign others, of which one at least must be valid now, and nothing else.
+func readAuthorities(data []byte, now time.Time) (*x509.CertPool, error) {
+	pool, valid := x509.NewCertPool(), 0
+	for number := 1; len(bytes.TrimSpace(data)) > 0; number++ {
+		block, rest := pem.Decode(data)
+		if block == nil {
+			return nil, errors.New("something is in it that is not PEM")
+		}
+		data = rest
+		if block.Type != "CERTIFICATE" {
+			return nil, errors.New("a block is in it that is no certificate")
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", number, err)
+		}
+		if !certificate.BasicConstraintsValid || !certificate.IsCA {
+			return nil, fmt.Errorf("certificate %d signs no others: it is no authority's", number)
+		}
+		if !now.After(certificate.NotAfter) && !now.Before(certificate.NotBefore) {
+			valid++
+		}
+		pool.AddCert(certificate)
+	}
+	if valid == 0 {
+		return nil, errors.New("no certificate in it is valid now")
+	}
+	return pool, nil
+}
+
+// verify reports whether a client's chain is still good: it was when the connection came, but authorities are taken away and time passes.
+func (m *material) verify(chain []*x509.Certificate, now time.Time) error {
+	intermediates := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		intermediates.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: m.config.ClientCAs, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err
+}
