@@ -24,6 +24,7 @@ BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 WIREFLAGS ?=
 LOADFLAGS ?=
+SCALEFLAGS ?=
 FUZZTIME ?= 10s
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
@@ -61,6 +62,10 @@ bench-wire: ## Measure the service over loopback against the floor of grpc-go (W
 .PHONY: bench-load
 bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
 	$(GO) run $(strip ./bench/load -ghz $(TOOLS)/ghz $(LOADFLAGS))
+
+.PHONY: bench-scale
+bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a plot (SCALEFLAGS='-max 100000').
+	$(GO) run $(strip ./bench/scale $(SCALEFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.

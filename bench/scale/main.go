@@ -1,0 +1,113 @@
+// Command scale shows how the cost of a shares call grows with the snapshot, from a thousand tasks to a million: stage by stage in one
+// process, and as a whole over gRPC. It prints a table, draws a plot, and ends with one line of its main figures.
+//
+//	go run ./bench/scale [-max 1000000] [-rounds 5] [-policy proportion] [-depth 0] [-plot bench/scale/report/scale.svg]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+
+	"github.com/apportion/apportion/bench/internal/peer"
+	"github.com/apportion/apportion/bench/internal/sample"
+)
+
+// settings of a run.
+type settings struct {
+	largest, rounds, depth int
+	policy, plot           string
+}
+
+// sizes are numbers of tasks; three a decade show where a line bends.
+var sizes = []int{1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
+
+func main() {
+	serve := flag.String("serve", "", "be the server of this `ROLE` of another process that measures")
+	var s settings
+	flag.IntVar(&s.largest, "max", sizes[len(sizes)-1], "the largest number of tasks")
+	flag.IntVar(&s.rounds, "rounds", 5, "how often every size is measured")
+	flag.IntVar(&s.depth, "depth", 0, "levels of the tree of queues")
+	flag.StringVar(&s.policy, "policy", "proportion", "proportion, capacity, capacity-hierarchical or default")
+	flag.StringVar(&s.plot, "plot", "bench/scale/report/scale.svg", "`FILE` of the plot")
+	flag.Parse()
+	var err error
+	if *serve != "" {
+		err = peer.Run(*serve)
+	} else {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err = run(ctx, s)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	fmt.Printf("%d CPUs, %s %s/%s, policy %s, median of %d rounds\n\n",
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.policy, s.rounds)
+	var points []point
+	for _, tasks := range sizes {
+		if tasks > s.largest {
+			break
+		}
+		p, err := s.measure(ctx, tasks)
+		if err != nil {
+			return fmt.Errorf("%d tasks: %w", tasks, err)
+		}
+		points = append(points, p)
+	}
+	if err := report(points); err != nil {
+		return err
+	}
+	if err := plot(s.plot, points); err != nil {
+		return err
+	}
+	fmt.Printf("\nPlot: %s\n\n", s.plot)
+	line := sample.NewLine("bench-scale")
+	for _, p := range points {
+		if name, ok := decades[p.tasks]; ok {
+			line.Add("call_"+name+"_ms", p.ms[call])
+			line.Add("call_"+name+"_ns_per_task", p.ms[call]*1e6/float64(p.tasks))
+		}
+	}
+	if n := len(points); n > 2 {
+		line.Add("last_decade_growth", points[n-1].ms[call]/points[n-3].ms[call])
+		line.Add("peak_to_request", float64(points[n-1].peak)/float64(points[n-1].bytes))
+	}
+	fmt.Println(line)
+	return nil
+}
+
+var decades = map[int]string{1000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1m"}
+
+// report prints the table.
+func report(points []point) error {
+	table := sample.NewTable("tasks", "jobs", "queues", "request MB", "decode ms", "open ms", "ask ms", "encode ms", "call over gRPC ms",
+		"us a task", "server peak MB", "peak / request")
+	for _, p := range points {
+		table.Add(p.tasks, p.tasks/10, max(p.tasks/100, 1), float64(p.bytes)/1e6, p.ms[decode], p.ms[open], p.ms[ask], p.ms[encode],
+			p.ms[call], p.ms[call]*1000/float64(p.tasks), float64(p.peak)/1e6, float64(p.peak)/float64(p.bytes))
+	}
+	_, err := table.WriteTo(os.Stdout)
+	return err
+}
+
+// plot draws the points into a file.
+func plot(path string, points []point) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(draw(file, points), file.Close())
+}
