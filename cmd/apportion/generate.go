@@ -27,9 +27,9 @@ machine.`,
 				return errors.New("numbers are not negative")
 			}
 			if standard {
-				seed := shape.Seed
+				seed, uids := shape.Seed, shape.UIDs
 				shape = generate.Standard()
-				shape.Seed = seed
+				shape.Seed, shape.UIDs = seed, uids
 			}
 			return writeConverted(s, format, generate.Snapshot(shape))
 		},
@@ -43,6 +43,7 @@ machine.`,
 	flags.IntVar(&shape.Nodes, "nodes", shape.Nodes, "number of nodes")
 	flags.IntVar(&shape.Depth, "depth", 0, "levels of a tree of queues below root; 0: no tree")
 	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
+	flags.BoolVar(&shape.UIDs, "uids", shape.UIDs, "give every task a UUID; without, tasks are known by their number")
 	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "chooses among the snapshots of one shape")
 	flags.StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
 	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
