@@ -77,6 +77,10 @@ fuzz: ## Run every fuzz target for FUZZTIME each.
 generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Regenerate gen/ from proto/.
 	buf generate
 
+.PHONY: generate-config
+generate-config: ## Regenerate what is made of package config: help, JSON Schema, docs/configuration.md.
+	scripts/generate-config.sh .
+
 .PHONY: proto-lint
 proto-lint: $(TOOLS)/buf ## Check the style and the formatting of proto/.
 	buf lint
@@ -110,8 +114,9 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
 
 .PHONY: drift
-drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Fail if gen/ differs from what proto/ generates.
+drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Fail if anything generated is stale.
 	scripts/drift.sh
+	scripts/drift-config.sh
 
 .PHONY: check
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.

@@ -250,7 +250,7 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 		pair := authority.Issue(t, options...).Pair(t)
 		return s.dial(t, &tls.Config{RootCAs: authority.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
 	}
-	callers := []struct {
+	callers := []struct { //nolint:containedctx // A row of a table that lives as long as the test.
 		name string
 		conn *grpc.ClientConn
 		ctx  context.Context

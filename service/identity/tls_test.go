@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -253,5 +252,5 @@ func TestAReloadOfTheSameFilesChangesNothing(t *testing.T) {
 	require.False(t, changed)
 	require.Equal(t, []string{certificate, key}, running.Files())
 	_, err = identity.LoadTLS(identity.TLSOptions{Certificate: filepath.Join(t.TempDir(), "none"), Key: key})
-	require.True(t, errors.Is(err, os.ErrNotExist))
+	require.ErrorIs(t, err, os.ErrNotExist)
 }

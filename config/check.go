@@ -1,0 +1,247 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/service/identity"
+)
+
+const (
+	presetPrefix = "preset:"
+	unixPrefix   = "unix:"
+)
+
+// checker collects what is wrong with values that were read, each by itself or together.
+type checker struct {
+	*Effective
+
+	faults Faults
+}
+
+func (c *checker) fail(path, text string) { c.faults.add(c.Origin(path), path, text) }
+
+func (e *Effective) check() Faults {
+	c := &checker{Effective: e}
+	c.ranges(reflect.ValueOf(&e.Config).Elem(), "")
+	c.addresses()
+	c.encryption()
+	c.identities()
+	c.policies()
+	return c.faults
+}
+
+// ranges checks the bounds that stand in the tags.
+func (c *checker) ranges(v reflect.Value, prefix string) {
+	for i, f := range fieldsOf(v.Type()) {
+		path := join(prefix, keyOf(f))
+		if f.Type.Kind() == reflect.Struct {
+			c.ranges(v.Field(i), path)
+			continue
+		}
+		if allowed, ok := f.Tag.Lookup("oneof"); ok {
+			if !slices.Contains(strings.Split(allowed, ","), v.Field(i).String()) {
+				c.fail(path, "one of "+strings.ReplaceAll(allowed, ",", ", ")+" is expected")
+			}
+		}
+		for _, bound := range []string{"min", "max"} {
+			text, ok := f.Tag.Lookup(bound)
+			if !ok {
+				continue
+			}
+			limit := reflect.New(f.Type).Elem()
+			if err := parseScalar(text, limit); err != nil {
+				c.fail(path, "its bound "+text+" cannot be read")
+				continue
+			}
+			if n := v.Field(i).Int(); bound == "min" && n < limit.Int() || bound == "max" && n > limit.Int() {
+				c.fail(path, formatScalar(v.Field(i))+" is beyond its "+bound+"imum, "+text)
+			}
+		}
+	}
+}
+
+func (c *checker) addresses() {
+	if len(c.Listen) == 0 {
+		c.fail("listen", "the server must listen somewhere")
+	}
+	seen := map[string]bool{}
+	one := func(address, path string) {
+		if seen[address] && !strings.HasSuffix(address, ":0") {
+			c.fail(path, address+" is listened on twice")
+		}
+		seen[address] = true
+		if text := faultOfAddress(address); text != "" {
+			c.fail(path, text)
+		}
+	}
+	for i, address := range c.Listen {
+		one(address, element("listen", i))
+	}
+	if c.Admin.Listen != "" {
+		one(c.Admin.Listen, "admin.listen")
+	}
+}
+
+func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func faultOfAddress(address string) string {
+	if name, ok := strings.CutPrefix(address, unixPrefix); ok {
+		// What a socket's address can hold on every system.
+		const longest = 100
+		if name == "" || len(name) > longest {
+			return "unix: and the name of a socket is expected, at most 100 bytes"
+		}
+		return ""
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return "host:port or unix:PATH is expected, not " + strconv.Quote(printable(address))
+	}
+	return ""
+}
+
+// isLocal reports whether an address can be reached from the machine itself alone.
+func isLocal(address string) bool {
+	if strings.HasPrefix(address, unixPrefix) {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (c *checker) encryption() {
+	t := c.TLS
+	if t.Certificate == "" && t.Key != "" {
+		c.fail("tls.key", "a key without tls.certificate")
+	}
+	if t.Certificate != "" && t.Key == "" {
+		c.fail("tls.certificate", "a certificate without tls.key")
+	}
+	if t.Certificate == "" && t.ClientCA != "" {
+		c.fail("tls.client_ca", "clients show certificates only where the server does: set tls.certificate and tls.key")
+	}
+	if t.ClientCA == "" && t.ClientCertificate == "optional" {
+		c.fail("tls.client_certificate", "clients show no certificates without tls.client_ca")
+	}
+	if t.Certificate != "" && t.Plaintext {
+		c.fail("tls.plaintext", "contradicts tls.certificate")
+	}
+	if t.Certificate != "" || t.Plaintext {
+		return
+	}
+	for i, address := range c.Listen {
+		if !isLocal(address) {
+			c.fail(element("listen", i), address+" can be reached from other machines: set tls.certificate and tls.key, or "+
+				"tls.plaintext where something else encrypts")
+		}
+	}
+}
+
+func (c *checker) identities() {
+	shown := false
+	names, tokens := map[string]bool{}, map[string]string{}
+	for i, id := range c.Identities {
+		path := element("identities", i)
+		if id.Name == "" {
+			c.fail(path, "an identity needs a name")
+		} else if names[id.Name] {
+			c.fail(path+".name", strconv.Quote(printable(id.Name))+" names two identities")
+		}
+		names[id.Name] = true
+		if len(id.SPIFFE)+len(id.DNS)+len(id.Tokens) == 0 {
+			c.fail(path, "nobody can be this identity: it needs spiffe, dns or tokens")
+		}
+		if len(id.SPIFFE)+len(id.DNS) > 0 {
+			shown = true
+			if c.TLS.ClientCA == "" {
+				c.fail(path, "clients show no certificates without tls.client_ca")
+			}
+		}
+		c.each(path+".spiffe", id.SPIFFE, identity.CheckSPIFFE)
+		c.each(path+".dns", id.DNS, identity.CheckDNS)
+		c.each(path+".methods", id.Methods, identity.CheckMethod)
+		c.each(path+".clusters", id.Clusters, identity.CheckCluster)
+		for k, token := range id.Tokens {
+			at := element(path+".tokens", k)
+			hash, err := identity.ParseHash(token)
+			switch other, twice := tokens[hash.String()]; {
+			case err != nil:
+				c.fail(at, err.Error())
+			case twice:
+				c.fail(at, "the same token is at "+other)
+			default:
+				tokens[hash.String()] = at
+			}
+		}
+	}
+	if c.TLS.ClientCA != "" && !shown {
+		c.fail("tls.client_ca", "no identity has spiffe or dns, so that no certificate would let anybody in")
+	}
+}
+
+func (c *checker) each(path string, texts []string, check func(string) error) {
+	for i, text := range texts {
+		if err := check(text); err != nil {
+			c.fail(element(path, i), err.Error())
+		}
+	}
+}
+
+// PolicyKind is how the source of a policy is read.
+type PolicyKind int
+
+// The kinds of sources.
+const (
+	// UnknownPolicy is none.
+	UnknownPolicy PolicyKind = iota
+	// PresetPolicy is one that the program has.
+	PresetPolicy
+	// VolcanoPolicy is a volcano-scheduler.conf.
+	VolcanoPolicy
+	// NativePolicy is a policy of the contract.
+	NativePolicy
+)
+
+// KindOf tells how the source of a policy is read, and its file or the preset's name.
+func KindOf(source string) (PolicyKind, string) {
+	if name, ok := strings.CutPrefix(source, presetPrefix); ok {
+		return PresetPolicy, name
+	}
+	switch filepath.Ext(source) {
+	case ".conf":
+		return VolcanoPolicy, source
+	case ".yaml", ".yml", ".json":
+		return NativePolicy, source
+	}
+	return UnknownPolicy, source
+}
+
+func (c *checker) policies() {
+	names := make([]string, 0, len(c.Policies))
+	for name := range c.Policies {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		path := join("policies", printable(name))
+		if name == "" {
+			c.fail(path, "a policy needs a name")
+		}
+		if kind, _ := KindOf(c.Policies[name]); kind == UnknownPolicy {
+			c.fail(path, "a file ending in .conf, .yaml, .yml or .json is expected, or preset:NAME")
+		}
+	}
+}

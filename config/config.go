@@ -1,0 +1,135 @@
+package config
+
+import "time"
+
+// Config is what an operator may set.
+//
+// The comment of a field is what flags, schema and reference say about it; the tags are
+//
+//	yaml     the name in the file; flag and environment variable are made of it
+//	default  the value where nobody says otherwise
+//	min, max bounds, in the form of the value
+//	oneof    the values there are
+//	path     a file; in the configuration file it is relative to that file
+//	secret   never printed
+//	live     taken over while the server runs, whenever the file changes or SIGHUP comes
+type Config struct {
+	// Addresses to serve gRPC on: host:port, or unix:PATH. Beyond the machine itself this takes TLS, or a word that it does not.
+	Listen []string `yaml:"listen" default:"localhost:7171"`
+	// Let clients ask over gRPC reflection which methods there are. They must have an identity as for any other call.
+	Reflection bool `yaml:"reflection" default:"true"`
+	// Policies that requests may name, each with the file that holds it: a volcano-scheduler.conf if its name ends in .conf, a policy of
+	// the contract if it ends in .yaml, .yml or .json, or the name of a preset after `preset:`. They are replaced all together: if one is
+	// faulty, all stay as they are.
+	Policies map[string]string `yaml:"policies" path:"yes" live:"yes"`
+	// Who may call. Without any, everybody who reaches the server may do everything.
+	Identities []Identity `yaml:"identities" live:"yes"`
+
+	Admin      Admin      `yaml:"admin"`
+	TLS        TLS        `yaml:"tls"`
+	Limit      Limit      `yaml:"limit"`
+	Deadline   Deadline   `yaml:"deadline"`
+	Connection Connection `yaml:"connection"`
+	Drain      Drain      `yaml:"drain"`
+	Reload     Reload     `yaml:"reload"`
+	Log        Log        `yaml:"log"`
+}
+
+// Admin is the listener for operators, of which clients know nothing.
+type Admin struct {
+	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. Nobody is authenticated here, so that it
+	// should not be reachable from outside.
+	Listen string `yaml:"listen" default:"localhost:7172"`
+	// Serve Go's profiles below /debug/pprof/ too.
+	Profiling bool `yaml:"profiling" default:"false"`
+}
+
+// TLS says how connections are encrypted, and whom their certificates show. The files are read again when they change; a faulty one is
+// logged and counted, and the server goes on with the last that was good.
+type TLS struct {
+	// Certificate chain of the server in PEM, its own first. Empty: connections are not encrypted.
+	Certificate string `yaml:"certificate" path:"yes"`
+	// Private key of the certificate in PEM.
+	Key string `yaml:"key" path:"yes"`
+	// Certificates in PEM that sign those of clients. Empty: clients show none.
+	ClientCA string `yaml:"client_ca" path:"yes"`
+	// Whether every client must show a certificate that client_ca signs, or may show a token instead.
+	ClientCertificate string `yaml:"client_certificate" default:"required" oneof:"required,optional"`
+	// The oldest version of TLS that is spoken.
+	MinVersion string `yaml:"min_version" default:"TLSv1.3" oneof:"TLSv1.2,TLSv1.3"`
+	// Serve without encryption beyond the machine itself. Only for where something else encrypts, such as a service mesh.
+	Plaintext bool `yaml:"plaintext" default:"false"`
+}
+
+// Identity is a caller, or several that count as one.
+type Identity struct {
+	// Name of the identity in logs and quotas.
+	Name string `yaml:"name"`
+	// SPIFFE IDs in the client's certificate; a last segment * stands for any number of segments.
+	SPIFFE []string `yaml:"spiffe"`
+	// DNS names in the client's certificate; a first label * stands for any one label.
+	DNS []string `yaml:"dns"`
+	// SHA-256 hashes of bearer tokens, as sha256: and 64 hexadecimal digits; `apportion config token` makes a token and its hash.
+	Tokens []string `yaml:"tokens" secret:"yes"`
+	// Methods that it may call, by name; ["*"]: all.
+	Methods []string `yaml:"methods" default:"*"`
+	// Clusters that its snapshots may name; a * at the end stands for any text, "" for snapshots that name none; ["*"]: all.
+	Clusters []string `yaml:"clusters" default:"*"`
+}
+
+// Limit bounds what one call may take.
+type Limit struct {
+	// Largest message received.
+	MessageBytes Bytes `yaml:"message_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
+	// Largest answer sent.
+	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
+	// Largest headers of a call, authorization included.
+	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
+}
+
+// Deadline bounds how long things may take.
+type Deadline struct {
+	// Longest time for a unary call, whatever deadline its caller sets.
+	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
+	// Longest time for a new connection to become one, the TLS handshake included.
+	Handshake time.Duration `yaml:"handshake" default:"10s" min:"100ms" max:"10m"`
+}
+
+// Connection says how connections are kept.
+type Connection struct {
+	// Connections at a time on all addresses together; more wait to be accepted.
+	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
+	// Calls at a time on one connection; more wait at the client.
+	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
+	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:
+	// never.
+	Age time.Duration `yaml:"age" default:"30m" max:"8760h"`
+	// How long calls under way on a connection of that age may go on. 0s: until they end.
+	Grace time.Duration `yaml:"grace" default:"0s" max:"8760h"`
+	// Time without a call after which a connection is closed. 0s: never.
+	Idle time.Duration `yaml:"idle" default:"0s" max:"8760h"`
+}
+
+// Drain says how the server ends.
+type Drain struct {
+	// How long calls are still taken after health says NOT_SERVING, so that load balancers can turn away.
+	Delay time.Duration `yaml:"delay" default:"5s" max:"1h"`
+	// How long calls under way may then take to end by themselves.
+	Time time.Duration `yaml:"time" default:"25s" min:"1ms" max:"24h"`
+}
+
+// Reload says when files are read again.
+type Reload struct {
+	// Read the configuration, policies and TLS files again when they change. Without it, SIGHUP alone does.
+	Watch bool `yaml:"watch" default:"true"`
+	// How often files are looked at even if no change was told, as on network file systems.
+	Interval time.Duration `yaml:"interval" default:"1m" min:"100ms" max:"24h"`
+}
+
+// Log says what is logged, to standard error.
+type Log struct {
+	// The least severe entries that are logged.
+	Level string `yaml:"level" default:"info" oneof:"debug,info,warn,error"`
+	// The form of an entry.
+	Format string `yaml:"format" default:"json" oneof:"json,text"`
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are the settings as flags of a command line.
+type Flags struct {
+	file  string
+	given map[string][]string
+}
+
+// AddFlags adds a flag for every setting, and --config for the file.
+func AddFlags(flags *pflag.FlagSet) *Flags {
+	f := &Flags{given: map[string][]string{}}
+	flags.StringVarP(&f.file, "config", "c", "", "read settings from this `FILE`; default: the one that "+FileVariable+" names, if any")
+	for _, s := range Settings() {
+		added := flags.VarPF(&flag{s, f}, s.Flag(), "", usage(s))
+		if s.field.Type.Kind() == reflect.Bool {
+			added.NoOptDefVal = "true"
+		}
+	}
+	return f
+}
+
+// Sources are the flags that were given, over an environment as os.Environ gives it.
+func (f *Flags) Sources(environment []string) Sources {
+	return Sources{File: f.file, Environment: environment, Flags: f.given}
+}
+
+func usage(s *Setting) string {
+	text := strings.ReplaceAll(strings.TrimSuffix(s.Help, "."), "`", "'")
+	if s.Default != "" {
+		text += " (default " + s.Default + ")"
+	}
+	return text
+}
+
+// flag notes what is written for a setting; it is read when all sources are there.
+type flag struct {
+	setting *Setting
+	flags   *Flags
+}
+
+// String gives what was written.
+func (f *flag) String() string {
+	if f.flags == nil {
+		return ""
+	}
+	return strings.Join(f.flags.given[f.setting.Path], " ")
+}
+
+// Set notes one occurrence.
+func (f *flag) Set(text string) error {
+	f.flags.given[f.setting.Path] = append(f.flags.given[f.setting.Path], text)
+	return nil
+}
+
+// Type is what help shows behind the flag's name.
+func (f *flag) Type() string {
+	switch t := f.setting.field.Type; {
+	case t == bytesType:
+		return "BYTES"
+	case t == durationType:
+		return "DURATION"
+	case t.Kind() == reflect.Bool:
+		return "bool"
+	case t.Kind() == reflect.Int:
+		return "NUMBER"
+	case t.Kind() == reflect.Map:
+		return "NAME=VALUE,…"
+	case t.Kind() == reflect.String:
+		return "TEXT"
+	}
+	if _, ok := listed(f.setting.field.Type); ok {
+		return "YAML"
+	}
+	return "TEXT,…"
+}

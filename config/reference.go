@@ -1,0 +1,128 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Reference returns the part of docs/configuration.md that lists every setting.
+func Reference() []byte {
+	var out bytes.Buffer
+	out.WriteString("| setting | flag | variable | default |\n|---|---|---|---|\n")
+	for _, s := range Settings() {
+		fmt.Fprintf(&out, "| [`%s`](#%s) | `--%s` | `%s` | %s |\n", s.Path, anchor(s.Path), s.Flag(), s.Variable(), code(s.Default))
+	}
+	section := ""
+	for _, s := range Settings() {
+		if parent := parentOf(s.Path); parent != section {
+			section = parent
+			fmt.Fprintf(&out, "\n### %s\n\n%s\n", section, wrapped(sectionHelp(s)))
+		}
+		fmt.Fprintf(&out, "\n#### %s\n\n%s\n", s.Path, wrapped(s.Help))
+		if facts := factsOf(s.field, s.Live); len(facts) > 0 {
+			fmt.Fprintf(&out, "\n%s\n", strings.Join(facts, " · "))
+		}
+		if element, ok := listed(s.field.Type); ok {
+			writeElements(&out, element)
+		}
+	}
+	return out.Bytes()
+}
+
+// anchor is what the heading of a setting is linked by.
+func anchor(path string) string { return strings.ReplaceAll(path, ".", "") }
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// sectionHelp is what the comment of the struct says that a setting lies in.
+func sectionHelp(s *Setting) string {
+	t := reflect.TypeFor[Config]()
+	for _, i := range s.index[:len(s.index)-1] {
+		t = t.Field(i).Type
+	}
+	return help[t.Name()]
+}
+
+// factsOf lists what the type and the tags of a field say, for people.
+func factsOf(f reflect.StructField, live bool) []string {
+	facts := []string{kindOf(f.Type)}
+	if allowed, ok := f.Tag.Lookup("oneof"); ok {
+		facts[0] = "one of `" + strings.ReplaceAll(allowed, ",", "`, `") + "`"
+	}
+	if text, ok := f.Tag.Lookup("min"); ok {
+		facts = append(facts, "at least `"+text+"`")
+	}
+	if text, ok := f.Tag.Lookup("max"); ok {
+		facts = append(facts, "at most `"+text+"`")
+	}
+	if text := f.Tag.Get("default"); text != "" {
+		facts = append(facts, "default `"+text+"`")
+	}
+	if f.Tag.Get("path") != "" {
+		facts = append(facts, "relative to the configuration file")
+	}
+	if f.Tag.Get("secret") != "" {
+		facts = append(facts, "never printed")
+	}
+	if live {
+		facts = append(facts, "taken over while the server runs")
+	}
+	return facts
+}
+
+func kindOf(t reflect.Type) string {
+	switch t {
+	case bytesType:
+		return "bytes, such as `4096`, `64KiB`, `16MiB` or `1GiB`"
+	case durationType:
+		return "duration, such as `500ms`, `25s` or `1m30s`"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "`true` or `false`"
+	case reflect.Int:
+		return "whole number"
+	case reflect.Map:
+		return "texts by name"
+	case reflect.Slice:
+		if _, ok := listed(t); ok {
+			return "list"
+		}
+		return "list of texts"
+	default:
+		return "text"
+	}
+}
+
+func writeElements(out *bytes.Buffer, element reflect.Type) {
+	out.WriteString("\nEach has\n\n")
+	for _, f := range fieldsOf(element) {
+		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + strings.Join(factsOf(f, false), " · ") + ")"
+		out.WriteString("- " + strings.ReplaceAll(wrapped(text), "\n", "\n  ") + "\n")
+	}
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text string) string {
+	const width = 120
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Setting is one thing that can be set: a leaf of Config.
+type Setting struct {
+	// Path is its name in the file, such as tls.min_version.
+	Path string
+	// Help is what the field's comment says.
+	Help string
+	// Default is the value where nobody says otherwise, as text.
+	Default string
+	// Live says that a running server takes a new value over.
+	Live bool
+
+	field reflect.StructField
+	index []int
+}
+
+// Flag is the name of the setting's flag, without dashes before it.
+func (s *Setting) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.Path) }
+
+// Variable is the name of the setting's environment variable.
+func (s *Setting) Variable() string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "_"))
+}
+
+const variablePrefix = "APPORTION_"
+
+func (s *Setting) in(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
+
+// listed returns the struct of which a type is a list.
+func listed(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		return t.Elem(), true
+	}
+	return nil, false
+}
+
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.Collect(t.Fields())
+}
+
+func keyOf(f reflect.StructField) string { return f.Tag.Get("yaml") }
+
+// Settings lists all that can be set, in the order of the struct.
+var Settings = sync.OnceValue(func() []*Setting {
+	var all []*Setting
+	collect(reflect.TypeFor[Config](), "", nil, &all)
+	return all
+})
+
+func collect(t reflect.Type, prefix string, index []int, all *[]*Setting) {
+	for i, f := range fieldsOf(t) {
+		at := append(append([]int(nil), index...), i)
+		if f.Type.Kind() == reflect.Struct {
+			collect(f.Type, prefix+keyOf(f)+".", at, all)
+			continue
+		}
+		*all = append(*all, &Setting{
+			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Default: f.Tag.Get("default"), Live: f.Tag.Get("live") != "",
+			field: f, index: at,
+		})
+	}
+}
