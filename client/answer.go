@@ -1,6 +1,8 @@
 package client
 
 import (
+	"slices"
+
 	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client/text"
@@ -117,6 +119,24 @@ type Allowances struct {
 	Response *apportionv1.CheckAllocatableResponse
 	// Allocatable and Preemptive have one entry for each task asked, or one for all of them jointly. Preemptive only if asked.
 	Allocatable, Preemptive []Allowance
+}
+
+// Permitted says whether all tasks are allocatable. Nil permits nothing.
+func (a *Allowances) Permitted() bool {
+	return a != nil && !slices.ContainsFunc(a.Allocatable, func(task Allowance) bool { return !task.Permitted })
+}
+
+// Why says in words what keeps the first task from being allocatable that is not; "" if there is none.
+func (a *Allowances) Why() string {
+	if a == nil {
+		return ""
+	}
+	for _, task := range a.Allocatable {
+		if !task.Permitted {
+			return task.Why
+		}
+	}
+	return ""
 }
 
 // Allowance is the verdict about one task, or about all jointly.
