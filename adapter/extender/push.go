@@ -26,6 +26,7 @@ type push struct {
 	known map[string]struct{}
 
 	pod podRecord
+	one jx.Decoder
 }
 
 type taskRecord struct {
@@ -90,7 +91,10 @@ const (
 )
 
 // readPush reads the body of an onSessionOpen as it arrives.
-func readPush(body io.Reader) (*push, error) {
+func readPush(body io.Reader) (*push, error) { return readPruned(prune(body, pushShape, chunk)) }
+
+// readPruned reads a push of which perhaps only the wanted parts are left.
+func readPruned(body io.Reader) (*push, error) {
 	p := &push{known: make(map[string]struct{})}
 	// What a task does not say is the empty role and the empty request, both number 0.
 	p.roles.of(nil)

@@ -37,7 +37,7 @@ func readState(d *jx.Decoder) (taskState, error) {
 
 // readEvent reads the body of an allocate or a deallocate.
 func readEvent(body io.Reader) (task taskState, err error) {
-	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
 		if string(name) != "task" {
 			return d.Skip()
 		}
@@ -47,12 +47,17 @@ func readEvent(body io.Reader) (task taskState, err error) {
 	return task, err
 }
 
+// decode reads the wanted parts of a question as it arrives.
+func decode(body io.Reader) *jx.Decoder {
+	return jx.Decode(prune(body, questionShape, chunkOfQuestion), chunkOfQuestion/4)
+}
+
 // chunkOfQuestion is how much of a question is read at a time.
-const chunkOfQuestion = 16 << 10
+const chunkOfQuestion = 32 << 10
 
 // readJob reads the body of a jobEnqueueable or a jobReady.
 func readJob(body io.Reader) (job jobState, err error) {
-	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) error {
+	err = object(decode(body), func(d *jx.Decoder, name []byte) error {
 		if string(name) != "job" {
 			return d.Skip()
 		}
@@ -86,7 +91,7 @@ func readName(d *jx.Decoder, member string) (read string, err error) {
 
 // readQueue reads the body of a queueOverused.
 func readQueue(body io.Reader) (queue string, err error) {
-	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
 		if string(name) != "queue" {
 			return d.Skip()
 		}
@@ -98,7 +103,7 @@ func readQueue(body io.Reader) (queue string, err error) {
 
 // readPredicate reads the body of a predicate.
 func readPredicate(body io.Reader) (task, node string, err error) {
-	err = object(jx.Decode(body, chunkOfQuestion), func(d *jx.Decoder, name []byte) (err error) {
+	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")
@@ -114,7 +119,7 @@ func readPredicate(body io.Reader) (task, node string, err error) {
 
 // readPrioritize reads the body of a prioritize.
 func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
-	err = object(jx.Decode(body, chunk), func(d *jx.Decoder, name []byte) (err error) {
+	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")

@@ -86,7 +86,13 @@ func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 func (p *push) taskOfJob(d *jx.Decoder, _ []byte) error {
 	p.tasks = append(p.tasks, taskRecord{})
 	t := &p.tasks[len(p.tasks)-1]
-	err := p.task(d, t)
+	raw, err := d.Raw()
+	if err != nil {
+		return err
+	}
+	// A decoder of bytes at hand copies no names.
+	p.one.ResetBytes(raw)
+	err = p.task(&p.one, t)
 	p.known[t.uid] = struct{}{}
 	return within(t.uid, err)
 }
