@@ -126,7 +126,7 @@ func (s *Service) rule(given *apportionv1.Policy, name, prefix string) (rule, er
 	if name == "" {
 		return rule{}, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
 	}
-	if r, ok := s.rules[name]; ok {
+	if r, ok := (*s.rules.Load())[name]; ok {
 		return r, nil
 	}
 	return rule{}, &wire.Fault{

@@ -60,7 +60,7 @@ type Service struct {
 
 	options Options
 	log     *slog.Logger
-	rules   map[string]rule
+	rules   atomic.Pointer[map[string]rule]
 	metrics *metrics
 
 	cache     *cache
@@ -83,22 +83,33 @@ type rule struct {
 // New returns a service, or what is wrong with the named policies.
 func New(options Options) (*Service, error) {
 	options.complete()
-	s := &Service{options: options, log: options.Logger, rules: map[string]rule{}, draining: make(chan struct{})}
+	s := &Service{options: options, log: options.Logger, draining: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(options.Policies)) {
-		p := options.Policies[name]
-		if _, err := wire.Policy(p); err != nil {
-			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
-		}
-		s.rules[name] = rule{p, wire.PolicyDigest(p)}
-	}
-	if err := errors.Join(faults...); err != nil {
+	if err := s.SetPolicies(options.Policies); err != nil {
 		return nil, err
 	}
 	s.metrics = newMetrics(s)
 	s.cache = newCache(options.CacheBytes, options.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	return s, nil
+}
+
+// SetPolicies replaces the policies that requests may name, all of them at once, or none and returns what is wrong with any. Calls and
+// sessions that have begun go on with what they found.
+func (s *Service) SetPolicies(policies map[string]*apportionv1.Policy) error {
+	rules := make(map[string]rule, len(policies))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		p := policies[name]
+		if _, err := wire.Policy(p); err != nil {
+			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
+		}
+		rules[name] = rule{p, wire.PolicyDigest(p)}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	s.rules.Store(&rules)
+	return nil
 }

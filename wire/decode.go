@@ -143,15 +143,13 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 		return false
 	}
 	d.c.groupHead(&d.group.m)
-	var f field
-	for s, k := (scanner{rest: data}), 0; tasks > 0 && s.next(&f); {
-		if f.number == 4 && f.kind == delimited {
-			if !d.oneTask(place{job, group, k}, f.data) {
-				return false
-			}
-			k++
+	s := scanner{rest: data}
+	for k := range tasks {
+		if !d.oneTask(place{job, group, k}, s.task()) {
+			return false
 		}
 	}
+	var f field
 	for s, k := (scanner{rest: data}), 0; counts > 0 && s.next(&f); {
 		if f.number == 5 && f.kind == delimited {
 			if !fillCount(&d.count, f.data) {
@@ -167,20 +165,12 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 // oneTask reads a task straight into what the builder takes: compiler.task without the message in between.
 func (d *Decoder) oneTask(at place, data []byte) bool {
 	spec := &d.task.spec
-	*spec = model.TaskSpec{Node: model.None, Priority: 1, Index: -1, Preemptable: true}
 	d.task.begin()
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.kind {
-		case varint:
-			d.task.number(&f)
-		case delimited:
-			d.task.part(&s, &f)
+	if !d.task.fast(data) {
+		d.task.begin()
+		if !d.task.fill(data) {
+			return false
 		}
-	}
-	if s.bad {
-		return false
 	}
 	var known bool
 	if spec.Status, known = statusOf(d.task.status); !known {

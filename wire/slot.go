@@ -216,7 +216,9 @@ func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
 		case f.number == 2:
 			s.check(g.request.fill(f.data))
 		case f.number == 4:
-			tasks++
+			end, more := afterTasks(s.rest, 0)
+			s.rest = s.rest[end:]
+			tasks += 1 + more
 		case f.number == 5:
 			counts++
 		}
@@ -235,7 +237,25 @@ type taskSlot struct {
 	detail   detailSlot
 }
 
-func (t *taskSlot) begin() { t.status, t.farIndex, t.detailed = 0, 0, false }
+func (t *taskSlot) begin() {
+	t.spec = model.TaskSpec{Node: model.None, Priority: 1, Index: -1, Preemptable: true}
+	t.status, t.farIndex, t.detailed = 0, 0, false
+}
+
+// fill reads a task however it is written.
+func (t *taskSlot) fill(data []byte) bool {
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch f.kind {
+		case varint:
+			t.number(&f)
+		case delimited:
+			t.part(&s, &f)
+		}
+	}
+	return !s.bad
+}
 
 func (t *taskSlot) number(f *field) {
 	switch f.number {

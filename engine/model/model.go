@@ -256,19 +256,23 @@ func order[ID ~int32](n int, name func(ID) string) []ID {
 	if sorted {
 		return ids
 	}
-	// Names mostly begin alike: the eight bytes after that tell most of them apart without looking at the names again.
+	// Names mostly begin alike: the sixteen bytes after that tell most of them apart without looking at the names again.
 	common := len(commonPrefix(n, func(i int) string { return name(ID(i)) }))
 	type entry struct {
-		key uint64
-		id  ID
+		high, low uint64
+		id        ID
 	}
 	entries := make([]entry, n)
 	for i := range entries {
-		entries[i] = entry{prefixKey(name(ID(i))[common:]), ID(i)}
+		high, low := prefixKey(name(ID(i))[common:])
+		entries[i] = entry{high, low, ID(i)}
 	}
 	slices.SortFunc(entries, func(l, r entry) int {
-		if l.key != r.key {
-			return cmp.Compare(l.key, r.key)
+		if l.high != r.high {
+			return cmp.Compare(l.high, r.high)
+		}
+		if l.low != r.low {
+			return cmp.Compare(l.low, r.low)
 		}
 		return cmp.Or(strings.Compare(name(l.id)[common:], name(r.id)[common:]), cmp.Compare(l.id, r.id))
 	})
@@ -292,9 +296,9 @@ func commonPrefix(n int, name func(int) string) string {
 	return prefix
 }
 
-// prefixKey returns the first eight bytes of s as a number that is ordered as they are; missing bytes are 0.
-func prefixKey(s string) uint64 {
-	var b [8]byte
+// prefixKey returns the first sixteen bytes of s as two numbers that are ordered as they are; missing bytes are 0.
+func prefixKey(s string) (high, low uint64) {
+	var b [16]byte
 	copy(b[:], s)
-	return binary.BigEndian.Uint64(b[:])
+	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 }
