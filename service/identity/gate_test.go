@@ -250,10 +250,10 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 		pair := authority.Issue(t, options...).Pair(t)
 		return s.dial(t, &tls.Config{RootCAs: authority.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
 	}
-	callers := []struct { //nolint:containedctx // A row of a table that lives as long as the test.
+	callers := []struct {
 		name string
 		conn *grpc.ClientConn
-		ctx  context.Context
+		ctx  context.Context //nolint:containedctx // A row of a table lives as long as its test.
 		// may lists the methods; other answers of the gate are refusals with code.
 		may      []string
 		code     codes.Code
