@@ -158,8 +158,9 @@ func badRequest(v *model.Error) *errdetails.BadRequest {
 }
 
 func appendDetail(details []*anypb.Any, m proto.Message) []*anypb.Any {
-	detail, err := anypb.New(m)
-	if err != nil {
+	// Equal errors are equal byte by byte; the order of metadata is otherwise random.
+	detail := &anypb.Any{}
+	if err := anypb.MarshalFrom(detail, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		return details
 	}
 	return append(details, detail)

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const checkedIn = "../../testdata/conformance"
+
+func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
+	require.NoError(t, run(t.Context(), io.Discard, checkedIn, true))
+}
+
+func TestEveryMethodAndEveryKindOfStepHasAVector(t *testing.T) {
+	methods := service().Methods()
+	for i := range methods.Len() {
+		found, err := filepath.Glob(filepath.Join(checkedIn, string(methods.Get(i).Name()), "*", "1.request.binpb"))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, methods.Get(i).Name())
+	}
+	steps, err := readRequests(filepath.Join(checkedIn, "Simulate", "every-kind-of-step"))
+	require.NoError(t, err)
+	asked := map[string]bool{}
+	list := steps[0].ProtoReflect().Get(steps[0].ProtoReflect().Descriptor().Fields().ByName("steps")).List()
+	for i := range list.Len() {
+		step := list.Get(i).Message()
+		if kind := step.WhichOneof(step.Descriptor().Oneofs().ByName("step")); kind != nil {
+			asked[string(kind.Name())] = true
+		}
+	}
+	kinds := list.NewElement().Message().Descriptor().Fields()
+	for i := range kinds.Len() {
+		require.Contains(t, asked, string(kinds.Get(i).Name()))
+	}
+}
+
+// copied returns a folder with one vector, and the vector's own folder.
+func copied(t *testing.T, vector string) (folder, path string) {
+	t.Helper()
+	folder = t.TempDir()
+	path = filepath.Join(folder, vector)
+	require.NoError(t, os.CopyFS(path, os.DirFS(filepath.Join(checkedIn, vector))))
+	policy, err := os.ReadFile(filepath.Join(checkedIn, "fair.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "fair.json"), policy, 0o600))
+	return folder, path
+}
+
+func TestAChangedRequestMakesItsVectorStale(t *testing.T) {
+	folder, path := copied(t, "CheckEnqueue/votes")
+	require.NoError(t, run(t.Context(), io.Discard, folder, true))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "1.request.json"), []byte(`{}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "9.note"), nil, 0o600))
+
+	err := run(t.Context(), io.Discard, folder, true)
+	require.ErrorContains(t, err, "make conformance")
+	for _, name := range []string{"1.request.binpb", "2.response.json", "2.status.json", "9.note"} {
+		require.ErrorContains(t, err, name)
+	}
+
+	require.NoError(t, run(t.Context(), io.Discard, folder, false))
+	require.NoError(t, run(t.Context(), io.Discard, folder, true))
+	require.NoFileExists(t, filepath.Join(path, "2.response.json"))
+}
+
+func TestAFolderThatHoldsNoVectorsIsRefused(t *testing.T) {
+	require.ErrorContains(t, run(t.Context(), io.Discard, t.TempDir(), true), "no vectors")
+}
+
+func TestAVectorOfNoMethodIsRefused(t *testing.T) {
+	folder, path := copied(t, "CheckEnqueue/votes")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "Decide"), 0o700))
+	require.NoError(t, os.Rename(path, filepath.Join(folder, "Decide", "votes")))
+	require.ErrorContains(t, run(t.Context(), io.Discard, folder, true), "no method Decide")
+}
+
+func TestRequestsComeInOrderOfTheirNumbers(t *testing.T) {
+	folder, path := copied(t, "RunSession/two-batches")
+	first, err := readRequests(path)
+	require.NoError(t, err)
+	require.Len(t, first, 3)
+	require.NoError(t, os.Rename(filepath.Join(path, "5.request.json"), filepath.Join(path, "10.request.json")))
+	require.NoError(t, os.Remove(filepath.Join(path, "5.request.binpb")))
+	require.NoError(t, run(t.Context(), io.Discard, folder, false))
+	require.FileExists(t, filepath.Join(path, "6.response.json"))
+	require.NoError(t, run(t.Context(), io.Discard, folder, true))
+}
