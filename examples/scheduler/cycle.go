@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apportion/apportion/client"
+)
+
+// Eviction is a task that had to give way.
+type Eviction struct {
+	At    int64
+	Queue string
+	// Within tells a preemption by a job of the same queue from a reclaim by another queue.
+	Within bool
+	// LostSeconds of one task's work, of GPUs each, are to be done again.
+	LostSeconds, GPUs int64
+}
+
+// cycle takes all decisions of one moment, in the order of Volcano's actions.
+type cycle struct {
+	state     *State
+	desk      *Desk
+	evictions []Eviction
+	// undo takes back what the attempt under way has done to the state, the last first.
+	undo []func()
+	// tentative evictions count when the attempt succeeds.
+	tentative []Eviction
+}
+
+// decide runs a cycle on the state and returns who was evicted.
+func decide(ctx context.Context, decider *client.Client, policy Policy, state *State) ([]Eviction, error) {
+	if len(state.jobs) == 0 {
+		return nil, nil
+	}
+	desk, err := openDesk(ctx, decider, policy.Message, state)
+	if err != nil {
+		return nil, err
+	}
+	c := &cycle{state: state, desk: desk}
+	for _, action := range []func() error{c.enqueue, c.allocate, c.preempt, c.reclaim} {
+		if err := action(); err != nil {
+			return nil, err
+		}
+	}
+	return c.evictions, desk.close()
+}
+
+// enqueue lets jobs in.
+func (c *cycle) enqueue() error {
+	admitted, err := c.desk.admit()
+	for _, job := range admitted {
+		job.Admitted = true
+	}
+	return err
+}
+
+// waiting are the admitted jobs of each queue that could use another task.
+func (c *cycle) waiting() [][]*Job {
+	waiting := make([][]*Job, len(c.state.cluster.Queues))
+	for _, job := range c.state.jobs {
+		if job.Admitted && job.pending() >= 0 {
+			queue := c.state.cluster.queue(job.Queue)
+			waiting[queue] = append(waiting[queue], job)
+		}
+	}
+	return waiting
+}
+
+// allocate gives out what is free: to the first queue in order, there to the first job, and then looks anew.
+func (c *cycle) allocate() error {
+	waiting := c.waiting()
+	for {
+		queue, err := c.nextQueue(waiting)
+		if err != nil || queue < 0 {
+			return err
+		}
+		jobs, err := c.desk.inOrder(waiting[queue])
+		if err != nil {
+			return err
+		}
+		placed, err := c.attempt(jobs[0], c.fill)
+		if err != nil {
+			return err
+		}
+		if !placed || jobs[0].pending() < 0 {
+			jobs = jobs[1:]
+		}
+		waiting[queue] = jobs
+	}
+}
+
+// nextQueue is the first queue to be served that has a job waiting, -1 if there is none.
+func (c *cycle) nextQueue(waiting [][]*Job) (int, error) {
+	if !slices.ContainsFunc(waiting, func(jobs []*Job) bool { return len(jobs) > 0 }) {
+		return -1, nil
+	}
+	queues, err := c.desk.queues()
+	if err != nil {
+		return -1, err
+	}
+	for _, queue := range queues {
+		if len(waiting[queue]) > 0 {
+			return queue, nil
+		}
+	}
+	return -1, nil
+}
+
+// preempt lets starving jobs evict others of their own queue, reclaim those of other queues.
+func (c *cycle) preempt() error { return c.evictFor(true) }
+func (c *cycle) reclaim() error { return c.evictFor(false) }
+
+func (c *cycle) evictFor(within bool) error {
+	waiting := c.waiting()
+	for {
+		queue, err := c.nextQueue(waiting)
+		if err != nil || queue < 0 {
+			return err
+		}
+		jobs, err := c.desk.inOrder(waiting[queue])
+		if err != nil {
+			return err
+		}
+		waiting[queue] = jobs[1:]
+		_, starving, err := c.desk.standing(jobs[0])
+		if err != nil {
+			return err
+		}
+		if !starving {
+			continue
+		}
+		force := func(job *Job, task int) (int, error) { return c.makeRoom(job, task, within) }
+		if _, err := c.attempt(jobs[0], force); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt places tasks of a job, each where find says, until the job is ready. If it does not get that far nothing has happened.
+func (c *cycle) attempt(job *Job, find func(*Job, int) (int, error)) (bool, error) {
+	mark, err := c.desk.mark()
+	if err != nil {
+		return false, err
+	}
+	c.undo, c.tentative = nil, nil
+	for task := job.pending(); task >= 0; task = job.pending() {
+		node, err := find(job, task)
+		if err != nil {
+			return false, err
+		}
+		if node == idle {
+			break
+		}
+		if err := c.place(job, task, node); err != nil {
+			return false, err
+		}
+		ready, _, err := c.desk.standing(job)
+		if err != nil {
+			return false, err
+		}
+		if ready {
+			c.evictions = append(c.evictions, c.tentative...)
+			if job.Began == never {
+				job.Began = c.state.now
+			}
+			return true, nil
+		}
+	}
+	for _, back := range slices.Backward(c.undo) {
+		back()
+	}
+	return false, c.desk.rollback(mark)
+}
+
+// fill finds a node with room for a task, if its queue may use that much more.
+func (c *cycle) fill(job *Job, task int) (int, error) {
+	use, _, err := c.desk.allowed(job, task)
+	if err != nil || !use {
+		return idle, err
+	}
+	return c.desk.node(job, task)
+}
+
+// makeRoom evicts the fewest tasks that make room for one task on some node.
+func (c *cycle) makeRoom(job *Job, task int, within bool) (int, error) {
+	if !within {
+		_, take, err := c.desk.allowed(job, task)
+		if err != nil || !take {
+			return idle, err
+		}
+	}
+	nodes, candidates := c.candidates()
+	victims, err := c.desk.victims(job, task, within, candidates)
+	if err != nil {
+		return idle, err
+	}
+	best, fewest := idle, []uint32(nil)
+	for i, node := range nodes {
+		needed, enough := c.needed(job, node, victims[i])
+		if enough && (best == idle || len(needed) < len(fewest)) {
+			best, fewest = node, needed
+		}
+	}
+	if best == idle {
+		return idle, nil
+	}
+	for _, number := range fewest {
+		if err := c.evict(number, within); err != nil {
+			return idle, err
+		}
+	}
+	use, _, err := c.desk.allowed(job, task)
+	if err != nil || !use {
+		return idle, err
+	}
+	return best, nil
+}
+
+// candidates are the nodes on which something runs, and the tasks there.
+func (c *cycle) candidates() (nodes []int, tasks [][]uint32) {
+	byNode := make([][]uint32, len(c.state.free))
+	for i, job := range c.desk.jobs {
+		for k := range job.Tasks {
+			if node := job.Tasks[k].Node; node != idle {
+				byNode[node] = append(byNode[node], c.desk.first[i]+uint32(k))
+			}
+		}
+	}
+	for node, list := range byNode {
+		if len(list) > 0 {
+			nodes, tasks = append(nodes, node), append(tasks, list)
+		}
+	}
+	return nodes, tasks
+}
+
+// needed is how many of the victims on a node have to go, first come first, until a task of the job has room.
+func (c *cycle) needed(job *Job, node int, victims []uint32) (needed []uint32, enough bool) {
+	free := c.state.free[node]
+	for i, number := range victims {
+		if free.holds(job.Each) {
+			return victims[:i], true
+		}
+		owner, _ := c.desk.owner(number)
+		free = free.plus(owner.Each)
+	}
+	return victims, free.holds(job.Each)
+}
+
+// place and evict change the state and tell Apportion.
+func (c *cycle) place(job *Job, task, node int) error {
+	c.state.place(job, task, node)
+	c.undo = append(c.undo, func() { c.state.remove(job, task) })
+	return c.desk.placed(job, task, node)
+}
+
+func (c *cycle) evict(number uint32, within bool) error {
+	job, task := c.desk.owner(number)
+	was := job.Tasks[task]
+	lost := (c.state.now - was.Since) % checkpoint
+	c.state.remove(job, task)
+	job.Remaining += lost
+	c.undo = append(c.undo, func() {
+		job.Remaining -= lost
+		c.state.place(job, task, was.Node)
+		job.Tasks[task] = was
+	})
+	c.tentative = append(c.tentative, Eviction{
+		At: c.state.now, Queue: job.Queue, Within: within, LostSeconds: lost, GPUs: job.Each.GPU,
+	})
+	return c.desk.evicted(job, task)
+}
