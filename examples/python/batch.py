@@ -1,0 +1,116 @@
+"""A small batch platform that leaves every fair-share decision to Apportion: who enters, who runs, who gives way."""
+
+import sys
+
+import grpc
+from apportion.v1 import reason_pb2, service_pb2, service_pb2_grpc, snapshot_pb2, step_pb2
+from google.protobuf import json_format
+
+from session import Session, fault, grounds
+
+Step = step_pb2.Step
+
+
+class Platform:
+    """Keeps its records in the contract's own messages, so that a snapshot is always at hand."""
+
+    def __init__(self, stub, world, seconds):
+        self.stub, self.snapshot, self.policy, self.seconds = stub, world.snapshot, world.policy, seconds
+
+    def submit(self, job):
+        """Takes a job unless it could not enter even an empty cluster."""
+        alone = snapshot_pb2.Snapshot(dimensions=self.snapshot.dimensions, nodes=self.snapshot.nodes, queues=self.snapshot.queues)
+        alone.jobs.append(job)
+        try:
+            request = service_pb2.CheckEnqueueRequest(input={"snapshot": alone, "policy": self.policy})
+            response = self.stub.CheckEnqueue(request, timeout=self.seconds)
+        except grpc.RpcError as error:
+            return print(f"refuse {job.uid}: {fault(error)}")
+        verdict = response.enqueue.jobs[0].verdict
+        if verdict.vote == reason_pb2.VOTE_REJECT:
+            return print(f"refuse {job.uid}: {grounds(verdict, response.basis.dimensions)}")
+        self.snapshot.jobs.append(job)
+
+    def cycle(self):
+        """Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle."""
+        try:
+            with Session(self.stub, self.snapshot, self.policy, self.seconds) as session:
+                enqueue, queues, jobs = session.ask(
+                    Step(enqueue={"mode": "ENQUEUE_MODE_ACTION"}), Step(order={"queues": {}}), Step(order={"jobs": {}})
+                )
+                for decided in enqueue.enqueue.jobs:
+                    self.admit(decided, session.dimensions)
+                for name in [self.snapshot.queues[i].name for i in queues.order.sorted]:
+                    for job in [self.snapshot.jobs[i] for i in jobs.order.sorted]:
+                        if job.queue == name and job.phase == snapshot_pb2.JOB_PHASE_INQUEUE:
+                            self.place(session, job)
+        except grpc.RpcError as error:
+            print(f"cut short: {fault(error)}")
+
+    def admit(self, decided, dimensions):
+        if decided.verdict.vote == reason_pb2.VOTE_REJECT:
+            print(f"hold {decided.uid}: {grounds(decided.verdict, dimensions)}")
+        else:
+            print(f"enqueue {decided.uid}")
+            self.snapshot.jobs[decided.job].phase = snapshot_pb2.JOB_PHASE_INQUEUE
+
+    def place(self, session, job):
+        """Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone."""
+        tasks = [task for job in self.snapshot.jobs for group in job.groups for task in group.tasks]
+        (mark,) = session.ask(Step(mark={}))
+        this, placed, evicted = {"jobs": {"uid": [job.uid]}}, [], []
+        for task in [task for group in job.groups for task in group.tasks if not task.HasField("node")]:
+            claimant = {"uid": [task.uid]}
+            where = Step(nodes={"tasks": claimant, "top": 1})
+            allowed, may_take, reclaim, standing, nodes = session.ask(
+                Step(allocatable={"tasks": claimant}),
+                Step(preemptive={"tasks": claimant}),
+                Step(reclaim={"claimant": claimant}),
+                Step(jobs=this),
+                where,
+            )
+            verdict, fit = allowed.allocatable.tasks[0].verdict, nodes.nodes.tasks[0].node
+            if verdict.vote == reason_pb2.VOTE_REJECT:
+                print(f"wait {task.uid}: {grounds(verdict, session.dimensions)}")
+                break
+            starving = standing.jobs.jobs[0].starving.vote == reason_pb2.VOTE_PERMIT
+            if starving and may_take.preemptive.tasks[0].verdict.vote != reason_pb2.VOTE_REJECT:
+                for victim in reclaim.reclaim.eviction_order:
+                    if not fit:
+                        gone = {"tasks": {"index": [victim]}, "status": snapshot_pb2.TASK_STATUS_PENDING}
+                        fit = session.ask(Step(deallocate=gone), where)[1].nodes.tasks[0].node
+                        evicted.append(tasks[victim])
+            if not fit:
+                print(f"wait {task.uid}: no node has room")
+                break
+            session.ask(Step(allocate={"tasks": claimant, "node": fit}))
+            placed.append((task, fit[0]))
+        (standing,) = session.ask(Step(jobs=this))
+        if standing.jobs.jobs[0].ready.vote == reason_pb2.VOTE_REJECT:
+            session.ask(Step(rollback={"mark": mark.mark.mark}))
+            return
+        for task in evicted:
+            print(f"evict {task.uid}")
+            task.ClearField("node")
+            task.status = snapshot_pb2.TASK_STATUS_PENDING
+        for task, node in placed:
+            print(f"run {task.uid} on {self.snapshot.nodes[node].name}")
+            task.node, task.status = node, snapshot_pb2.TASK_STATUS_RUNNING
+
+
+def main(address, file, seconds="10"):
+    with open(file) as source, grpc.insecure_channel(address) as channel:
+        scenario = json_format.Parse(source.read(), service_pb2.SimulateRequest())
+        platform = Platform(service_pb2_grpc.ApportionServiceStub(channel), scenario.input, float(seconds))
+        for step in scenario.steps:
+            if step.HasField("add_job"):
+                platform.submit(step.add_job.job)
+            elif step.HasField("remove_job"):
+                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.uid]:
+                    platform.snapshot.jobs.remove(job)
+            else:
+                platform.cycle()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
