@@ -43,6 +43,10 @@ help: ## List the targets.
 build: ## Build the static binary bin/apportion, stamped with the version.
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
 
+.PHONY: demo
+demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: who deserves what, why a job waits.
+	scripts/demo.sh
+
 .PHONY: test
 test: ## Vet, then run every test under the race detector (TESTFLAGS=-short for less).
 	$(GO) vet ./... && $(GO) test -race $(strip $(TESTFLAGS) ./...)

@@ -1,0 +1,29 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// ErrNotServing is returned by Health while a server starts or drains.
+var ErrNotServing = errors.New("the server does not serve now")
+
+// Health asks the server whether it serves. In process the answer is always yes.
+func (c *Client) Health(ctx context.Context) error {
+	if c.connection == nil {
+		return nil
+	}
+	request := &healthv1.HealthCheckRequest{Service: apportionv1.ApportionService_ServiceDesc.ServiceName}
+	response, err := healthv1.NewHealthClient(c.connection).Check(ctx, request)
+	if err != nil {
+		return err
+	}
+	if response.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		return ErrNotServing
+	}
+	return nil
+}
