@@ -14,6 +14,8 @@ type heldKey struct{ identity, digest string }
 type held struct {
 	key   heldKey
 	model *model.Model
+	// cluster that the snapshot names.
+	cluster string
 	// bytes is what the model and the idle sessions take.
 	bytes int64
 	idle  map[string][]*ready
@@ -55,14 +57,14 @@ func (c *cache) find(key heldKey) *held {
 }
 
 // put holds a snapshot, and returns false if it is larger than any may be. One that is held already stays.
-func (c *cache) put(key heldKey, m *model.Model, bytes int64) bool {
+func (c *cache) put(key heldKey, m *model.Model, cluster string, bytes int64) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if bytes > c.quota {
 		return false
 	}
 	if c.snapshots[key] == nil {
-		h := &held{key: key, model: m, idle: map[string][]*ready{}}
+		h := &held{key: key, model: m, cluster: cluster, idle: map[string][]*ready{}}
 		h.place = c.recent.PushFront(h)
 		c.snapshots[key] = h
 		c.grow(h, bytes)

@@ -17,10 +17,10 @@ func TestTheLeastRecentlyUsedSnapshotGoesFirst(t *testing.T) {
 	c := newCache(300, 300, 2, func() { evicted++ })
 	m := &model.Model{}
 	for _, digest := range []string{"a", "b", "c"} {
-		require.True(t, c.put(key("x", digest), m, 100))
+		require.True(t, c.put(key("x", digest), m, "", 100))
 	}
 	require.NotNil(t, c.find(key("x", "a")))
-	require.True(t, c.put(key("x", "d"), m, 100))
+	require.True(t, c.put(key("x", "d"), m, "", 100))
 	require.NotNil(t, c.find(key("x", "a")))
 	require.Nil(t, c.find(key("x", "b")))
 	require.Equal(t, 1, evicted)
@@ -29,19 +29,19 @@ func TestTheLeastRecentlyUsedSnapshotGoesFirst(t *testing.T) {
 func TestWhatOneIdentityHoldsIsNoneOfAnothersBusiness(t *testing.T) {
 	c := newCache(1000, 200, 2, func() {})
 	m := &model.Model{}
-	require.True(t, c.put(key("greedy", "a"), m, 150))
-	require.True(t, c.put(key("modest", "a"), m, 100))
+	require.True(t, c.put(key("greedy", "a"), m, "", 150))
+	require.True(t, c.put(key("modest", "a"), m, "", 100))
 	require.Nil(t, c.find(key("nobody", "a")))
-	require.True(t, c.put(key("greedy", "b"), m, 150))
+	require.True(t, c.put(key("greedy", "b"), m, "", 150))
 	require.Nil(t, c.find(key("greedy", "a")), "the quota makes the greedy one's own snapshots go")
 	require.NotNil(t, c.find(key("modest", "a")))
-	require.False(t, c.put(key("greedy", "huge"), m, 201))
+	require.False(t, c.put(key("greedy", "huge"), m, "", 201))
 	require.NotNil(t, c.find(key("greedy", "b")), "what is refused makes nothing go")
 }
 
 func TestIdleSessionsCountAndAreBounded(t *testing.T) {
 	c := newCache(1000, 1000, 2, func() {})
-	require.True(t, c.put(key("x", "a"), &model.Model{}, 100))
+	require.True(t, c.put(key("x", "a"), &model.Model{}, "", 100))
 	h := c.find(key("x", "a"))
 	for range 3 {
 		c.give(h, "policy", &ready{bytes: 10})
@@ -72,7 +72,7 @@ func TestTheCacheKeepsItsBoundsAndItsBooks(t *testing.T) {
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
 			case 0:
 				size := rapid.Int64Range(0, 450).Draw(t, "size")
-				require.Equal(t, size <= 400, c.put(k, &model.Model{}, size))
+				require.Equal(t, size <= 400, c.put(k, &model.Model{}, "", size))
 			case 1:
 				if h != nil {
 					r := c.take(h, "p")

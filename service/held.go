@@ -42,7 +42,7 @@ func (s *Service) hold(key heldKey, data []byte) (m *model.Model, holds, already
 		}
 		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
-		return result{m, s.cache.put(key, m, wire.ModelBytes(m)+int64(len(data)))}, nil
+		return result{m, s.cache.put(key, m, wire.ClusterOf(data), wire.ModelBytes(m)+int64(len(data)))}, nil
 	})
 	if err != nil {
 		return nil, false, false, err
@@ -65,6 +65,9 @@ func (s *Service) find(ctx context.Context, digest, field string) (*held, error)
 		}
 	}
 	s.metrics.requests.WithLabelValues("hit").Inc()
+	if err := s.permit(ctx, func() string { return h.cluster }); err != nil {
+		return nil, err
+	}
 	return h, nil
 }
 

@@ -109,9 +109,15 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 func (s *Service) compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model, func(), error) {
 	began := time.Now()
 	if data, ok := heldSnapshot(ctx); ok {
+		if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+			return nil, nil, err
+		}
 		m, release, err := compileHeld(data)
 		s.metrics.compiledModel(began, m)
 		return m, release, err
+	}
+	if err := s.permit(ctx, snapshot.GetCluster); err != nil {
+		return nil, nil, err
 	}
 	m, err := wire.Compile(snapshot)
 	s.metrics.compiledModel(began, m)

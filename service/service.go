@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,8 @@ type Options struct {
 	Sessions int
 	// PendingBatches is how many batches of a session may be unanswered. 0: 64.
 	PendingBatches int
+	// Permit returns an error, a *wire.Fault to be told, if the caller of a context may not name a cluster. nil: everybody may name any.
+	Permit func(ctx context.Context, cluster string) error
 	// Observers are told what was decided.
 	Observers []Observer
 	// Logger of faults of the service itself. nil: they are not logged.

@@ -90,6 +90,9 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	s, ctx := c.service, c.stream.Context()
 	switch source := open.GetSource().(type) {
 	case *apportionv1.OpenSession_Snapshot:
+		if err := s.permit(ctx, source.Snapshot.GetCluster); err != nil {
+			return "", err
+		}
 		m, err := wire.Compile(source.Snapshot)
 		s.metrics.compiledModel(c.began, m)
 		if err != nil {
@@ -124,6 +127,9 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 		message, err := c.stream.Recv()
 		return message.GetChunk(), err
 	})
+	if err == nil {
+		err = c.service.permit(c.stream.Context(), func() string { return wire.ClusterOf(chunks.data) })
+	}
 	if err != nil {
 		return "", err
 	}

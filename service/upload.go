@@ -42,7 +42,10 @@ func (s *Service) upload(
 		if err := checkDigest(digest, "header.digest"); err != nil {
 			return nil, err
 		}
-		if s.cache.find(heldKey{identity, digest}) != nil {
+		if h := s.cache.find(heldKey{identity, digest}); h != nil {
+			if err := s.permit(stream.Context(), func() string { return h.cluster }); err != nil {
+				return nil, err
+			}
 			return &apportionv1.UploadSnapshotResponse{Digest: digest, Size: header.GetSize(), AlreadyHeld: true}, nil
 		}
 	}
@@ -52,6 +55,9 @@ func (s *Service) upload(
 		message, err := stream.Recv()
 		return message.GetChunk(), err
 	})
+	if err == nil {
+		err = s.permit(stream.Context(), func() string { return wire.ClusterOf(c.data) })
+	}
 	if err != nil {
 		return nil, err
 	}
