@@ -30,6 +30,14 @@ type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
+// Marshal encodes a response, those of the contract into memory that is used again.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if data, ok, err := encode(v); ok || err != nil {
+		return data, err
+	}
+	return c.CodecV2.Marshal(v)
+}
+
 // Unmarshal never fails for an envelope.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	e, ok := v.(*envelope)

@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Encode returns the bytes that the protobuf library would make of a response, or ok false for messages that it is no faster for. It writes
+// at the end of memory, or of larger memory if that is too small: what is returned is the end of either. Messages of which an answer has
+// many are encoded here, the others by the library. Unknown fields, which no response made by this package has, are left out.
+func Encode(memory []byte, response any) (encoded, larger []byte, ok bool, err error) {
+	w := writer{memory: memory, at: len(memory)}
+	switch m := response.(type) {
+	case *apportionv1.RunSessionResponse:
+		answers := m.GetAnswers()
+		if answers == nil {
+			return nil, memory, false, nil
+		}
+		message(&w, 2, answers, writeAnswerBatch)
+	case *apportionv1.EvaluateSharesResponse:
+		message(&w, 2, m.GetShares(), writeShares)
+		w.library(1, m.GetBasis())
+	case *apportionv1.CheckEnqueueResponse:
+		message(&w, 2, m.GetEnqueue(), writeEnqueue)
+		w.library(1, m.GetBasis())
+	case *apportionv1.CheckAllocatableResponse:
+		message(&w, 3, m.GetPreemptive(), writePreemptive)
+		message(&w, 2, m.GetAllocatable(), writeAllocatable)
+		w.library(1, m.GetBasis())
+	case *apportionv1.SelectVictimsResponse:
+		message(&w, 2, m.GetVictims(), writeVictims)
+		w.library(1, m.GetBasis())
+	case *apportionv1.SimulateResponse:
+		messages(&w, 2, m.GetAnswers(), writeAnswer)
+		w.library(1, m.GetBasis())
+	default:
+		return nil, memory, false, nil
+	}
+	return w.memory[w.at:], w.memory, w.err == nil, w.err
+}
+
+func writeAnswerBatch(w *writer, m *apportionv1.AnswerBatch) {
+	messages(w, 2, m.Answers, writeAnswer)
+	w.number(1, m.Id)
+}
+
+func writeAnswer(w *writer, m *apportionv1.Answer) {
+	switch a := m.GetAnswer().(type) {
+	case *apportionv1.Answer_Shares:
+		member(w, 2, a.Shares, writeShares)
+	case *apportionv1.Answer_Jobs:
+		member(w, 3, a.Jobs, writeJobs)
+	case *apportionv1.Answer_Enqueue:
+		member(w, 4, a.Enqueue, writeEnqueue)
+	case *apportionv1.Answer_Allocatable:
+		member(w, 5, a.Allocatable, writeAllocatable)
+	case *apportionv1.Answer_Preemptive:
+		member(w, 6, a.Preemptive, writePreemptive)
+	case *apportionv1.Answer_Reclaim:
+		member(w, 7, a.Reclaim, writeVictims)
+	case *apportionv1.Answer_Preempt:
+		member(w, 8, a.Preempt, writeVictims)
+	default:
+		// The one field of an Answer, its tag included, is all of it.
+		w.whole(m)
+	}
+}
+
+// member writes a member of a oneof, which is there even if it holds nothing.
+func member[M any](w *writer, field protowire.Number, m *M, write func(*writer, *M)) {
+	before := w.size()
+	if m != nil {
+		write(w, m)
+	}
+	w.begin(field, w.size()-before)
+}
+
+// whole writes what the library makes of a message, without a field around it.
+func (w *writer) whole(m proto.Message) {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		w.err = err
+	}
+	w.room(len(data))
+	w.at -= len(data)
+	copy(w.memory[w.at:], data)
+}
+
+func writeResource(w *writer, m *apportionv1.Resource) {
+	w.doubles(2, m.Amount)
+	w.numbers(1, m.Dimension)
+}
+
+func writeReason(w *writer, m *apportionv1.Reason) {
+	w.number(9, uint64(m.HierarchyFault))
+	w.text(8, m.Role)
+	w.double(7, m.Limit)
+	w.double(6, m.Need)
+	w.double(5, m.Have)
+	w.optional(4, m.Dimension)
+	w.optional(3, m.Queue)
+	w.number(2, uint64(m.Code))
+	w.text(1, m.Plugin)
+}
+
+func writeVerdict(w *writer, m *apportionv1.Verdict) {
+	messages(w, 2, m.Reasons, writeReason)
+	w.number(1, uint64(m.Vote))
+}
+
+func writeEnqueue(w *writer, m *apportionv1.EnqueueAnswer) {
+	messages(w, 1, m.Jobs, writeEnqueueVerdict)
+}
+
+func writeEnqueueVerdict(w *writer, m *apportionv1.EnqueueVerdict) {
+	message(w, 3, m.Verdict, writeVerdict)
+	w.text(2, m.Uid)
+	w.number(1, uint64(m.Job))
+}
+
+func writeAllocatable(w *writer, m *apportionv1.AllocatableAnswer) {
+	messages(w, 1, m.Tasks, writeTaskVerdict)
+}
+
+func writePreemptive(w *writer, m *apportionv1.PreemptiveAnswer) {
+	messages(w, 1, m.Tasks, writeTaskVerdict)
+}
+
+func writeTaskVerdict(w *writer, m *apportionv1.TaskVerdict) {
+	messages(w, 3, m.Checks, writeAccountCheck)
+	message(w, 2, m.Verdict, writeVerdict)
+	w.optional(1, m.Task)
+}
+
+func writeAccountCheck(w *writer, m *apportionv1.AccountCheck) {
+	message(w, 2, m.Reason, writeReason)
+	w.boolean(1, m.Passed)
+}
+
+func writeJobs(w *writer, m *apportionv1.JobsAnswer) { messages(w, 1, m.Jobs, writeJobStanding) }
+
+func writeJobStanding(w *writer, m *apportionv1.JobStanding) {
+	w.number(12, uint64(m.MinAvailable))
+	w.number(11, uint64(m.TotalTasks))
+	w.number(10, uint64(m.PendingBestEffortTasks))
+	w.number(9, uint64(m.PipelinedTasks))
+	w.number(8, uint64(m.ValidTasks))
+	w.number(7, uint64(m.ReadyTasks))
+	message(w, 6, m.Starving, writeVerdict)
+	message(w, 5, m.Pipelined, writeVerdict)
+	message(w, 4, m.Ready, writeVerdict)
+	message(w, 3, m.Valid, writeVerdict)
+	w.text(2, m.Uid)
+	w.number(1, uint64(m.Job))
+}
+
+func writeVictims(w *writer, m *apportionv1.VictimsAnswer) {
+	w.numbers(7, m.EvictionOrder)
+	messages(w, 6, m.Checks, writeVictimCheck)
+	messages(w, 5, m.Spared, writeSpared)
+	messages(w, 4, m.ByPlugin, writePluginVictims)
+	w.optional(3, m.Tier)
+	messages(w, 2, m.Victims, writeVictim)
+	w.boolean(1, m.Decided)
+}
+
+func writeVictim(w *writer, m *apportionv1.Victim) {
+	w.text(2, m.Uid)
+	w.number(1, uint64(m.Task))
+}
+
+func writePluginVictims(w *writer, m *apportionv1.PluginVictims) {
+	w.numbers(4, m.Victims)
+	w.number(3, uint64(m.Vote))
+	w.number(2, uint64(m.Tier))
+	w.text(1, m.Plugin)
+}
+
+func writeSpared(w *writer, m *apportionv1.Spared) {
+	messages(w, 3, m.Reasons, writeReason)
+	w.text(2, m.Uid)
+	w.number(1, uint64(m.Task))
+}
+
+func writeVictimCheck(w *writer, m *apportionv1.VictimCheck) {
+	message(w, 4, m.Reason, writeReason)
+	w.boolean(3, m.Passed)
+	w.number(2, uint64(m.Tier))
+	w.number(1, uint64(m.Task))
+}
