@@ -23,7 +23,7 @@ type ready struct {
 
 // hold compiles a snapshot unless it is held already, and holds it if it is not too large for that. Of several callers with the same
 // bytes one compiles.
-func (s *Service) hold(key heldKey, data []byte) (m *model.Model, holds, already bool, err error) {
+func (s *Service) hold(ctx context.Context, key heldKey, data []byte) (m *model.Model, holds, already bool, err error) {
 	if h := s.cache.find(key); h != nil {
 		return h.model, true, true, nil
 	}
@@ -42,6 +42,7 @@ func (s *Service) hold(key heldKey, data []byte) (m *model.Model, holds, already
 		}
 		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
+		s.received(ctx, key.digest, data)
 		return result{m, s.cache.put(key, m, wire.ClusterOf(data), wire.ModelBytes(m)+int64(len(data)))}, nil
 	})
 	if err != nil {

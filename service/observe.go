@@ -23,6 +23,21 @@ type Observer interface {
 	Observe(ctx context.Context, d *Decision)
 }
 
+// Receiver is an Observer that is also told of snapshots that were sent to be held.
+type Receiver interface {
+	// Received may keep the bytes and must not change them.
+	Received(ctx context.Context, digest string, data []byte)
+}
+
+// received tells the observers of a snapshot.
+func (s *Service) received(ctx context.Context, digest string, data []byte) {
+	for _, o := range s.options.Observers {
+		if r, ok := o.(Receiver); ok {
+			r.Received(ctx, digest, data)
+		}
+	}
+}
+
 // Decision is what one unary call, or one batch of a session, asked and was answered.
 type Decision struct {
 	// Method is its name without the service's.
@@ -49,6 +64,25 @@ type Decision struct {
 	// AnswerBytes is about the size of the answers, and never less.
 	AnswerBytes int
 }
+
+// Decide answers steps once more as a method does: all together, or one by one up to the first that fails.
+func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	if method == sessionMethod || method == "Simulate" {
+		return session.DoAll(steps)
+	}
+	var answers []*apportionv1.Answer
+	for _, step := range steps {
+		answer, err := session.Ask(step)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+// QuestionOf names the kind of a step as the metrics do.
+func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf(step)] }
 
 // SessionID tells sessions apart while they live: equal pointers, same session.
 type SessionID struct{ Number uint64 }

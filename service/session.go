@@ -133,7 +133,7 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	m, _, _, err := c.service.hold(heldKey{IdentityOf(c.stream.Context()), chunks.digest}, chunks.data)
+	m, _, _, err := c.service.hold(c.stream.Context(), heldKey{IdentityOf(c.stream.Context()), chunks.digest}, chunks.data)
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func (s *Service) upload(
 	if err != nil {
 		return nil, err
 	}
-	_, holds, already, err := s.hold(heldKey{identity, c.digest}, c.data)
+	_, holds, already, err := s.hold(stream.Context(), heldKey{identity, c.digest}, c.data)
 	if err != nil {
 		return nil, err
 	}

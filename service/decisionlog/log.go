@@ -1,0 +1,357 @@
+package decisionlog
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/internal/backlog"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire"
+)
+
+// Drop says what happens when there is no more room.
+type Drop int
+
+// The ways to drop.
+const (
+	// DropNewest drops what has just come.
+	DropNewest Drop = iota
+	// DropOldest drops what has waited longest.
+	DropOldest
+	// Block lets the call wait for room, up to Options.BlockTime, and then drops what has just come.
+	Block
+)
+
+// item is what waits to be written.
+type item struct {
+	bytes   int64
+	write   func() error
+	release func()
+	// entry says that the item is an entry, not a snapshot to be stored.
+	entry bool
+}
+
+// Options of a Log; the zero value but for Sink is usable.
+type Options struct {
+	// Sink is where entries go.
+	Sink Sink
+	// Store keeps snapshots and policies by digest, so that entries can be decided again. nil: only their digests are written.
+	Store *Store
+	// Share of the calls and sessions that are logged, from 0 to 1. 0: all.
+	Share float64
+	// OmitSteps writes the digest of what was asked in place of it.
+	OmitSteps bool
+	// Mask lists names of fields whose texts are masked, as the contract has them (uid, name, queue …), and identity and policy_name. With
+	// any, errors lose their texts too.
+	Mask []string
+	// Entries and Bytes bound what waits to be written. 0: 1,024 and 64 MiB.
+	Entries int
+	Bytes   int64
+	// Drop says what happens when there is no more room, BlockTime how long a call may wait for Block. 0: 5 milliseconds.
+	Drop      Drop
+	BlockTime time.Duration
+	// Logger of what the sink fails with. nil: it is not logged.
+	Logger *slog.Logger
+}
+
+// Log is an observer of the service that writes entries to a sink.
+type Log struct {
+	options Options
+	queue   *backlog.Queue[item]
+	mask    map[string]bool
+	nonce   string
+	lost    atomic.Uint64
+	faulted time.Time
+
+	close   sync.Once
+	closing chan struct{}
+	closed  chan struct{}
+
+	written prometheus.Counter
+	dropped *prometheus.CounterVec
+}
+
+// New returns a log that writes until Close.
+func New(o Options) *Log {
+	const entries, bytes, patience = 1024, 64 << 20, 5 * time.Millisecond
+	if o.Entries <= 0 {
+		o.Entries = entries
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = bytes
+	}
+	if o.BlockTime <= 0 {
+		o.BlockTime = patience
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{
+		options: o, queue: backlog.New[item](o.Entries, o.Bytes), mask: map[string]bool{}, nonce: strconv.FormatUint(rand.Uint64(), 36),
+		closing: make(chan struct{}), closed: make(chan struct{}),
+		written: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "apportion_decision_log_written_total", Help: "Entries of the decision log that were written.",
+		}),
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apportion_decision_log_dropped_total", Help: "Entries of the decision log, or snapshots to be stored, that were dropped.",
+		}, []string{"cause"}),
+	}
+	for _, name := range o.Mask {
+		l.mask[name] = true
+	}
+	for _, cause := range []string{causeFull, causeOversize, causeSink} {
+		l.dropped.WithLabelValues(cause)
+	}
+	go l.run()
+	return l
+}
+
+// Why entries are dropped.
+const (
+	causeFull     = "full"
+	causeOversize = "oversize"
+	causeSink     = "sink"
+)
+
+// Collectors returns the metrics of the log.
+func (l *Log) Collectors() []prometheus.Collector {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	return []prometheus.Collector{
+		l.written, l.dropped,
+		gauge("apportion_decision_log_queue_length", "Entries that wait to be written.", func() float64 {
+			items, _ := l.queue.Usage()
+			return float64(items)
+		}),
+		gauge("apportion_decision_log_queue_bytes", "Estimated memory of the entries that wait to be written.", func() float64 {
+			_, bytes := l.queue.Usage()
+			return float64(bytes)
+		}),
+	}
+}
+
+// Wants a share of the calls.
+func (l *Log) Wants(context.Context, string, string) bool {
+	return l.options.Share <= 0 || rand.Float64() < l.options.Share
+}
+
+// entryBytes is about what an entry takes beside its messages.
+const entryBytes = 1 << 10
+
+// Observe queues an entry. All that costs time is done later.
+func (l *Log) Observe(ctx context.Context, d *service.Decision) {
+	e := &Entry{
+		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Batch: d.Batch, End: d.Last, EngineVersion: engine.Version,
+		PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(), SnapshotDigest: d.Snapshot.Digest, Seconds: d.Took.Seconds(),
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	if d.Session != nil {
+		e.Session = l.nonce + "-" + strconv.FormatUint(d.Session.Number, 10)
+	}
+	if d.Batch == 0 {
+		e.Dimensions = d.Basis.GetDimensions()
+	}
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		e.TraceID, e.SpanID = span.TraceID().String(), span.SpanID().String()
+	}
+	size := int64(entryBytes + d.AnswerBytes)
+	for _, step := range d.Steps {
+		size += int64(proto.Size(step))
+	}
+	release := func() {}
+	var data []byte
+	if e.SnapshotDigest == "" {
+		data, release = d.Snapshot.Bytes()
+		size += int64(len(data))
+		if data == nil && d.Snapshot.Message != nil {
+			size += int64(proto.Size(d.Snapshot.Message))
+		}
+	}
+	kept := *d
+	kept.Snapshot = service.Snapshot{Message: d.Snapshot.Message}
+	l.put(ctx, item{bytes: size, release: release, entry: true, write: func() error { return l.write(e, &kept, data) }})
+}
+
+// Received queues the bytes of a snapshot to be stored, if snapshots are.
+func (l *Log) Received(ctx context.Context, digest string, data []byte) {
+	if l.options.Store == nil {
+		return
+	}
+	l.put(ctx, item{bytes: int64(len(data)), release: func() {}, write: func() error { return l.options.Store.Snapshot(digest, data) }})
+}
+
+func (l *Log) put(ctx context.Context, i item) {
+	if !l.queue.Fits(i.bytes) {
+		l.drop(i, causeOversize)
+		return
+	}
+	if l.options.Drop == Block {
+		if !l.queue.PutWithin(ctx, i, i.bytes, l.options.BlockTime) {
+			l.drop(i, causeFull)
+		}
+		return
+	}
+	for !l.queue.Put(i, i.bytes) {
+		if l.options.Drop == DropNewest {
+			l.drop(i, causeFull)
+			return
+		}
+		if oldest, ok := l.queue.Take(); ok {
+			l.drop(oldest, causeFull)
+		}
+	}
+}
+
+func (l *Log) drop(i item, cause string) {
+	i.release()
+	l.dropped.WithLabelValues(cause).Inc()
+	if i.entry {
+		l.lost.Add(1)
+	}
+}
+
+// run writes what is queued, until the log is closed and nothing is left.
+func (l *Log) run() {
+	defer close(l.closed)
+	for {
+		i, ok := l.queue.Take()
+		if !ok {
+			l.report(l.options.Sink.Flush())
+			select {
+			case <-l.queue.Work():
+				continue
+			case <-l.closing:
+			}
+			if i, ok = l.queue.Take(); !ok {
+				l.report(l.options.Sink.Close())
+				return
+			}
+		}
+		if err := i.write(); err != nil {
+			l.drop(i, causeSink)
+			l.report(err)
+			continue
+		}
+		i.release()
+		if i.entry {
+			l.written.Inc()
+		}
+	}
+}
+
+// report logs a fault of the sink, but not each of thousands.
+func (l *Log) report(err error) {
+	const pause = 10 * time.Second
+	if err != nil && time.Since(l.faulted) > pause {
+		l.faulted = time.Now()
+		l.options.Logger.Warn("the decision log cannot be written", slog.String("error", err.Error()))
+	}
+}
+
+// Close writes what is left, as long as ctx lasts.
+func (l *Log) Close(ctx context.Context) error {
+	l.close.Do(func() { close(l.closing) })
+	select {
+	case <-l.closed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// write completes an entry and hands it to the sink.
+func (l *Log) write(e *Entry, d *service.Decision, data []byte) error {
+	if err := l.basis(e, d, data); err != nil {
+		return err
+	}
+	if err := l.messages(e, d); err != nil {
+		return err
+	}
+	if lost := l.lost.Swap(0); lost > 0 {
+		e.Lost = lost
+	}
+	l.maskEntry(e)
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := l.options.Sink.Write(e, line); err != nil {
+		l.lost.Add(e.Lost)
+		return err
+	}
+	return nil
+}
+
+// basis completes what the answer rests on, and stores it.
+func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
+	if e.SnapshotDigest == "" {
+		if data == nil && d.Snapshot.Message != nil {
+			if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(d.Snapshot.Message); err != nil {
+				return err
+			}
+		}
+		if data != nil {
+			e.SnapshotDigest = wire.Digest(data)
+		}
+	}
+	if e.PolicyDigest == "" && d.Policy != nil {
+		e.PolicyDigest = wire.PolicyDigest(d.Policy)
+	}
+	store := l.options.Store
+	if store == nil || d.Batch > 0 {
+		return nil
+	}
+	if d.Policy != nil {
+		if err := store.Policy(e.PolicyDigest, d.Policy); err != nil {
+			return err
+		}
+	}
+	if data != nil {
+		return store.Snapshot(e.SnapshotDigest, data)
+	}
+	return nil
+}
+
+// messages completes what was asked and answered.
+func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
+	steps, answers := d.Steps, d.Answers
+	if len(l.mask) > 0 {
+		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
+		e.Masked = true
+	}
+	if l.options.OmitSteps {
+		e.StepsDigest, err = digestOf(steps)
+	} else {
+		e.Steps, err = rawAll(steps)
+	}
+	if err != nil {
+		return err
+	}
+	if e.Answers, err = rawAll(answers); err != nil {
+		return err
+	}
+	if d.Err != nil {
+		st := status.Convert(d.Err).Proto()
+		if e.Masked {
+			maskStatus(st)
+		}
+		e.Error, err = protojson.Marshal(st)
+	}
+	return err
+}

@@ -1,0 +1,258 @@
+package decisionlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/difference"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire"
+)
+
+// Replayer decides again what a log says was decided, in the order of the log.
+type Replayer struct {
+	// Snapshot and Policy find what entries name by digest; ErrNotStored if it is not there.
+	Snapshot func(digest string) ([]byte, error)
+	Policy   func(digest string) (*apportionv1.Policy, error)
+	// Differences bounds those that are told of one entry. 0: 20.
+	Differences int
+
+	models   map[string]*model.Model
+	policies map[string]*apportionv1.Policy
+	sessions map[string]*replayed
+}
+
+// replayed is a session under way; nil session: the rest of it cannot be decided again.
+type replayed struct {
+	session *wire.Session
+	next    uint64
+	why     string
+}
+
+// Outcome is what became of an entry.
+type Outcome struct {
+	// Line of the log.
+	Line  int    `json:"line"`
+	Entry *Entry `json:"-"`
+	// Skipped says why the entry was not decided again; "" if it was.
+	Skipped string `json:"skipped,omitempty"`
+	// Differences from what was recorded to what is decided now.
+	Differences []difference.Difference `json:"differences,omitempty"`
+}
+
+// NewReplayer returns a replayer that finds snapshots and policies in a store's directory.
+func NewReplayer(directory string) *Replayer {
+	return &Replayer{
+		Snapshot: func(digest string) ([]byte, error) { return ReadSnapshot(directory, digest) },
+		Policy:   func(digest string) (*apportionv1.Policy, error) { return ReadPolicy(directory, digest) },
+	}
+}
+
+// maxLine bounds a line of a log, in bytes.
+const maxLine = 1 << 30
+
+// Replay decides every entry of a log again and tells what became of it. It stops at a line that is no entry, or when each returns an error.
+func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
+	lines := bufio.NewScanner(log)
+	lines.Buffer(make([]byte, 1<<16), maxLine)
+	for number := 1; lines.Scan(); number++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		e := &Entry{}
+		if err := json.Unmarshal(lines.Bytes(), e); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		o, err := r.Entry(e)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		o.Line, o.Entry = number, e
+		if err := each(o); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// Why entries are skipped.
+const (
+	skipMasked   = "its fields were masked"
+	skipNoSteps  = "what was asked was not written down"
+	skipNoBasis  = "it failed before there was a snapshot and a policy"
+	skipUnstored = "its snapshot or policy is not stored"
+	skipLost     = "an entry of its session is missing"
+	skipMachine  = "it failed for reasons outside the decision"
+)
+
+// Entry decides one entry again. An error says that the entry cannot be read.
+func (r *Replayer) Entry(e *Entry) (Outcome, error) {
+	steps, err := e.readSteps()
+	if err != nil {
+		return Outcome{}, err
+	}
+	answers, err := e.readAnswers()
+	if err != nil {
+		return Outcome{}, err
+	}
+	failure, err := e.readError()
+	if err != nil {
+		return Outcome{}, err
+	}
+	session, why, fault := r.open(e)
+	switch {
+	case why != "":
+		return Outcome{Skipped: why}, nil
+	case e.End:
+		delete(r.sessions, e.Session)
+		return Outcome{}, nil
+	case isOutside(failure):
+		return r.give(e, skipMachine), nil
+	}
+	is, failed := []*apportionv1.Answer(nil), fault
+	if fault == nil {
+		is, failed = service.Decide(session, e.Method, steps)
+	}
+	return Outcome{Differences: r.compare(answers, is, failure, failed)}, nil
+}
+
+// give gives up a session because of one of its entries.
+func (r *Replayer) give(e *Entry, why string) Outcome {
+	if s := r.sessions[e.Session]; s != nil {
+		s.session, s.why = nil, why
+	}
+	return Outcome{Skipped: why}
+}
+
+// open returns the session in which an entry is decided, why there is none, or the fault that opening it ends in.
+func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault error) {
+	switch {
+	case e.Session != "" && (e.Batch > 0 || e.End):
+		session, why = r.resume(e)
+		return session, why, nil
+	case e.Masked:
+		return nil, skipMasked, nil
+	case e.PolicyDigest == "" || e.SnapshotDigest == "":
+		return nil, skipNoBasis, nil
+	case e.StepsDigest != "":
+		return nil, skipNoSteps, nil
+	}
+	m, policy, why, fault := r.basis(e)
+	if why == "" && fault == nil {
+		session, fault = wire.Open(m, policy, wire.Options{})
+	}
+	if e.Session != "" {
+		if r.sessions == nil {
+			r.sessions = map[string]*replayed{}
+		}
+		r.sessions[e.Session] = &replayed{session: session, next: 1, why: why}
+	}
+	return session, why, fault
+}
+
+// resume returns the session of a batch, if all batches before it were there.
+func (r *Replayer) resume(e *Entry) (*wire.Session, string) {
+	s := r.sessions[e.Session]
+	if s == nil {
+		return nil, skipLost
+	}
+	switch {
+	case s.session == nil:
+	case e.Batch != s.next:
+		s.session, s.why = nil, skipLost
+	case e.Masked:
+		s.session, s.why = nil, skipMasked
+	case e.StepsDigest != "":
+		s.session, s.why = nil, skipNoSteps
+	}
+	s.next = e.Batch + 1
+	if s.session == nil && s.why == "" {
+		s.why = skipNoBasis
+	}
+	return s.session, s.why
+}
+
+// basis finds the model and the policy of an entry.
+func (r *Replayer) basis(e *Entry) (*model.Model, *apportionv1.Policy, string, error) {
+	policy, known := r.policies[e.PolicyDigest]
+	if !known {
+		var err error
+		if policy, err = r.Policy(e.PolicyDigest); err != nil {
+			return nil, nil, unstored(err), nil
+		}
+		if r.policies == nil {
+			r.policies = map[string]*apportionv1.Policy{}
+		}
+		r.policies[e.PolicyDigest] = policy
+	}
+	if m, ok := r.models[e.SnapshotDigest]; ok {
+		return m, policy, "", nil
+	}
+	data, err := r.Snapshot(e.SnapshotDigest)
+	if err != nil {
+		return nil, nil, unstored(err), nil
+	}
+	if wire.Digest(data) != e.SnapshotDigest {
+		return nil, nil, "the snapshot stored has another digest than its name says", nil
+	}
+	m, err := wire.CompileBytes(data)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	// The last few are enough: calls about one snapshot stand together.
+	const most = 8
+	if len(r.models) >= most || r.models == nil {
+		r.models = map[string]*model.Model{}
+	}
+	r.models[e.SnapshotDigest] = m
+	return m, policy, "", nil
+}
+
+func unstored(err error) string {
+	if errors.Is(err, ErrNotStored) {
+		return skipUnstored
+	}
+	return err.Error()
+}
+
+// isOutside reports whether an error says nothing of the decision: a limit, a deadline or a fault of the server.
+func isOutside(st *rpcstatus.Status) bool {
+	switch apportionv1.ErrorReason(reasonOf(st)) {
+	case apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
+		apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED,
+		apportionv1.ErrorReason_ERROR_REASON_INTERNAL:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *Replayer) compare(was, is []*apportionv1.Answer, failure *rpcstatus.Status, failed error) []difference.Difference {
+	most := r.Differences
+	if most <= 0 {
+		most = 20
+	}
+	var now *rpcstatus.Status
+	if failed != nil {
+		now = wire.Status(failed)
+	}
+	found := difference.Between(&apportionv1.AnswerBatch{Answers: was}, &apportionv1.AnswerBatch{Answers: is}, most)
+	if failure != nil || now != nil {
+		was, is := &apportionv1.Answer{}, &apportionv1.Answer{}
+		if failure != nil {
+			was.Answer = &apportionv1.Answer_Error{Error: failure}
+		}
+		if now != nil {
+			is.Answer = &apportionv1.Answer_Error{Error: now}
+		}
+		found = append(found, difference.Between(was, is, most)...)
+	}
+	return found[:min(len(found), most)]
+}

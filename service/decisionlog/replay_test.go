@@ -1,0 +1,152 @@
+package decisionlog_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/decisionlog"
+	"github.com/apportion/apportion/service/servicetest"
+)
+
+var record = flag.Bool("record", false, "record testdata/replay anew: only where answers are meant to change")
+
+// recorded is the log that every change of the engine is held to.
+const recorded = "../../testdata/replay"
+
+// ask makes calls of every kind, and two sessions.
+func ask(t *testing.T, r *servicetest.Replica) {
+	t.Helper()
+	ctx := t.Context()
+	for _, policy := range []string{"proportion", "capacity"} {
+		for seed := range uint64(2) {
+			input := servicetest.Named(servicetest.Snapshot(seed), policy)
+			_, err := r.EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: input, Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}})
+			require.NoError(t, err)
+			_, err = r.CheckEnqueue(ctx, &apportionv1.CheckEnqueueRequest{Input: input})
+			require.NoError(t, err)
+			tasks := &apportionv1.Tasks{Index: []uint32{0, 5, 9}}
+			_, err = r.CheckAllocatable(ctx, &apportionv1.CheckAllocatableRequest{
+				Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks}, Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks},
+			})
+			require.NoError(t, err)
+			_, err = r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{Input: input, Question: &apportionv1.SelectVictimsRequest_Reclaim{
+				Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Index: []uint32{uint32(seed)}}, Explain: true},
+			}})
+			require.NoError(t, err)
+			_, err = r.ScoreNodes(ctx, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: tasks, Explain: true}})
+			require.NoError(t, err)
+			_, err = r.Simulate(ctx, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()})
+			require.NoError(t, err)
+		}
+		// Faults of the input are answers too.
+		_, err := r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{
+			Input: servicetest.Named(servicetest.Snapshot(0), policy), Question: &apportionv1.SelectVictimsRequest_Preempt{
+				Preempt: &apportionv1.PreemptStep{Claimant: &apportionv1.Tasks{Uid: []string{"nobody"}}},
+			},
+		})
+		require.Error(t, err)
+		broken := servicetest.Snapshot(0)
+		broken.Jobs[0].Queue = "nowhere"
+		_, err = r.EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(broken, policy)})
+		require.Error(t, err)
+
+		digest := r.Upload(t, servicetest.Snapshot(7))
+		steps := servicetest.Steps()
+		r.Converse(t, digest, policy, steps[:4], steps[4:8], nil, steps[2:])
+	}
+}
+
+func serve(t *testing.T, sink decisionlog.Sink, directory string) {
+	t.Helper()
+	store, err := decisionlog.OpenStore(directory, 0)
+	require.NoError(t, err)
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Store: store})
+	r := servicetest.Start(t, service.Options{
+		Policies:  map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
+		Observers: []service.Observer{log},
+	}, service.ServerOptions{})
+	ask(t, r)
+	r.Stop()
+	require.NoError(t, log.Close(t.Context()))
+}
+
+func replay(t *testing.T, lines, directory string) []decisionlog.Outcome {
+	t.Helper()
+	var outcomes []decisionlog.Outcome
+	require.NoError(t, decisionlog.NewReplayer(directory).Replay(strings.NewReader(lines), func(o decisionlog.Outcome) error {
+		outcomes = append(outcomes, o)
+		return nil
+	}))
+	return outcomes
+}
+
+func TestWhatWasRecordedIsDecidedTheSameToday(t *testing.T) {
+	if *record {
+		require.NoError(t, os.RemoveAll(recorded))
+		require.NoError(t, os.MkdirAll(recorded, 0o755))
+		sink, err := decisionlog.NewFileSink(filepath.Join(recorded, "decisions.jsonl"), decisionlog.FileOptions{})
+		require.NoError(t, err)
+		serve(t, sink, filepath.Join(recorded, "store"))
+	}
+	data, err := os.ReadFile(filepath.Join(recorded, "decisions.jsonl"))
+	require.NoError(t, err)
+	outcomes := replay(t, string(data), filepath.Join(recorded, "store"))
+	require.Len(t, outcomes, strings.Count(string(data), "\n"))
+	require.Greater(t, len(outcomes), 35)
+	for _, o := range outcomes {
+		require.Empty(t, o.Skipped, "line %d", o.Line)
+		require.Empty(t, o.Differences, "line %d of testdata/replay/decisions.jsonl was decided otherwise by engine %s", o.Line, o.Entry.EngineVersion)
+	}
+}
+
+func TestALogIsDecidedAgainEntryForEntry(t *testing.T) {
+	sink, directory := &memory{}, t.TempDir()
+	serve(t, sink, directory)
+	lines := sink.lines
+	for _, o := range replay(t, strings.Join(lines, "\n"), directory) {
+		require.Empty(t, o.Skipped, "line %d", o.Line)
+		require.Empty(t, o.Differences, "line %d", o.Line)
+	}
+
+	t.Run("another answer is a difference, with its path", func(t *testing.T) {
+		changed := strings.Replace(lines[0], `"overused":true`, `"overused":false`, 1)
+		if changed == lines[0] {
+			changed = strings.Replace(lines[0], `"weight":`, `"weight":1`, 1)
+		}
+		require.NotEqual(t, lines[0], changed)
+		outcomes := replay(t, changed, directory)
+		require.NotEmpty(t, outcomes[0].Differences)
+		require.Contains(t, outcomes[0].Differences[0].Path, "answers[0].shares.")
+	})
+	t.Run("what is not stored is skipped", func(t *testing.T) {
+		require.Equal(t, "its snapshot or policy is not stored", replay(t, lines[0], t.TempDir())[0].Skipped)
+	})
+	t.Run("a session with a hole is not decided beyond it", func(t *testing.T) {
+		var session []string
+		for _, line := range lines {
+			if strings.Contains(line, `"session":`) {
+				session = append(session, line)
+			}
+			if len(session) == 6 {
+				break
+			}
+		}
+		holed := append([]string{session[0], session[1]}, session[3:]...)
+		outcomes := replay(t, strings.Join(holed, "\n"), directory)
+		require.Empty(t, outcomes[1].Skipped)
+		for _, o := range outcomes[2:] {
+			require.Equal(t, "an entry of its session is missing", o.Skipped)
+		}
+	})
+	t.Run("a line that is no entry ends it", func(t *testing.T) {
+		err := decisionlog.NewReplayer(directory).Replay(strings.NewReader("{}\n{"), func(decisionlog.Outcome) error { return nil })
+		require.ErrorContains(t, err, "line 2")
+	})
+}

@@ -1,0 +1,141 @@
+package decisionlog
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+)
+
+// Sink takes entries, for one goroutine at a time. What is written may be kept until Flush.
+type Sink interface {
+	// Write takes an entry, and the same as one line of JSON without its end.
+	Write(e *Entry, line []byte) error
+	Flush() error
+	Close() error
+}
+
+// streamSink writes lines to a stream that is not ours to close.
+type streamSink struct{ *bufio.Writer }
+
+// NewStreamSink returns a sink that writes lines of JSON to a stream, such as standard output.
+func NewStreamSink(to io.Writer) Sink { return streamSink{bufio.NewWriterSize(to, 1<<16)} }
+
+// Write writes a line.
+func (s streamSink) Write(_ *Entry, line []byte) error {
+	if _, err := s.Writer.Write(line); err != nil {
+		return err
+	}
+	return s.WriteByte('\n')
+}
+
+// Close writes what is left.
+func (s streamSink) Close() error { return s.Flush() }
+
+// FileOptions of a file sink.
+type FileOptions struct {
+	// Bytes after which a new file is begun. 0: 100 MiB.
+	Bytes int64
+	// Keep is how many old files are kept: PATH.1 is the newest of them. 0: 5.
+	Keep int
+}
+
+// fileSink writes lines to a file, and to the next when it is full.
+type fileSink struct {
+	path    string
+	options FileOptions
+	file    *os.File
+	out     *bufio.Writer
+	bytes   int64
+}
+
+// NewFileSink returns a sink that appends lines of JSON to a file.
+func NewFileSink(path string, o FileOptions) (Sink, error) {
+	const bytes, keep = 100 << 20, 5
+	if o.Bytes <= 0 {
+		o.Bytes = bytes
+	}
+	if o.Keep <= 0 {
+		o.Keep = keep
+	}
+	s := &fileSink{path: path, options: o}
+	return s, s.open()
+}
+
+func (s *fileSink) open() error {
+	const private = 0o640
+	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
+	if err != nil {
+		return err
+	}
+	about, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	s.file, s.bytes = file, about.Size()
+	s.out = bufio.NewWriterSize(file, 1<<16)
+	return nil
+}
+
+// Write writes a line, and begins a new file before it if the line does not fit into the old one.
+func (s *fileSink) Write(_ *Entry, line []byte) error {
+	if s.file == nil {
+		if err := s.open(); err != nil {
+			return err
+		}
+	}
+	if s.bytes > 0 && s.bytes+int64(len(line))+1 > s.options.Bytes {
+		if err := s.rotate(); err != nil {
+			return err
+		}
+	}
+	n, err := s.out.Write(append(line, '\n'))
+	s.bytes += int64(n)
+	if err != nil {
+		// A writer that has failed once fails for ever; the next entry begins anew.
+		err = errors.Join(err, s.file.Close())
+		s.file = nil
+	}
+	return err
+}
+
+func (s *fileSink) rotate() error {
+	if err := s.Close(); err != nil {
+		return err
+	}
+	for n := s.options.Keep; n > 0; n-- {
+		from := s.path
+		if n > 1 {
+			from += "." + strconv.Itoa(n-1)
+		}
+		if err := os.Rename(from, s.path+"."+strconv.Itoa(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return s.open()
+}
+
+// Flush writes what is held back.
+func (s *fileSink) Flush() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.out.Flush()
+	if err != nil {
+		err = errors.Join(err, s.file.Close())
+		s.file = nil
+	}
+	return err
+}
+
+// Close ends the file.
+func (s *fileSink) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := errors.Join(s.out.Flush(), s.file.Close())
+	s.file = nil
+	return err
+}

@@ -1,0 +1,151 @@
+package decisionlog
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Store is a directory of snapshots and policies by digest. It is for one goroutine at a time.
+type Store struct {
+	directory string
+	maximum   int64
+	files     []stored
+	known     map[string]bool
+	bytes     int64
+}
+
+// stored is a file of a store.
+type stored struct {
+	name  string
+	bytes int64
+	at    time.Time
+}
+
+// The endings of files in a store.
+const (
+	snapshotEnding = ".snapshot.pb"
+	policyEnding   = ".policy.json"
+)
+
+// OpenStore returns the store in a directory, which is made if need be. Beyond maximum bytes (0: 1 GiB) the oldest files are removed.
+func OpenStore(directory string, maximum int64) (*Store, error) {
+	if maximum <= 0 {
+		maximum = 1 << 30
+	}
+	const private = 0o750
+	if err := os.MkdirAll(directory, private); err != nil {
+		return nil, err
+	}
+	s := &Store{directory: directory, maximum: maximum, known: map[string]bool{}}
+	files, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		about, err := file.Info()
+		if err != nil || !strings.HasSuffix(file.Name(), snapshotEnding) && !strings.HasSuffix(file.Name(), policyEnding) {
+			continue
+		}
+		s.add(stored{file.Name(), about.Size(), about.ModTime()})
+	}
+	slices.SortFunc(s.files, func(l, r stored) int { return l.at.Compare(r.at) })
+	return s, nil
+}
+
+func (s *Store) add(f stored) {
+	s.files = append(s.files, f)
+	s.known[f.name] = true
+	s.bytes += f.bytes
+}
+
+func fileOf(digest, ending string) string { return strings.ReplaceAll(digest, ":", "-") + ending }
+
+// Snapshot stores the bytes of a snapshot.
+func (s *Store) Snapshot(digest string, data []byte) error { return s.write(fileOf(digest, snapshotEnding), data) }
+
+// Policy stores a policy under the digest of its canonical form.
+func (s *Store) Policy(digest string, policy *apportionv1.Policy) error {
+	if s.known[fileOf(digest, policyEnding)] {
+		return nil
+	}
+	data, err := protojson.Marshal(policy)
+	if err != nil {
+		return err
+	}
+	return s.write(fileOf(digest, policyEnding), data)
+}
+
+// write makes a file that is whole or not there.
+func (s *Store) write(name string, data []byte) error {
+	if s.known[name] {
+		return nil
+	}
+	path := filepath.Join(s.directory, name)
+	file, err := os.CreateTemp(s.directory, ".writing-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	s.add(stored{name, int64(len(data)), time.Now()})
+	for s.bytes > s.maximum && len(s.files) > 1 {
+		oldest := s.files[0]
+		if err := os.Remove(filepath.Join(s.directory, oldest.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.files = s.files[1:]
+		delete(s.known, oldest.name)
+		s.bytes -= oldest.bytes
+	}
+	return nil
+}
+
+// ErrNotStored says that a digest is not in a store.
+var ErrNotStored = errors.New("it is not stored")
+
+// ReadSnapshot reads a snapshot of a store's directory.
+func ReadSnapshot(directory, digest string) ([]byte, error) {
+	return read(directory, fileOf(digest, snapshotEnding))
+}
+
+// ReadPolicy reads a policy of a store's directory.
+func ReadPolicy(directory, digest string) (*apportionv1.Policy, error) {
+	data, err := read(directory, fileOf(digest, policyEnding))
+	if err != nil {
+		return nil, err
+	}
+	policy := &apportionv1.Policy{}
+	if err := protojson.Unmarshal(data, policy); err != nil {
+		return nil, err
+	}
+	if wire.PolicyDigest(policy) != digest {
+		return nil, errors.New("the policy stored has another digest than its name says")
+	}
+	return policy, nil
+}
+
+func read(directory, name string) ([]byte, error) {
+	if filepath.Base(name) != name {
+		return nil, ErrNotStored
+	}
+	data, err := os.ReadFile(filepath.Join(directory, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotStored
+	}
+	return data, err
+}

@@ -1,0 +1,167 @@
+// Package servicetest starts servers for tests, joined to their client by memory, and makes small requests.
+package servicetest
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/service"
+)
+
+// Replica is a server and a client of it.
+type Replica struct {
+	apportionv1.ApportionServiceClient
+
+	Service *service.Service
+	Server  *service.Server
+	Conn    *grpc.ClientConn
+
+	stop func()
+}
+
+// Start starts a replica that ends with the test.
+func Start(tb testing.TB, options service.Options, serverOptions service.ServerOptions) *Replica {
+	tb.Helper()
+	s, err := service.New(options)
+	require.NoError(tb, err)
+	r := &Replica{Service: s, Server: service.NewServer(s, serverOptions)}
+	listener := bufconn.Listen(1 << 20)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.Server.Serve(ctx, listener) }()
+	r.Conn, err = grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	require.NoError(tb, err)
+	r.ApportionServiceClient = apportionv1.NewApportionServiceClient(r.Conn)
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		require.NoError(tb, r.Conn.Close())
+		end()
+		require.NoError(tb, <-served)
+	}
+	tb.Cleanup(r.stop)
+	return r
+}
+
+// Stop ends the replica before the test does.
+func (r *Replica) Stop() { r.stop() }
+
+// Snapshot is a small cluster with something of everything.
+func Snapshot(seed uint64) *apportionv1.Snapshot {
+	shape := generate.Standard()
+	shape.Queues, shape.Jobs, shape.Tasks, shape.Nodes, shape.Seed, shape.UIDs = 6, 24, 120, 8, seed, true
+	return generate.Snapshot(shape)
+}
+
+// Proportion and Capacity are policies of one plugin that divides, beside gang.
+func Proportion() *apportionv1.Policy {
+	return of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}})
+}
+
+// Capacity is a policy that reads deserved as it is written.
+func Capacity() *apportionv1.Policy {
+	return of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{}}})
+}
+
+func of(divides *apportionv1.Plugin) *apportionv1.Policy {
+	return &apportionv1.Policy{Tiers: []*apportionv1.Tier{
+		{Plugins: []*apportionv1.Plugin{
+			{Plugin: &apportionv1.Plugin_Priority{Priority: &apportionv1.Priority{}}},
+			{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}},
+			{Plugin: &apportionv1.Plugin_Conformance{Conformance: &apportionv1.Conformance{}}},
+		}},
+		{Plugins: []*apportionv1.Plugin{divides, {Plugin: &apportionv1.Plugin_Overcommit{Overcommit: &apportionv1.Overcommit{}}}}},
+	}}
+}
+
+// Inline is an input that holds both a snapshot and a policy.
+func Inline(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) *apportionv1.Input {
+	return &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy},
+	}
+}
+
+// Named is an input that names the policy.
+func Named(snapshot *apportionv1.Snapshot, policy string) *apportionv1.Input {
+	return &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_PolicyName{PolicyName: policy},
+	}
+}
+
+// Upload sends a snapshot to be held, and returns its digest.
+func (r *Replica) Upload(tb testing.TB, snapshot *apportionv1.Snapshot) string {
+	tb.Helper()
+	data, err := proto.Marshal(snapshot)
+	require.NoError(tb, err)
+	stream, err := r.UploadSnapshot(tb.Context())
+	require.NoError(tb, err)
+	require.NoError(tb, stream.Send(&apportionv1.UploadSnapshotRequest{
+		Message: &apportionv1.UploadSnapshotRequest_Header{Header: &apportionv1.UploadHeader{}},
+	}))
+	require.NoError(tb, stream.Send(&apportionv1.UploadSnapshotRequest{
+		Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: &apportionv1.SnapshotChunk{Data: data, Last: true}},
+	}))
+	response, err := stream.CloseAndRecv()
+	require.NoError(tb, err)
+	return response.GetDigest()
+}
+
+// Converse opens a session on a held snapshot and sends it batches of steps, one after the other.
+func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*apportionv1.Step) [][]*apportionv1.Answer {
+	tb.Helper()
+	stream, err := r.RunSession(tb.Context())
+	require.NoError(tb, err)
+	require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
+		Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.OpenSession_PolicyName{PolicyName: policy},
+	}}}))
+	opened, err := stream.Recv()
+	require.NoError(tb, err)
+	require.NotNil(tb, opened.GetOpened())
+	var out [][]*apportionv1.Answer
+	for i, steps := range batches {
+		require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{
+			Batch: &apportionv1.StepBatch{Id: uint64(i), Steps: steps},
+		}}))
+		answered, err := stream.Recv()
+		require.NoError(tb, err)
+		out = append(out, answered.GetAnswers().GetAnswers())
+	}
+	require.NoError(tb, stream.CloseSend())
+	_, err = stream.Recv()
+	require.Error(tb, err)
+	return out
+}
+
+// Steps ask and change something of every kind that a small cluster has an answer to.
+func Steps() []*apportionv1.Step {
+	task := &apportionv1.Tasks{Index: []uint32{0}}
+	return []*apportionv1.Step{
+		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}},
+		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
+		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
+		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
+		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}},
+		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Index: []uint32{0, 1, 2, 3}}}}},
+		{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: task}}},
+		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}},
+		{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{Claimant: task}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}}}},
+		{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: task}}},
+		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}},
+		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 99}}},
+	}
+}
