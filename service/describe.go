@@ -52,6 +52,14 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // open decodes what is in an envelope.
 func (c codec) open(data mem.BufferSlice, e *envelope) error {
+	if request, ok := e.request.(*apportionv1.RunSessionRequest); ok {
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		if wire.DecodeBatch(whole.ReadOnlyData(), request) {
+			return nil
+		}
+		return proto.Unmarshal(whole.ReadOnlyData(), request)
+	}
 	request, ok := e.request.(inline)
 	if e.snapshot == nil || !ok {
 		return c.CodecV2.Unmarshal(data, e.request)
