@@ -17,6 +17,11 @@ const Unlimited = "unlimited"
 // whole says whether amounts of a dimension count ones; the others count thousandths.
 func whole(dimension string) bool { return dimension == "memory" || dimension == "pods" }
 
+// storage says whether a dimension counts thousandths of bytes.
+func storage(dimension string) bool {
+	return dimension == "ephemeral-storage" || strings.HasPrefix(dimension, "hugepages-")
+}
+
 // Parse reads a quantity as the amount of a dimension: cpu in milli-cores, memory in bytes, pods in ones, everything else in
 // thousandths, fractions of those rounded up as Kubernetes does it.
 func Parse(dimension, text string) (float64, error) {
@@ -56,6 +61,8 @@ func Format(dimension string, amount float64) string {
 		return resource.NewQuantity(int64(rounded), resource.BinarySI).String()
 	case dimension == "pods":
 		return decimals(amount, 3)
+	case storage(dimension) && math.Mod(rounded, 1000) == 0:
+		return resource.NewQuantity(int64(rounded/1000), resource.BinarySI).String()
 	case rounded == amount:
 		return resource.NewMilliQuantity(int64(amount), resource.DecimalSI).String()
 	}
@@ -70,6 +77,9 @@ func Short(dimension string, amount float64) string {
 	}
 	if dimension == "memory" {
 		return shortBytes(amount)
+	}
+	if storage(dimension) {
+		return shortBytes(amount / 1000)
 	}
 	if dimension == "pods" {
 		return decimals(amount, 2)

@@ -62,6 +62,8 @@ func TestFormatIsKubernetesNotation(t *testing.T) {
 		{"memory", 32 << 30 / 3.0, "11453246123", "10.67Gi"},
 		{"memory", 1536 << 30, "1536Gi", "1536Gi"},
 		{"memory", 1000, "1k", "1000"},
+		{"ephemeral-storage", 1800 << 30 * 1000, "1800Gi", "1800Gi"},
+		{"hugepages-2Mi", 64 << 20 * 1000, "64Mi", "64Mi"},
 		{"pods", 110, "110", "110"},
 		{"pods", 36.5, "36.5", "36.5"},
 		{"nvidia.com/gpu", 8000, "8", "8"},

@@ -32,7 +32,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	},
 	apportionv1.ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART: func(f facts) string { return f.queue() + " has no jobs and takes no part" },
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
-		return fmt.Sprintf("the cluster has room for %s%s (overcommitted), %s are promised and %s more asked",
+		return fmt.Sprintf("the cluster admits %s%s to waiting jobs, overcommitment included: %s promised, %s more asked",
 			f.limit(), f.of(), f.have(), f.need())
 	},
 	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT: plain("a task that requests nothing never preempts"),

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDocumentsShowWhatTheCommandsPrint runs every `$ apportion …` in the console blocks of the documents, from the root of the project,
+// and compares what follows it with what is printed. -update writes it anew.
+func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	t.Setenv("LC_ALL", "C.UTF-8")
+	for _, name := range []string{"README.md", filepath.Join("docs", "cli.md")} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			before, err := os.ReadFile(name)
+			require.NoError(t, err)
+			c := console{t: t}
+			after := c.play(string(before))
+			require.Positive(t, c.commands, "there are commands in the document")
+			if *update {
+				require.NoError(t, os.WriteFile(name, []byte(after), 0o600))
+				return
+			}
+			require.Equal(t, string(before), after)
+		})
+	}
+}
+
+// console plays the console blocks of a document.
+type console struct {
+	t        *testing.T
+	code     int
+	commands int
+}
+
+const (
+	fence = "```"
+	opens = fence + "console"
+)
+
+// play is the document with every output as the command prints it.
+func (c *console) play(document string) string {
+	var out strings.Builder
+	inside, replaced := false, false
+	for line := range strings.SplitAfterSeq(document, "\n") {
+		text := strings.TrimSuffix(line, "\n")
+		switch {
+		case !inside && text == opens:
+			inside, replaced = true, false
+		case inside && text == fence:
+			inside = false
+		case inside && strings.HasPrefix(text, "$ "):
+			answer, ran := c.run(strings.TrimPrefix(text, "$ "))
+			out.WriteString(line + answer)
+			replaced = ran
+			continue
+		case inside && replaced:
+			continue
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// run runs a command line: apportion with its arguments, perhaps behind a pipe, or `echo $?`. Other programs are not run.
+func (c *console) run(line string) (output string, ran bool) {
+	if line == "echo $?" {
+		return strconv.Itoa(c.code) + "\n", true
+	}
+	input := ""
+	if said, command, piped := strings.Cut(line, " | "); piped {
+		words := split(said)
+		if words[0] != "echo" {
+			return "", false
+		}
+		input, line = strings.Join(words[1:], " ")+"\n", command
+	}
+	words := split(line)
+	if words[0] != "apportion" {
+		return "", false
+	}
+	c.commands++
+	var out bytes.Buffer
+	c.code = run(c.t.Context(), words[1:], strings.NewReader(input), &out, &out)
+	return out.String(), true
+}
+
+// split splits a command line into words; those in single quotes stay together.
+func split(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
+// TestTheReadmeShowsTheExample compares the Go code of the README with the example that is tested.
+func TestTheReadmeShowsTheExample(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	example, err := os.ReadFile(filepath.Join("..", "..", "client", "example_test.go"))
+	require.NoError(t, err)
+	_, body, found := strings.Cut(string(example), "func Example() {\n")
+	require.True(t, found)
+	code, output, found := strings.Cut(body, "\t// Output:\n")
+	require.True(t, found)
+	require.Contains(t, string(readme), strings.TrimSuffix(unindented(code), "\n"))
+	output, _, _ = strings.Cut(output, "}")
+	require.Contains(t, string(readme), strings.ReplaceAll(unindented(output), "// ", ""))
+}
+
+// unindented takes one tab off every line.
+func unindented(code string) string {
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+code, "\n\t", "\n"), "\n")
+}
