@@ -18,7 +18,9 @@ type scheduler struct {
 
 	mu      sync.Mutex
 	current *turn
+
 	// The policy as it was last compiled.
+	rules    sync.Mutex
 	source   *apportionv1.Policy
 	compiled engine.Policy
 }
@@ -64,8 +66,8 @@ func (s *scheduler) replace(t *turn) {
 
 // rule returns the policy as the engine has it.
 func (s *scheduler) rule(lookup func(string) *apportionv1.Policy) (engine.Policy, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.rules.Lock()
+	defer s.rules.Unlock()
 	p := lookup(s.Policy)
 	if p == nil || p == s.source {
 		return s.compiled, nil

@@ -1,0 +1,163 @@
+package extender
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/adapter/extender/extendertest"
+)
+
+// wanted is the plain twin of the pruner: the parts of a decoded value that a shape wants.
+func wanted(v any, s *shape) any {
+	if s == whole {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, member := range v {
+			of, named := s.members[name]
+			if !named {
+				of = s.each
+			}
+			if of != nil {
+				kept[name] = wanted(member, of)
+			}
+		}
+		return kept
+	case []any:
+		kept := []any{}
+		for _, element := range v {
+			if s.each != nil {
+				kept = append(kept, wanted(element, s.each))
+			}
+		}
+		return kept
+	}
+	return v
+}
+
+// pieces reads a text in pieces of drawn sizes.
+type pieces struct {
+	text []byte
+	size func() int
+}
+
+func (p *pieces) Read(to []byte) (int, error) {
+	if len(p.text) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(to[:min(len(to), p.size())], p.text)
+	p.text = p.text[n:]
+	return n, nil
+}
+
+var (
+	someName = rapid.SampledFrom([]string{"a", "b", "c", "d", `q"uote`, `back\slash`, `both\"`, "", "ä€", "{", "]"})
+	someWord = rapid.OneOf(rapid.Just(any(nil)), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.Float64(), func(f float64) any { return f }), rapid.Map(rapid.String(), func(s string) any { return s }),
+		rapid.Map(rapid.StringMatching(`[\\"{}\[\],:x]*`), func(s string) any { return s }))
+)
+
+// someValue draws a JSON value.
+func someValue(depth int) *rapid.Generator[any] {
+	if depth == 0 {
+		return someWord
+	}
+	return rapid.OneOf(someWord,
+		rapid.Map(rapid.MapOfN(someName, someValue(depth-1), 0, 4), func(m map[string]any) any { return m }),
+		rapid.Map(rapid.SliceOfN(someValue(depth-1), 0, 4), func(l []any) any { return l }))
+}
+
+// someShape draws a shape whose names need no escapes, as all that the package uses.
+func someShape(t *rapid.T, depth int) *shape {
+	if depth == 0 || rapid.IntRange(0, 3).Draw(t, "whole") == 0 {
+		return whole
+	}
+	s := &shape{members: members{}}
+	for _, name := range []string{"a", "b", "c"} {
+		switch rapid.IntRange(0, 2).Draw(t, name) {
+		case 0:
+			s.members[name] = nil
+		case 1:
+			s.members[name] = someShape(t, depth-1)
+		}
+	}
+	if rapid.Bool().Draw(t, "each") {
+		s.each = someShape(t, depth-1)
+	}
+	return s
+}
+
+func TestThePrunerPassesOnWhatIsWantedAndNothingElse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value, s := someValue(4).Draw(t, "value"), someShape(t, 4)
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		if rapid.Bool().Draw(t, "indented") {
+			text, err = json.MarshalIndent(value, " ", "\t")
+			require.NoError(t, err)
+		}
+		source := &pieces{text: text, size: func() int { return rapid.IntRange(1, 7).Draw(t, "size") }}
+		passed, err := io.ReadAll(prune(source, s, 64))
+		require.NoError(t, err)
+		var got, original any
+		require.NoError(t, json.Unmarshal(passed, &got), "%s", passed)
+		require.NoError(t, json.Unmarshal(text, &original))
+		require.Equal(t, wanted(original, s), got)
+	})
+}
+
+func TestWhatIsNoJSONIsPassedOnForTheLibraryToRefuse(t *testing.T) {
+	for _, text := range []string{`}`, `{"Jobs":{]`, `{"Jobs" 1}`, `{Jobs:1}`, `[1}`, `{"Jobs":{"a":{}}}}`, `{"a":1,,}`, `{"Jobs":`, "", `"`, `{"`, `{"Jobs":{"x":{"Tasks":[}`} {
+		_, err := readPush(bytes.NewReader([]byte(text)))
+		if json.Valid([]byte(text)) {
+			require.NoError(t, err, text)
+			continue
+		}
+		// What follows a whole value is not looked at, by Volcano's own decoder neither.
+		if text != `{"Jobs":{"a":{}}}}` {
+			require.Error(t, err, text)
+		}
+	}
+}
+
+// TestAPushIsReadAlikeWithAndWithoutThePruner holds the shapes to the functions that read.
+func TestAPushIsReadAlikeWithAndWithoutThePruner(t *testing.T) {
+	for _, body := range [][]byte{extendertest.Push(extendertest.Shape{Pods: 200}), extendertest.Push(extendertest.Shape{Pods: 200, Lean: true})} {
+		plain, err := readPruned(bytes.NewReader(body))
+		require.NoError(t, err)
+		pruned, err := readPush(bytes.NewReader(body))
+		require.NoError(t, err)
+		requireSamePush(t, plain, pruned)
+		one, err := readPush(iotest.OneByteReader(bytes.NewReader(body)))
+		require.NoError(t, err)
+		requireSamePush(t, plain, one)
+		m, err := pruned.build(0)
+		require.NoError(t, err)
+		require.Len(t, m.Tasks, 200)
+		require.Len(t, m.Nodes, 20)
+		require.Len(t, m.Queues, 2)
+	}
+}
+
+func requireSamePush(t *testing.T, want, got *push) {
+	t.Helper()
+	require.Equal(t, want.jobs, got.jobs)
+	require.Equal(t, want.tasks, got.tasks)
+	require.Equal(t, want.details, got.details)
+	require.Equal(t, want.nodes, got.nodes)
+	require.Equal(t, want.queues, got.queues)
+	require.Equal(t, want.strays, got.strays)
+	require.Equal(t, want.vectors.list, got.vectors.list)
+	require.Equal(t, want.vectors.names.list, got.vectors.names.list)
+	require.Equal(t, slices.Sorted(maps.Keys(want.known)), slices.Sorted(maps.Keys(got.known)))
+}
