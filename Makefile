@@ -98,6 +98,16 @@ proto-format: $(TOOLS)/buf ## Format proto/ in place.
 proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest release.
 	scripts/proto-breaking.sh
 
+##@ Deployment
+
+.PHONY: chart
+chart: ## Render deploy/chart with Helm's engine and check it against Kubernetes' types.
+	cd tools/chart && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: generate-chart
+generate-chart: ## Take new settings of the server over into the chart's schema.
+	cd tools/chart && $(GO) test -run Schema . -update
+
 ##@ Code
 
 .PHONY: lint

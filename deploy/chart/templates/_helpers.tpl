@@ -1,0 +1,77 @@
+{{- define "apportion.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "apportion.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains (include "apportion.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "apportion.name" .) | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "apportion.selector" -}}
+app.kubernetes.io/name: {{ include "apportion.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "apportion.labels" -}}
+{{ include "apportion.selector" . }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/component: server
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "apportion.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "apportion.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "apportion.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The name by which requests know a policy: its file's without the ending. */ -}}
+{{- define "apportion.policyName" -}}
+{{- regexReplaceAll "\\.[^.]*$" . "" -}}
+{{- end -}}
+
+{{- /* What the chart itself writes into the configuration file. */ -}}
+{{- define "apportion.owned" -}}
+listen: ["0.0.0.0:7171"]
+admin:
+  listen: "0.0.0.0:7172"
+{{- with .Values.policies }}
+policies:
+  {{- range $file, $text := . }}
+  {{ include "apportion.policyName" $file }}: /etc/apportion/policies/{{ $file }}
+  {{- end }}
+{{- end }}
+tls:
+  {{- if .Values.tls.secret }}
+  certificate: /etc/apportion/tls/tls.crt
+  key: /etc/apportion/tls/tls.key
+  {{- if ne .Values.tls.clientCertificate "never" }}
+  client_ca: /etc/apportion/tls/ca.crt
+  client_certificate: {{ .Values.tls.clientCertificate }}
+  {{- end }}
+  {{- else if .Values.tls.plaintext }}
+  plaintext: true
+  {{- else }}
+  {{- fail "tls: name a Secret (tls.secret), or say that something else encrypts (tls.plaintext: true)" }}
+  {{- end }}
+{{- end -}}
+
+{{- define "apportion.config" -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) (fromYaml (include "apportion.owned" .))) -}}
+{{- end -}}

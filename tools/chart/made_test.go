@@ -1,0 +1,247 @@
+package chart
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+// serverConfiguration is the file that the server is started with.
+func serverConfiguration(t *testing.T, all objects, name string) map[string]any {
+	t.Helper()
+	var read map[string]any
+	text := of[*corev1.Secret](t, all, "Secret/"+name).StringData["apportion.yaml"]
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &read))
+	return read
+}
+
+func names(values string) string {
+	if strings.HasSuffix(values, "bare.yaml") {
+		return "fairness"
+	}
+	return "fair-apportion"
+}
+
+func TestTheServerTakesTheConfigurationThatTheChartWrites(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/configuration.schema.json")
+	require.NoError(t, err)
+	for _, file := range settings(t) {
+		all := made(t, file)
+		written := serverConfiguration(t, all, names(file))
+		require.NoError(t, schema.Validate(written), file)
+		// Files that it names are mounted, or in a ConfigMap that is.
+		pod := of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec
+		policies, _ := written["policies"].(map[string]any)
+		for _, source := range policies {
+			path, found := strings.CutPrefix(source.(string), "/etc/apportion/policies/")
+			if found {
+				require.Contains(t, of[*corev1.ConfigMap](t, all, "ConfigMap/"+names(file)+"-policies").Data, path)
+				require.NotNil(t, mount(pod, "/etc/apportion/policies"))
+			}
+		}
+		if tls := written["tls"].(map[string]any); tls["certificate"] != nil {
+			require.NotNil(t, mount(pod, "/etc/apportion/tls"))
+		} else {
+			require.Equal(t, true, tls["plaintext"])
+		}
+	}
+}
+
+func TestPoliciesAndSettingsAreMergedWithWhatTheChartWrites(t *testing.T) {
+	all := made(t, "testdata/full.yaml")
+	written := serverConfiguration(t, all, "fair-apportion")
+	require.Equal(t, map[string]any{
+		"production": "/etc/apportion/policies/production.conf", "next": "/etc/apportion/policies/next.yaml", "default": "preset:proportion",
+	}, written["policies"])
+	require.Equal(t, map[string]any{
+		"certificate": "/etc/apportion/tls/tls.crt", "key": "/etc/apportion/tls/tls.key", "client_ca": "/etc/apportion/tls/ca.crt",
+		"client_certificate": "optional", "min_version": "TLSv1.2",
+	}, written["tls"])
+	require.Contains(t, of[*corev1.ConfigMap](t, all, "ConfigMap/fair-apportion-policies").Data["production.conf"], "name: proportion")
+}
+
+// mount is where a volume of the pod is mounted, nil if nowhere.
+func mount(pod corev1.PodSpec, path string) *corev1.VolumeMount {
+	for i := range pod.Containers[0].VolumeMounts {
+		if m := &pod.Containers[0].VolumeMounts[i]; m.MountPath == path {
+			return m
+		}
+	}
+	return nil
+}
+
+func TestThePodMayDoNothingButServe(t *testing.T) {
+	for _, file := range settings(t) {
+		pod := of[*appsv1.Deployment](t, made(t, file), "Deployment/"+names(file)).Spec.Template.Spec
+		restricted(t, pod)
+		require.False(t, *pod.AutomountServiceAccountToken)
+		volumes := map[string]bool{}
+		for _, volume := range pod.Volumes {
+			volumes[volume.Name] = true
+			require.Nil(t, volume.HostPath)
+		}
+		for _, m := range pod.Containers[0].VolumeMounts {
+			require.True(t, volumes[m.Name], "%s: no volume %s", file, m.Name)
+			delete(volumes, m.Name)
+		}
+		require.Empty(t, volumes, "volumes that nobody mounts")
+	}
+}
+
+// restricted is Kubernetes' Pod Security Standard of that name, and a file system that nobody writes to.
+func restricted(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	require.True(t, *pod.SecurityContext.RunAsNonRoot)
+	require.NotZero(t, *pod.SecurityContext.RunAsUser)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+	require.False(t, pod.HostNetwork || pod.HostPID || pod.HostIPC)
+	for _, container := range append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...) {
+		require.False(t, *container.SecurityContext.AllowPrivilegeEscalation, container.Name)
+		require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem, container.Name)
+		require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop, container.Name)
+		require.Empty(t, container.SecurityContext.Capabilities.Add, container.Name)
+		require.NotEmpty(t, container.Resources.Requests, container.Name)
+	}
+}
+
+func TestProbesAskTheServerInALanguageThatItSpeaks(t *testing.T) {
+	plain := of[*appsv1.Deployment](t, made(t, "testdata/plain.yaml"), "Deployment/fair-apportion").Spec.Template.Spec.Containers[0]
+	require.Equal(t, int32(7171), plain.ReadinessProbe.GRPC.Port)
+	require.Nil(t, plain.ReadinessProbe.HTTPGet)
+	// The kubelet's gRPC probe knows no TLS.
+	encrypted := of[*appsv1.Deployment](t, made(t, "testdata/full.yaml"), "Deployment/fair-apportion").Spec.Template.Spec.Containers[0]
+	require.Nil(t, encrypted.ReadinessProbe.GRPC)
+	require.Equal(t, "/readyz", encrypted.ReadinessProbe.HTTPGet.Path)
+	for _, container := range []corev1.Container{plain, encrypted} {
+		require.Equal(t, "/healthz", container.LivenessProbe.HTTPGet.Path)
+		require.Equal(t, "admin", container.LivenessProbe.HTTPGet.Port.StrVal)
+		require.Equal(t, int32(7172), container.Ports[1].ContainerPort)
+	}
+}
+
+func TestTheKubeletWaitsAsLongAsTheServerDrains(t *testing.T) {
+	for _, file := range settings(t) {
+		all := made(t, file)
+		drain := map[string]any{"delay": "5s", "time": "25s"}
+		if set, ok := serverConfiguration(t, all, names(file))["drain"].(map[string]any); ok {
+			drain = set
+		}
+		needed := time.Duration(0)
+		for _, part := range drain {
+			duration, err := time.ParseDuration(part.(string))
+			require.NoError(t, err)
+			needed += duration
+		}
+		grace := *of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec.TerminationGracePeriodSeconds
+		require.Greater(t, grace, int64(needed/time.Second), file)
+	}
+}
+
+func TestEveryObjectMeansThePodsOfTheDeployment(t *testing.T) {
+	for _, file := range settings(t) {
+		all := made(t, file)
+		deployment := of[*appsv1.Deployment](t, all, "Deployment/"+names(file))
+		pod := labels.Set(deployment.Spec.Template.Labels)
+		selectors := []map[string]string{deployment.Spec.Selector.MatchLabels}
+		ports := map[string]bool{}
+		for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+			ports[port.Name] = true
+		}
+		for _, object := range all {
+			switch object := object.(type) {
+			case *corev1.Service:
+				selectors = append(selectors, object.Spec.Selector)
+				require.True(t, ports[object.Spec.Ports[0].TargetPort.StrVal])
+			case *policyv1.PodDisruptionBudget:
+				selectors = append(selectors, object.Spec.Selector.MatchLabels)
+			case *networkingv1.NetworkPolicy:
+				selectors = append(selectors, object.Spec.PodSelector.MatchLabels)
+				for _, rule := range object.Spec.Ingress {
+					require.True(t, ports[rule.Ports[0].Port.StrVal])
+					require.NotEmpty(t, rule.From, "no peers would be all peers, those outside the cluster too")
+				}
+			case *podMonitor:
+				selectors = append(selectors, object.Spec.Selector.MatchLabels)
+				require.True(t, ports[object.Spec.PodMetricsEndpoints[0].Port])
+			case *autoscalingv2.HorizontalPodAutoscaler:
+				require.Equal(t, deployment.Name, object.Spec.ScaleTargetRef.Name)
+				require.Nil(t, deployment.Spec.Replicas, "two would quarrel about the number")
+			}
+		}
+		for _, selector := range selectors {
+			require.NotEmpty(t, selector)
+			require.True(t, labels.SelectorFromSet(selector).Matches(pod), "%s: %v", file, selector)
+		}
+	}
+}
+
+func TestWhatIsMade(t *testing.T) {
+	kindsOf := func(file string) (list []string) {
+		for id := range made(t, file) {
+			list = append(list, id)
+		}
+		return list
+	}
+	require.ElementsMatch(t, []string{
+		"Secret/fair-apportion", "Deployment/fair-apportion", "Service/fair-apportion", "Service/fair-apportion-headless",
+		"ServiceAccount/fair-apportion", "PodDisruptionBudget/fair-apportion", "NetworkPolicy/fair-apportion",
+	}, kindsOf("testdata/plain.yaml"))
+	require.ElementsMatch(t, []string{
+		"Secret/fair-apportion", "ConfigMap/fair-apportion-policies", "Deployment/fair-apportion", "Service/fair-apportion",
+		"Service/fair-apportion-headless", "ServiceAccount/fair-share", "PodDisruptionBudget/fair-apportion",
+		"NetworkPolicy/fair-apportion", "HorizontalPodAutoscaler/fair-apportion", "PodMonitor/fair-apportion",
+	}, kindsOf("testdata/full.yaml"))
+	require.ElementsMatch(t, []string{
+		"Secret/fairness", "Deployment/fairness", "Service/fairness", "Service/fairness-headless",
+	}, kindsOf("testdata/bare.yaml"))
+}
+
+func TestAChangeThatTheServerTakesOverRestartsNothing(t *testing.T) {
+	checksum := func(change string) string {
+		with := values(t, "testdata/full.yaml")
+		var changed map[string]any
+		require.NoError(t, json.Unmarshal([]byte(change), &changed))
+		for name, value := range changed {
+			for setting, to := range value.(map[string]any) {
+				with[name].(map[string]any)[setting] = to
+			}
+		}
+		rendered, err := render(t, with)
+		require.NoError(t, err)
+		all := objects{}
+		decode(t, all, "deployment", rendered["apportion/templates/deployment.yaml"])
+		return of[*appsv1.Deployment](t, all, "Deployment/fair-apportion").Spec.Template.Annotations["checksum/config"]
+	}
+	before := checksum(`{}`)
+	require.Equal(t, before, checksum(`{"policies": {"production.conf": "tiers: []"}}`))
+	require.Equal(t, before, checksum(`{"policies": {"other.conf": "tiers: []"}}`))
+	require.Equal(t, before, checksum(`{"config": {"identities": [{"name": "one"}]}}`))
+	require.NotEqual(t, before, checksum(`{"config": {"log": {"level": "debug"}}}`))
+}
+
+func TestTheSidecarIsAsRestrictedAsTheServer(t *testing.T) {
+	data, err := os.ReadFile("../../deploy/sidecar/pod.yaml")
+	require.NoError(t, err)
+	all := objects{}
+	decode(t, all, "pod.yaml", string(data))
+	pod := of[*corev1.Pod](t, all, "Pod/scheduler").Spec
+	restricted(t, pod)
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *pod.InitContainers[0].RestartPolicy, "ready before the scheduler starts, ended after it")
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/configuration.schema.json")
+	require.NoError(t, err)
+	var written map[string]any
+	require.NoError(t, yaml.UnmarshalStrict([]byte(of[*corev1.ConfigMap](t, all, "ConfigMap/apportion").Data["apportion.yaml"]), &written))
+	require.NoError(t, schema.Validate(written))
+}
