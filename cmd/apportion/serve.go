@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/adapter/extender"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -32,6 +33,7 @@ type serveFlags struct {
 	drainDelay    time.Duration
 	drainTime     time.Duration
 	logFormat     string
+	extend        extendFlags
 }
 
 // newServe is `apportion serve`.
@@ -42,7 +44,8 @@ func newServe(s streams) *cobra.Command {
 		Short: "Serve decisions over gRPC",
 		Long: `Serve decisions over gRPC, with health, reflection, and metrics on a second address. SIGTERM or an
 interrupt drains: health says NOT_SERVING, then no new calls are taken, and those under way may end.`,
-		Example: `  apportion serve --listen :7171 --admin-listen :7172 --policy cluster=volcano-scheduler.conf`,
+		Example: `  apportion serve --listen :7171 --admin-listen :7172 --policy cluster=volcano-scheduler.conf
+  apportion serve --policy cluster=volcano-scheduler.conf --extender-listen :7173 --extender /volcano=cluster`,
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return serve(command.Context(), s, &f) },
 	}
@@ -56,6 +59,7 @@ interrupt drains: health says NOT_SERVING, then no new calls are taken, and thos
 	flags.DurationVar(&f.drainTime, "drain-time", 25*time.Second, "end calls by force that take longer than this to drain")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	mustComplete(command, "log-format", "text", "json")
+	f.extend.add(flags)
 	return command
 }
 
@@ -83,15 +87,24 @@ func serve(ctx context.Context, s streams, f *serveFlags) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	bridge, err := f.extend.open(ctx, policies, log, registry, extender.ServerOptions{DrainDelay: f.drainDelay, DrainTime: f.drainTime})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	if f.admin != "" {
 		stop, err := f.serveAdmin(ctx, log, registry)
 		if err != nil {
-			return errors.Join(err, listener.Close())
+			return errors.Join(err, listener.Close(), bridge.close())
 		}
 		defer stop()
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	bridged := bridge.serve(ctx, end)
 	log.InfoContext(ctx, "serving", "address", listener.Addr().String(), "policies", len(policies))
 	err = server.Serve(ctx, listener)
+	end()
+	err = errors.Join(err, bridged())
 	log.InfoContext(ctx, "stopped")
 	return err
 }

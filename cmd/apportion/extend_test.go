@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordedPush is what stock Volcano sent to open a session, and its first question about a queue that is overused.
+func recordedPush(t *testing.T) (push []byte) {
+	t.Helper()
+	packed, err := os.Open(filepath.Join("..", "..", "adapter", "extender", "testdata", "proportion-1024.json.gz"))
+	require.NoError(t, err)
+	defer packed.Close()
+	plain, err := gzip.NewReader(packed)
+	require.NoError(t, err)
+	var recording struct {
+		Exchanges []struct {
+			Request struct {
+				Body json.RawMessage `json:"body"`
+			} `json:"request"`
+		} `json:"exchanges"`
+	}
+	require.NoError(t, json.NewDecoder(plain).Decode(&recording))
+	return recording.Exchanges[0].Request.Body
+}
+
+// posted is the status and body of the answer to a request with basic authorization in its URL, as Volcano sends it.
+func posted(t *testing.T, url string, body []byte) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, string(answer)
+}
+
+func TestServeAnswersVolcano(t *testing.T) {
+	dir := t.TempDir()
+	conf, users := filepath.Join(dir, "volcano-scheduler.conf"), filepath.Join(dir, "users")
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
+	// The password is "word".
+	require.NoError(t, os.WriteFile(users, []byte("volcano:98c1eb4ee93476743763878fcb96a25fbc9a175074d64004779ecb5242f645e6\n"), 0o600))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log := &lockedBuffer{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{
+			"serve", "--listen", "127.0.0.1:0", "--policy", "house=" + conf,
+			"--extender-listen", "127.0.0.1:0", "--extender", "/volcano=house", "--extender", "/beside=house,shadow", "--extender-users", users,
+		}, strings.NewReader(""), io.Discard, log)
+	}()
+	at := "volcano:word@" + log.find(t, `msg="answering Volcano" address=(\S+)`)
+	push, question := recordedPush(t), []byte(`{"queue":{"Name":"q1"}}`)
+	for path, answer := range map[string]string{"/volcano": `{"overused":true}`, "/beside": `{"overused":false}`} {
+		status, body := posted(t, "http://"+at+path+"/onSessionOpen", push)
+		require.Equal(t, http.StatusOK, status, body)
+		require.Empty(t, body)
+		status, body = posted(t, "http://"+at+path+"/queueOverused", question)
+		require.Equal(t, http.StatusOK, status)
+		require.JSONEq(t, answer, body, path)
+	}
+	log.find(t, `(decision=reject scheduler=/beside verb=queueOverused)`)
+	status, _ := posted(t, "http://"+strings.TrimPrefix(at, "volcano:word@")+"/volcano/queueOverused", question)
+	require.Equal(t, http.StatusUnauthorized, status)
+
+	stop()
+	require.Equal(t, exitYes, <-ended)
+}
+
+func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
+	for says, flags := range map[string][]string{
+		"mean something only beside --extender-listen": {"--extender", "/a=house"},
+		"no scheduler is named":                        {"--extender-listen", "127.0.0.1:0"},
+		`"/a" is not PATH=POLICY`:                      {"--extender-listen", "127.0.0.1:0", "--extender", "/a"},
+		`no policy "home" is configured`:               {"--extender-listen", "127.0.0.1:0", "--extender", "/a=home"},
+		`"/a" is named twice`:                          {"--extender-listen", "127.0.0.1:0", "--extender", "/a=house", "--extender", "/a=house"},
+		"--extender-users":                             {"--extender-listen", "127.0.0.1:0", "--extender", "/a=house", "--extender-users", "nowhere"},
+		"--extender-listen: ":                          {"--extender-listen", "nowhere:x", "--extender", "/a=house"},
+	} {
+		var problems bytes.Buffer
+		code := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--policy", "house=" + conf}, flags...), nil, io.Discard, &problems)
+		require.Equal(t, exitUsage, code, problems.String())
+		require.Contains(t, problems.String(), says)
+	}
+}
