@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -26,18 +27,39 @@ type Decoder struct {
 	task  taskSlot
 	count apportionv1.TaskCount
 	total resourceSlot
+	stop  func() bool
+	asked int
 }
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay as they are.
-func (d *Decoder) Compile(data []byte) (*model.Model, error) {
+func (d *Decoder) Compile(data []byte) (*model.Model, error) { return d.CompileWithin(data, Guard{}) }
+
+// CompileWithin is Compile within limits, and ends when it is asked to with policy.ErrStopped.
+func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
+	if g.Limits != (Limits{}) {
+		if err := Measure(data).Within(g.Limits); err != nil {
+			return nil, err
+		}
+	}
+	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
+	defer func() { d.stop = nil }()
 	if err := d.snapshot(data); err != nil {
 		return nil, err
 	}
-	m, err := d.c.b.Build()
+	if err := d.c.exceeded(); err != nil {
+		return nil, err
+	}
+	m, err := d.c.b.BuildUnless(g.Stop)
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
-	return m, nil
+	return m, depth(m, g.Limits.QueueDepth)
+}
+
+// stopped is meant to be called for everything that is read, and asks only now and then.
+func (d *Decoder) stopped() bool {
+	d.asked++
+	return d.asked&1023 == 0 && d.stop != nil && d.stop()
 }
 
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
@@ -70,7 +92,13 @@ func (d *Decoder) snapshot(data []byte) error {
 	}
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
+	for _, name := range dimensions {
+		d.c.text(name)
+	}
 	if !d.nodesAndQueues(data) || !d.allJobs(data) {
+		if d.stop != nil && d.stop() {
+			return policy.ErrStopped
+		}
 		return malformed("snapshot")
 	}
 	return nil
@@ -86,6 +114,9 @@ func (d *Decoder) nodesAndQueues(data []byte) bool {
 	for s := (scanner{rest: data}); s.next(&f); {
 		if f.kind != delimited {
 			continue
+		}
+		if d.stopped() {
+			return false
 		}
 		switch f.number {
 		case 4:
@@ -120,7 +151,7 @@ func (d *Decoder) allJobs(data []byte) bool {
 
 // oneJob reads a job's own fields first and its groups after them, whatever their order.
 func (d *Decoder) oneJob(i int, data []byte) bool {
-	if !d.job.fill(data) {
+	if d.stopped() || !d.job.fill(data) {
 		return false
 	}
 	d.c.jobHead(i, &d.job.m)
@@ -139,20 +170,20 @@ func (d *Decoder) oneJob(i int, data []byte) bool {
 
 func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	tasks, counts, ok := d.group.fill(data)
-	if !ok {
+	if !ok || d.stopped() {
 		return false
 	}
 	d.c.groupHead(&d.group.m)
 	s := scanner{rest: data}
 	for k := range tasks {
-		if !d.oneTask(place{job, group, k}, s.task()) {
+		if d.stopped() || !d.oneTask(place{job, group, k}, s.task()) {
 			return false
 		}
 	}
 	var f field
 	for s, k := (scanner{rest: data}), 0; counts > 0 && s.next(&f); {
 		if f.number == 5 && f.kind == delimited {
-			if !fillCount(&d.count, f.data) {
+			if d.stopped() || !fillCount(&d.count, f.data) {
 				return false
 			}
 			d.c.count(place{job, group, k}, &d.count)
@@ -171,6 +202,8 @@ func (d *Decoder) oneTask(at place, data []byte) bool {
 		if !d.task.fill(data) {
 			return false
 		}
+		d.c.text(spec.UID)
+		d.c.text(spec.Name)
 	}
 	var known bool
 	if spec.Status, known = statusOf(d.task.status); !known {

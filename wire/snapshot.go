@@ -56,9 +56,14 @@ type compiler struct {
 	b                     *model.Builder
 	total, one, two, more amounts
 	detail                model.Detail
+	limits                Limits
+	// longest is the longest text that is too long.
+	longest int64
 }
 
 func (c *compiler) node(n *apportionv1.Node) {
+	c.text(n.GetName())
+	c.text(n.GetGroup())
 	c.b.Node(model.NodeSpec{
 		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
 		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil,
@@ -77,14 +82,20 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	if q != nil && q.Reclaimable != nil {
 		spec.Reclaimable = *q.Reclaimable
 	}
+	c.text(q.GetName())
+	c.text(q.GetParent())
 	var known bool
 	if spec.State, known = queueStateOf(q.GetState()); !known {
 		c.b.Fault(fmt.Sprintf("queues[%d].state", i), "no state %d", q.GetState())
 	}
 	if a := q.GetNodeGroupAffinity(); a != nil {
+		c.termTexts(a.GetAffinity())
+		c.termTexts(a.GetAntiAffinity())
 		spec.Affinity = &model.NodeAffinity{Affinity: terms(a.GetAffinity()), AntiAffinity: terms(a.GetAntiAffinity())}
 	}
 	if h := q.GetFairShareHierarchy(); h != nil {
+		c.text(h.GetPath())
+		c.text(h.GetWeights())
 		spec.Hierarchy = &model.Hierarchy{Path: h.GetPath(), Weights: h.GetWeights()}
 	}
 	c.b.Queue(spec)
@@ -113,6 +124,9 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 
 // jobHead feeds a job without its groups.
 func (c *compiler) jobHead(i int, j *apportionv1.Job) {
+	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue()} {
+		c.text(s)
+	}
 	phase, known := phaseOf(j.GetPhase())
 	if !known {
 		c.b.Fault(fmt.Sprintf("jobs[%d].phase", i), "no phase %d", j.GetPhase())
@@ -125,6 +139,7 @@ func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 
 // groupHead feeds a group of the newest job without its tasks.
 func (c *compiler) groupHead(g *apportionv1.TaskGroup) {
+	c.text(g.GetRole())
 	c.b.Group(model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
 	})
@@ -185,6 +200,7 @@ func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDe
 	if d.Preemptable != nil {
 		spec.Preemptable = *d.Preemptable
 	}
+	c.text(d.GetPriorityClass())
 	spec.Request = c.one.of(d.GetRequest())
 	c.detail = model.Detail{
 		PriorityClass: d.GetPriorityClass(), ScheduleTime: d.GetScheduleTime(), Cooldown: d.GetCooldown(),

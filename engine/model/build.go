@@ -120,16 +120,27 @@ func (b *Builder) closeJob() {
 }
 
 // Build returns the model, or an *Error with every violation. The builder must not be used afterwards but to Reset it.
-func (b *Builder) Build() (*Model, error) {
+func (b *Builder) Build() (*Model, error) { return b.BuildUnless(nil) }
+
+// BuildUnless is Build, but asks stop now and then, if it is not nil, and then returns ErrStopped.
+func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
 	b.closeJob()
+	b.stop = stop
+	defer func() { b.stop = nil }()
 	b.indexJobsAndTasks(0, 0)
+	if stop != nil && stop() {
+		return nil, ErrStopped
+	}
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
 	m := &b.m
-	m.NodeOrder = order(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name })
-	m.QueueOrder = order(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name })
-	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
+	m.NodeOrder = orderUnless(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }, stop)
+	m.QueueOrder = orderUnless(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name }, stop)
+	m.JobOrder = orderUnless(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID }, stop)
+	if stop != nil && stop() {
+		return nil, ErrStopped
+	}
 	if !b.explicit {
 		m.Total = resource.NewAccount(b.width)
 		for _, n := range m.NodeOrder {
@@ -137,17 +148,19 @@ func (b *Builder) Build() (*Model, error) {
 		}
 	}
 	m.Accounts = b.store.open(m.Jobs, len(m.Groups), b.width)
-	m.book(0)
+	if !m.book(0, stop) {
+		return nil, ErrStopped
+	}
 	return m, nil
 }
 
 // indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.
 func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID) {
 	m := &b.m
-	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, func(earlier, later int32) {
+	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, b.stop, func(earlier, later int32) {
 		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.Jobs[later].UID, earlier)
 	})
-	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, func(earlier, later int32) {
+	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, b.stop, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(earlier), firstJob)
 	})
 	if b.base == nil {
@@ -184,15 +197,21 @@ func (b *Builder) pathOf(t TaskID, firstJob JobID) string {
 	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job-firstJob, task.Group-b.m.Jobs[task.Job].FirstGroup, t-first)
 }
 
-// book fills the accounts of the jobs from first on.
-func (m *Model) book(first JobID) {
+// book fills the accounts of the jobs from first on, or returns false if stop asked to stop.
+func (m *Model) book(first JobID, stop func() bool) bool {
 	bestEffort := make([]bool, len(m.Requests))
 	for i, r := range m.Requests {
 		bestEffort[i] = m.BestEffort(r)
 	}
 	for j := first; int(j) < len(m.Jobs); j++ {
 		job, account := &m.Jobs[j], &m.Accounts[j]
+		if stop != nil && j&1023 == 1023 && stop() {
+			return false
+		}
 		for t := job.FirstTask; t < job.EndTask; t++ {
+			if stop != nil && t&(1<<14-1) == 0 && stop() {
+				return false
+			}
 			task := &m.Tasks[t]
 			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 		}
@@ -203,6 +222,7 @@ func (m *Model) book(first JobID) {
 			}
 		}
 	}
+	return true
 }
 
 // Extend returns a builder whose model will be m and the jobs that follow; its paths begin at jobs[0] for the first of these. m itself
@@ -246,7 +266,7 @@ func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
 	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
 	added := newAccounts(m.Jobs[known:], len(m.Groups)-len(b.base.Groups), b.width)
 	m.Accounts = append(slices.Clip(accounts[:known]), added...)
-	m.book(known)
+	m.book(known, nil)
 	// The model lies within its builder, which must not keep what it was extended from.
 	b.base = nil
 	return m, nil

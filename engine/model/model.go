@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/maphash"
-	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/engine/resource"
@@ -246,7 +245,10 @@ func (x taskTexts) equal(l, r int32) bool {
 func (x taskTexts) is(t int32, key string) bool { return string(x.m.at(x.m.Tasks[t].uid)) == key }
 
 // order returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are.
-func order[ID ~int32](n int, name func(ID) string) []ID {
+func order[ID ~int32](n int, name func(ID) string) []ID { return orderUnless(n, name, nil) }
+
+// orderUnless is order, but what it returns is not in order if stop, which may be nil, asked to stop.
+func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID {
 	ids := make([]ID, n)
 	sorted := true
 	for i := range ids {
@@ -267,7 +269,7 @@ func order[ID ~int32](n int, name func(ID) string) []ID {
 		high, low := prefixKey(name(ID(i))[common:])
 		entries[i] = entry{high, low, ID(i)}
 	}
-	slices.SortFunc(entries, func(l, r entry) int {
+	sortUnless(entries, stop, func(l, r entry) int {
 		if l.high != r.high {
 			return cmp.Compare(l.high, r.high)
 		}

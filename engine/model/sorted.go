@@ -18,17 +18,23 @@ type texts interface {
 }
 
 // build indexes positions 0 … n-1 from first on; those without a text are left out. clash is told of every position whose text a smaller
-// position has already.
-func (x *sorted) build(first, n int, of texts, clash func(earlier, later int32)) {
+// position has already. If stop, which may be nil, asks to stop, the index is not complete.
+func (x *sorted) build(first, n int, of texts, stop func() bool, clash func(earlier, later int32)) {
 	x.entries = slices.Grow(x.entries[:0], n)
 	for i := first; i < first+n; i++ {
+		if asked(stop, i) {
+			return
+		}
 		if tag, ok := of.tag(int32(i)); ok {
 			x.entries = append(x.entries, uint64(tag)<<32|uint64(uint32(i)))
 		}
 	}
 	x.sort()
 	var heads []int32
-	for i := 0; i < len(x.entries); {
+	for i, groups := 0, 0; i < len(x.entries); groups++ {
+		if asked(stop, groups) {
+			return
+		}
 		end := i + 1
 		for end < len(x.entries) && x.entries[end]>>32 == x.entries[i]>>32 {
 			end++
@@ -47,6 +53,11 @@ func (x *sorted) build(first, n int, of texts, clash func(earlier, later int32))
 		}
 		i = end
 	}
+}
+
+// asked asks stop for one of many steps whether to stop.
+func asked(stop func() bool, step int) bool {
+	return stop != nil && step&(1<<13-1) == 1<<13-1 && stop()
 }
 
 // sort sorts entries by their hashes, least significant digit first; positions, which come in ascending, stay so among equals.

@@ -1,12 +1,16 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
 // MaxListed is how many violations an Error lists; the others are only counted.
 const MaxListed = 50
+
+// ErrStopped is returned by work that was asked to stop.
+var ErrStopped = errors.New("stopped")
 
 // Violation is one fault of an input.
 type Violation struct {

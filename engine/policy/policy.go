@@ -5,14 +5,12 @@
 package policy
 
 import (
-	"errors"
-
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
 
 // ErrStopped is returned by Open when View.Stop asked to stop.
-var ErrStopped = errors.New("stopped")
+var ErrStopped = model.ErrStopped
 
 // Plugin is a policy with its settings.
 type Plugin interface {

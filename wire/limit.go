@@ -1,0 +1,213 @@
+package wire
+
+import (
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Limits bounds what a snapshot may hold; 0 is no bound. They are told apart by the names under which an operator sets them.
+type Limits struct {
+	Dimensions, Nodes, Queues, QueueDepth, Jobs, Groups, Tasks int64
+	// TextBytes bounds each name and uid. Below 128 it counts as 128.
+	TextBytes int64
+}
+
+// Guard is what compiling a snapshot is held to. The zero value holds to nothing.
+type Guard struct {
+	Limits Limits
+	// Stop is asked now and then whether anybody still waits. nil: somebody does.
+	Stop func() bool
+}
+
+// Exceeded returns the fault of something that is larger than a limit allows.
+func Exceeded(limit string, value, maximum int64, text string) *Fault {
+	return &Fault{
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
+		Metadata: map[string]string{
+			"limit": limit, "value": strconv.FormatInt(value, 10), "maximum": strconv.FormatInt(maximum, 10),
+		},
+	}
+}
+
+// Size is what an encoded Snapshot holds.
+type Size struct {
+	Bytes, Dimensions, Nodes, Queues, Jobs, Groups, Tasks int64
+}
+
+// Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
+// are no Snapshot it counts what stands before the fault.
+func Measure(data []byte) Size {
+	size := Size{Bytes: int64(len(data))}
+	var f field
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.kind != delimited {
+			continue
+		}
+		switch f.number {
+		case 3:
+			size.Dimensions++
+		case 4:
+			size.Nodes++
+		case 5:
+			size.Queues++
+		case 6:
+			size.Jobs++
+			size.job(f.data)
+		}
+	}
+	return size
+}
+
+func (z *Size) job(data []byte) {
+	var f field
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number == 10 && f.kind == delimited {
+			z.Groups++
+			z.group(f.data)
+		}
+	}
+}
+
+func (z *Size) group(data []byte) {
+	var f field
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number == 4 && f.kind == delimited {
+			end, more := afterTasks(s.rest, 0)
+			s.rest = s.rest[end:]
+			z.Tasks += int64(1 + more)
+		}
+	}
+}
+
+// Within returns a *Fault that names the first limit which is exceeded.
+func (z Size) Within(l Limits) error {
+	for _, one := range [...]struct {
+		limit          string
+		value, maximum int64
+	}{
+		{"dimensions", z.Dimensions, l.Dimensions},
+		{"nodes", z.Nodes, l.Nodes},
+		{"queues", z.Queues, l.Queues},
+		{"jobs", z.Jobs, l.Jobs},
+		{"groups", z.Groups, l.Groups},
+		{"tasks", z.Tasks, l.Tasks},
+	} {
+		if one.maximum > 0 && one.value > one.maximum {
+			return Exceeded(one.limit, one.value, one.maximum,
+				"the snapshot has "+strconv.FormatInt(one.value, 10)+" "+one.limit+", at most "+strconv.FormatInt(one.maximum, 10)+" are taken")
+		}
+	}
+	return nil
+}
+
+// Memory estimates what compiling a snapshot of this size and opening a session on it takes, before either is done.
+func (z Size) Memory() int64 {
+	// cpu and memory are dimensions of every model.
+	row := rowBytes(int(z.Dimensions) + 2)
+	// A queue has about 16 rows in each of the plugins that divide, of which there are two at most; a job has accounts, and rows in drf.
+	rows := 3*z.Nodes + 40*z.Queues + 10*z.Jobs + z.Groups
+	return z.Bytes + rows*row +
+		sizeOf[model.Node](1)*z.Nodes + sizeOf[model.Queue](1)*z.Queues +
+		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
+		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks
+}
+
+// MeasureSteps counts the steps in an encoded message whose field of this number they are, and what the jobs that they add hold, without
+// decoding any.
+func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
+	var f field
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number == number && f.kind == delimited {
+			steps++
+			added.step(f.data)
+		}
+	}
+	return steps, added
+}
+
+// step adds what an AddJobStep holds.
+func (z *Size) step(data []byte) {
+	var f field
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number != 14 || f.kind != delimited {
+			continue
+		}
+		var job field
+		for s := (scanner{rest: f.data}); s.next(&job); {
+			if job.number == 1 && job.kind == delimited {
+				z.Jobs++
+				z.job(job.data)
+			}
+		}
+	}
+}
+
+// shortestText is a bound below which texts are never refused, so that the tasks read in one loop need no look.
+const shortestText = 128
+
+// text notes a text that is longer than allowed.
+func (c *compiler) text(s string) {
+	if limit := c.limits.TextBytes; limit > 0 && int64(len(s)) > max(limit, shortestText) {
+		c.longest = max(c.longest, int64(len(s)))
+	}
+}
+
+func (c *compiler) termTexts(t *apportionv1.NodeGroupTerms) {
+	for _, s := range t.GetRequired() {
+		c.text(s)
+	}
+	for _, s := range t.GetPreferred() {
+		c.text(s)
+	}
+}
+
+// exceeded returns a *Fault if a text was too long.
+func (c *compiler) exceeded() error {
+	if c.longest == 0 {
+		return nil
+	}
+	maximum := max(c.limits.TextBytes, shortestText)
+	return Exceeded("text_bytes", c.longest, maximum,
+		"a name or uid has "+strconv.FormatInt(c.longest, 10)+" bytes, at most "+strconv.FormatInt(maximum, 10)+" are taken")
+}
+
+// depth returns a *Fault if queues are nested too deeply. A queue that is its own ancestor has no depth.
+func depth(m *model.Model, maximum int64) error {
+	if maximum <= 0 || int64(len(m.Queues)) <= maximum {
+		return nil
+	}
+	// A queue below a circle never has another level than this.
+	const circular = -1
+	// levels are 0 where they are not known yet; each queue is visited about twice.
+	levels := make([]int64, len(m.Queues))
+	var path []model.QueueID
+	for q := range m.Queues {
+		path = path[:0]
+		at, ok := model.QueueID(q), true
+		for ok && levels[at] == 0 {
+			levels[at] = circular
+			path = append(path, at)
+			at, ok = m.Queue(m.Queues[at].Parent)
+		}
+		level := int64(0)
+		if ok && levels[at] == circular {
+			continue
+		}
+		if ok {
+			level = levels[at]
+		}
+		for i := len(path) - 1; i >= 0; i-- {
+			level++
+			levels[path[i]] = level
+		}
+		if level > maximum {
+			return Exceeded("queue_depth", level, maximum,
+				"queues are nested "+strconv.FormatInt(level, 10)+" deep, at most "+strconv.FormatInt(maximum, 10)+" levels are taken")
+		}
+	}
+	return nil
+}
