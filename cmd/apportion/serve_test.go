@@ -73,7 +73,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	metrics, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	require.True(t, strings.Contains(string(metrics), "apportion_"), "the metrics of the service are there")
+	require.Contains(t, string(metrics), "apportion_")
 
 	stop()
 	require.Equal(t, exitYes, <-ended)

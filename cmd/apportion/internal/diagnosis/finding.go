@@ -108,7 +108,8 @@ func (e *examiner) admission() {
 // tasks: has the job what its gang needs?
 func (e *examiner) tasks() {
 	standing := e.job
-	minimum := fmt.Sprintf("%d ready, %d waiting, minimum %d", standing.GetReadyTasks(), len(e.Waiting), standing.GetMinAvailable())
+	minimum := fmt.Sprintf("%d ready, %d waiting, minimum %d",
+		standing.GetReadyTasks(), len(e.Waiting)+int(e.Counted), standing.GetMinAvailable())
 	switch {
 	case rejected(standing.GetValid()):
 		e.find(checkTasks, Failed, "%s", e.reasons(standing.GetValid()))
@@ -116,6 +117,8 @@ func (e *examiner) tasks() {
 		e.find(checkTasks, Failed, "%d tasks are held back by a scheduling gate", len(e.Gated))
 	case len(e.Gated) > 0:
 		e.find(checkTasks, Noted, "%s; %d more are held back by a scheduling gate", minimum, len(e.Gated))
+	case len(e.Waiting) == 0 && e.Counted > 0:
+		e.find(checkTasks, Noted, "%s; they are counted, not listed, so nothing more can be asked about them", minimum)
 	case len(e.Waiting) == 0:
 		e.find(checkTasks, Passed, "%s: nothing waits to be placed", minimum)
 	default:

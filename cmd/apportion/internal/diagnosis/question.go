@@ -13,6 +13,8 @@ type Case struct {
 	Job      *apportionv1.Job
 	// Waiting are the pending tasks that are not gated, Gated those that something else holds back.
 	Waiting, Gated []lookup.Task
+	// Counted is how many more wait without being listed one by one, so that nobody can ask about each.
+	Counted uint32
 	// Needed are the waiting tasks that the gang needs at least.
 	Needed []lookup.Task
 	// Samples have one waiting task for each role and request.
@@ -41,6 +43,13 @@ func Of(snapshot *lookup.Snapshot, index uint32) *Case {
 			c.Samples = append(c.Samples, task)
 		}
 	}
+	for _, group := range c.Job.GetGroups() {
+		for _, count := range group.GetCounts() {
+			if isPending(count.GetStatus()) && count.GetGate() == apportionv1.TaskGate_TASK_GATE_UNSPECIFIED {
+				c.Counted += count.GetCount()
+			}
+		}
+	}
 	needed := len(c.Waiting)
 	if minimum := c.Job.GetMinAvailable(); placed >= minimum {
 		needed = min(needed, 1)
@@ -49,6 +58,10 @@ func Of(snapshot *lookup.Snapshot, index uint32) *Case {
 	}
 	c.Needed = c.Waiting[:needed]
 	return c
+}
+
+func isPending(status apportionv1.TaskStatus) bool {
+	return status == apportionv1.TaskStatus_TASK_STATUS_PENDING || status == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
 }
 
 // occupies says whether a task in this status counts towards the gang's minimum.

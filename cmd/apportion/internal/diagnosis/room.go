@@ -209,7 +209,7 @@ func counted(n int, noun string) string {
 func (e *examiner) verdict(d *Diagnosis) string {
 	first := slices.IndexFunc(e.findings, func(f Finding) bool { return f.Outcome == Failed })
 	if first < 0 {
-		if len(e.Waiting) == 0 {
+		if len(e.Waiting) == 0 && e.Counted == 0 {
 			return d.Job + " waits for nothing."
 		}
 		return fmt.Sprintf("Nothing that is decided here holds %s back: it waits for its turn in queue %s.", d.Job, d.Queue)

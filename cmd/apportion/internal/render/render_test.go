@@ -1,0 +1,83 @@
+package render_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func TestBarsShowWhatIsUsedOfABound(t *testing.T) {
+	ascii := render.Style{ASCII: true}
+	for _, test := range []struct {
+		name        string
+		used, bound float64
+		bar         string
+	}{
+		{"nothing used", 0, 8, ".......................|   0%"},
+		{"half", 4, 8, "############...........|  50%"},
+		{"all", 8, 8, "#######################| 100%"},
+		{"twice as much", 16, 8, "############|########### 200%"},
+		{"far too much", 8000, 8, "#|###################### 100000%"},
+		{"a little too much", 8.01, 8, "######################|# 100%"},
+		{"nothing deserved, something used", 3, 0, "|####################### none deserved"},
+		{"nothing deserved, nothing used", 0, 0, ""},
+		{"no bound", 5, math.Inf(1), ".......................| no bound"},
+	} {
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.bar, ascii.Bar(test.used, test.bound)) })
+	}
+	require.Equal(t, "█████████████▊░░░░░░░░░│  60%", render.Style{}.Bar(16, 80.0/3))
+}
+
+func TestBarsAreOfOneWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		used, bound := rapid.Float64Range(0, 1e9).Draw(t, "used"), rapid.Float64Range(1e-3, 1e9).Draw(t, "bound")
+		style := render.Style{ASCII: rapid.Bool().Draw(t, "ascii")}
+		bar, _, _ := strings.Cut(style.Bar(used, bound), " ")
+		require.Equal(t, 24, utf8.RuneCountInString(bar), bar)
+		require.Equal(t, 16, utf8.RuneCountInString(style.Gauge(used, bound, 16)))
+	})
+}
+
+func TestTablesAlignColoursAndBreakTheLastColumn(t *testing.T) {
+	style := render.Style{Color: true}
+	table := style.NewTable("NAME", ">N", "WHY").Wrap(9)
+	table.Row(style.Paint(render.Bad, "é"), "7", "because of this and that")
+	table.Row("longer", "12")
+	var out strings.Builder
+	table.Write(&out)
+	plain := strings.NewReplacer("\x1b[1m", "", "\x1b[31m", "", "\x1b[0m", "").Replace(out.String())
+	require.Equal(t, "NAME     N  WHY\né        7  because\n            of this\n            and that\nlonger  12\n", plain)
+}
+
+func TestATreeOfAnyShapeIsShownOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "queues")
+		names := []string{"root"}
+		for i := range n {
+			names = append(names, string(rune('a'+i)))
+		}
+		snapshot := &apportionv1.Snapshot{}
+		answer := &apportionv1.PluginShares{Plugin: "capacity"}
+		for i, name := range names {
+			parent := rapid.SampledFrom(append([]string{"", "missing"}, names...)).Draw(t, "parent")
+			snapshot.Queues = append(snapshot.Queues, &apportionv1.Queue{Name: name, Parent: parent})
+			answer.Queues = append(answer.Queues, &apportionv1.QueueShare{Queue: uint32(i), Participating: true})
+		}
+		var out strings.Builder
+		p := &render.Printer{
+			Style: render.Style{ASCII: true}, Out: &out, Snapshot: lookup.Of(snapshot),
+			Names: text.Names{Dimensions: []string{"cpu"}, Queues: names}, Resources: []string{"cpu"},
+		}
+		p.Tree(&apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{answer}}, nil)
+		require.Equal(t, n+1, strings.Count(out.String(), "cpu"), out.String())
+	})
+}
