@@ -22,7 +22,9 @@ func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answ
 	if err != nil {
 		return nil, err
 	}
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Allocatable{Allocatable: &apportionv1.AllocatableAnswer{Tasks: tasks}}}, nil
+	out := s.out.allocatable.one()
+	out.body.Tasks, out.member.Allocatable, out.answer.Answer = tasks, &out.body, &out.member
+	return &out.answer, nil
 }
 
 func (s *Session) preemptive(q *apportionv1.PreemptiveStep) (*apportionv1.Answer, error) {
@@ -30,7 +32,9 @@ func (s *Session) preemptive(q *apportionv1.PreemptiveStep) (*apportionv1.Answer
 	if err != nil {
 		return nil, err
 	}
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Preemptive{Preemptive: &apportionv1.PreemptiveAnswer{Tasks: tasks}}}, nil
+	out := s.out.preemptive.one()
+	out.body.Tasks, out.member.Preemptive, out.answer.Answer = tasks, &out.body, &out.member
+	return &out.answer, nil
 }
 
 // taskVerdicts asks a question of each task, or of all together.
@@ -53,8 +57,7 @@ func (s *Session) taskVerdicts(
 	if err := s.out.room(len(tasks), "tasks"); err != nil {
 		return nil, err
 	}
-	verdicts := make([]apportionv1.TaskVerdict, len(tasks))
-	list := make([]*apportionv1.TaskVerdict, len(tasks))
+	verdicts, list := s.out.taskVerdicts.take(len(tasks)), s.out.taskLists.take(len(tasks))
 	for i, t := range tasks {
 		if s.stopped(i) {
 			return nil, policy.ErrStopped

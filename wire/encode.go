@@ -27,6 +27,17 @@ type encoder struct {
 	lists         chunk[*apportionv1.Reason]
 	indices       chunk[uint32]
 	amounts       chunk[float64]
+	taskVerdicts  chunk[apportionv1.TaskVerdict]
+	taskLists     chunk[*apportionv1.TaskVerdict]
+	allocatable   chunk[whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]]
+	preemptive    chunk[whole[apportionv1.Answer_Preemptive, apportionv1.PreemptiveAnswer]]
+}
+
+// whole is an answer with the parts that make it of one kind.
+type whole[M, B any] struct {
+	answer apportionv1.Answer
+	member M
+	body   B
 }
 
 func (e *encoder) begin(maximum int) { e.left, e.maximum = maximum, maximum }
