@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// newCompare is `apportion compare`.
+func newCompare(s streams) *cobra.Command {
+	a := &asking{streams: s}
+	var policies []string
+	command := &cobra.Command{
+		Use:   "compare --policy A --policy B",
+		Short: "Tell what another policy would change, and for whom",
+		Long: `Tell what would change if the cluster were decided about by policy B in place of A: what queues
+deserve and in which order they come, which jobs may enter and be allocated, and whom they may
+evict. A policy is a preset, a file as written by convert, or a volcano-scheduler.conf.
+
+The exit code is 2 if something would change.`,
+		Example: `  apportion compare --policy proportion --policy capacity -f cluster.yaml
+  apportion compare --policy old.conf --policy new.conf -f cluster.yaml -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if len(policies) != 2 {
+				return errors.New("two policies are compared: give --policy twice")
+			}
+			if err := a.output.check(); err != nil {
+				return err
+			}
+			return a.compare(command.Context(), policies[0], policies[1])
+		},
+	}
+	flags := command.Flags()
+	flags.StringArrayVarP(&a.input.files, "file", "f", nil,
+		"file or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&a.input.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
+	flags.StringVar(&a.input.asOf, "as-of", "", "moment of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy looks at it, else none")
+	flags.StringArrayVar(&policies, "policy", nil,
+		"the policy that decides, and then the one to compare it with: a preset ("+strings.Join(client.Presets(), ", ")+") or a `FILE`")
+	a.output.register(command, true)
+	a.server.register(flags)
+	mustComplete(command, "policy", client.Presets()...)
+	return command
+}
+
+// by returns the same input by another policy.
+func (f inputFlags) by(policy string) inputFlags {
+	f.config, f.policy = "", policy
+	if strings.HasSuffix(policy, ".conf") {
+		f.config, f.policy = policy, ""
+	}
+	return f
+}
+
+// compared is the JSON form of a comparison.
+type compared struct {
+	Was     message             `json:"was"`
+	Is      message             `json:"is"`
+	Changes []comparison.Change `json:"changes"`
+	Omitted int                 `json:"omitted_jobs,omitempty"`
+}
+
+func (a *asking) compare(ctx context.Context, was, is string) error {
+	second := a.input.by(is)
+	policy, warnings, err := second.rules()
+	if err != nil {
+		return err
+	}
+	a.input = a.input.by(was)
+	// Both decide about one moment.
+	if _, given, err := second.moment(policy); err != nil {
+		return err
+	} else if given && a.input.asOf == "" {
+		a.input.asOf = time.Now().UTC().Format(time.RFC3339)
+	}
+	loaded, err := a.input.load(a.in)
+	if err != nil {
+		return err
+	}
+	loaded.warnings = append(loaded.warnings, unsaid(warnings, loaded.warnings)...)
+	return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error {
+		return compare(ctx, q, policy, fmt.Sprintf("by %s in place of %s:", is, was))
+	})
+}
+
+// compare asks both policies the same.
+func compare(ctx context.Context, q *question, policy *apportionv1.Policy, title string) error {
+	plan := comparison.New(q.snapshot)
+	was, err := q.decider.Simulate(ctx, q.Input, plan.Steps()...)
+	if err != nil {
+		return err
+	}
+	other := q.Input
+	other.Policy = policy
+	is, err := q.decider.Simulate(ctx, other, plan.Steps()...)
+	if err != nil {
+		return err
+	}
+	for i := range 4 {
+		if err := errors.Join(was.Err(i), is.Err(i)); err != nil {
+			return err
+		}
+	}
+	changes := plan.Changes(was.Answers, is.Answers, q.snapshot.Names(is.Basis))
+	before, after := was.Answers[0].GetShares(), is.Answers[0].GetShares()
+	out := compared{Was: message{before}, Is: message{after}, Changes: changes, Omitted: plan.Omitted}
+	err = q.writeAny(is.Basis, out, func(p *render.Printer) {
+		p.Line("%s", title)
+		p.Changes(before, after)
+		printChanges(p, changes, plan.Omitted)
+	})
+	if err != nil {
+		return err
+	}
+	return verdict(len(changes) == 0)
+}
+
+// printChanges shows the changes but for amounts, which have a table of their own.
+func printChanges(p *render.Printer, changes []comparison.Change, omitted int) {
+	const columns = 60
+	table := p.NewTable("WHO", "WHAT", "NOW", "WOULD BE", "WHY").Wrap(columns)
+	for _, c := range changes {
+		if c.What == comparison.Deserved {
+			continue
+		}
+		who := "job " + c.Job
+		if c.Queue != "" {
+			who = "queue " + c.Queue
+		}
+		why := c.Reason
+		if len(c.Taken) > 0 {
+			why = "would evict " + few(c.Taken)
+		} else if len(c.Spared) > 0 {
+			why = "would spare " + few(c.Spared)
+		}
+		table.Row(who, c.What, c.Was, c.Is, why)
+	}
+	p.Line("")
+	if table.Empty() {
+		p.Line("no queue and no job would be decided about otherwise")
+	} else {
+		table.Write(p.Out)
+	}
+	if omitted > 0 {
+		p.Line("\n%d more jobs wait whose evictions were not compared", omitted)
+	}
+}
+
+// few names the first of a list.
+func few(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " …"
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/internal/difference"
+	"github.com/apportion/apportion/service/decisionlog"
+)
+
+// newReplay is `apportion replay`.
+func newReplay(s streams) *cobra.Command {
+	r := &replaying{streams: s}
+	command := &cobra.Command{
+		Use:   "replay LOG...",
+		Short: "Decide again what a decision log says was decided, and tell what differs",
+		Long: `Decide again what a decision log says was decided, and tell what differs. Of several files of one
+log the oldest comes first. Snapshots and policies are found by digest where the server stored
+them (decision_log.store).
+
+The exit code is 2 if something was decided otherwise.`,
+		Example: `  apportion replay decisions.jsonl.1 decisions.jsonl --store decisions`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			if err := r.output.check(); err != nil {
+				return err
+			}
+			return r.run(files)
+		},
+	}
+	r.output.register(command, false)
+	command.Flags().StringVar(&r.store, "store", "", "`DIRECTORY` of snapshots and policies; default: store beside the first file")
+	if err := command.MarkFlagDirname("store"); err != nil {
+		command.PrintErrln(err)
+	}
+	return command
+}
+
+// replaying is a replay under way.
+type replaying struct {
+	streams
+	output outputFlags
+	store  string
+
+	found replayed
+}
+
+// replayed is what a replay has found; its JSON form.
+type replayed struct {
+	Engine    string         `json:"engine"`
+	Entries   int            `json:"entries"`
+	Same      int            `json:"same"`
+	Different []apart        `json:"different"`
+	Skipped   map[string]int `json:"skipped"`
+	Lost      uint64         `json:"lost"`
+}
+
+// apart is an entry that was decided otherwise.
+type apart struct {
+	File        string                  `json:"file"`
+	Line        int                     `json:"line"`
+	Time        string                  `json:"time"`
+	Method      string                  `json:"method"`
+	Engine      string                  `json:"engine"`
+	TraceID     string                  `json:"trace_id,omitempty"`
+	Differences []difference.Difference `json:"differences"`
+}
+
+func (r *replaying) run(files []string) error {
+	if r.store == "" {
+		r.store = filepath.Join(filepath.Dir(files[0]), "store")
+	}
+	r.found = replayed{Engine: engine.Version, Different: []apart{}, Skipped: map[string]int{}}
+	again := decisionlog.NewReplayer(r.store)
+	for _, name := range files {
+		if err := r.file(again, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := r.print(); err != nil {
+		return err
+	}
+	if r.found.Same+len(r.found.Different) == 0 {
+		return errors.New("nothing could be decided again")
+	}
+	return verdict(len(r.found.Different) == 0)
+}
+
+func (r *replaying) file(again *decisionlog.Replayer, name string) error {
+	var log io.Reader = r.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		log = file
+	}
+	return again.Replay(log, func(o decisionlog.Outcome) error {
+		f := &r.found
+		f.Entries++
+		f.Lost += o.Entry.Lost
+		switch {
+		case o.Skipped != "":
+			f.Skipped[o.Skipped]++
+		case len(o.Differences) > 0:
+			f.Different = append(f.Different, apart{
+				File: name, Line: o.Line, Time: o.Entry.Time.Format("2006-01-02T15:04:05.000Z07:00"), Method: o.Entry.Method,
+				Engine: o.Entry.EngineVersion, TraceID: o.Entry.TraceID, Differences: o.Differences,
+			})
+		default:
+			f.Same++
+		}
+		return nil
+	})
+}
+
+func (r *replaying) print() error {
+	if r.output.format != formatTable {
+		compact, err := json.Marshal(r.found)
+		if err != nil {
+			return err
+		}
+		raw, err := document.Indent(compact)
+		if err != nil {
+			return err
+		}
+		return r.output.raw(r.streams, raw)
+	}
+	p := &render.Printer{Style: r.output.style(r.out), Out: r.out}
+	f := &r.found
+	for _, a := range f.Different {
+		p.Line("%s", p.Paint(render.Bad, fmt.Sprintf("%s:%d %s %s (engine %s)", a.File, a.Line, a.Time, a.Method, a.Engine)))
+		for _, d := range a.Differences {
+			p.Line("  %s", d)
+		}
+	}
+	p.Line("%d entries: %d decided the same by engine %s, %d otherwise", f.Entries, f.Same, f.Engine, len(f.Different))
+	for _, why := range slices.Sorted(maps.Keys(f.Skipped)) {
+		p.Line("%d not decided again: %s", f.Skipped[why], why)
+	}
+	if f.Lost > 0 {
+		p.Line("%d entries were never written: the log had no room for them", f.Lost)
+	}
+	return nil
+}
