@@ -137,12 +137,22 @@ func ordered[ID ~int32](
 		}
 	}
 	sorted := slices.Clone(ids)
-	less := func(l, r ID) bool { return compare(l, r).Less }
-	engine.Sort(sorted, func(l, r ID) int { return strings.Compare(name(l), name(r)) }, less)
+	// Comparing is most of the work. Once nobody waits any more, all are equal, and what is left of it is over at once.
+	halt := halting{stop: s.stop}
+	less := func(l, r ID) bool { return !halt.now() && compare(l, r).Less }
+	engine.Sort(sorted, func(l, r ID) int {
+		if halt.now() {
+			return 0
+		}
+		return strings.Compare(name(l), name(r))
+	}, less)
 	answer := &apportionv1.OrderAnswer{
 		Sorted:       indices(&s.out, sorted),
 		Ties:         s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
 		Intransitive: !engine.Transitive(sorted, maxPairs, less),
+	}
+	if halt.over {
+		return nil, policy.ErrStopped
 	}
 	if !q.GetPairs() {
 		return answer, s.out.check(kind)
@@ -161,6 +171,21 @@ func ordered[ID ~int32](
 		}
 	}
 	return answer, s.out.check(kind)
+}
+
+// halting asks stop now and then, and remembers that it asked to stop.
+type halting struct {
+	stop  func() bool
+	asked int
+	over  bool
+}
+
+func (h *halting) now() bool {
+	h.asked++
+	if h.asked&1023 == 0 && !h.over && h.stop != nil {
+		h.over = h.stop()
+	}
+	return h.over
 }
 
 // repeated returns something that a list has twice.
