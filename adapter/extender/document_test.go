@@ -1,0 +1,71 @@
+package extender_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/volcano"
+)
+
+// TestTheDocumentedConfigurationsAreWhatTheySay reads what docs/volcano.md tells people to configure.
+func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
+	page, err := os.ReadFile("../../docs/volcano.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 2)
+	for _, block := range blocks {
+		_, warnings, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(block[1])})
+		require.NoError(t, err)
+		for _, w := range warnings {
+			require.Contains(t, w.Message, "takes no part", "every switch and setting is one that Volcano knows")
+		}
+		var conf struct {
+			Tiers []struct {
+				Plugins []struct {
+					Name      string            `yaml:"name"`
+					Arguments map[string]string `yaml:"arguments"`
+				} `yaml:"plugins"`
+			} `yaml:"tiers"`
+		}
+		require.NoError(t, yaml.Unmarshal([]byte(block[1]), &conf))
+		found := false
+		for _, tier := range conf.Tiers {
+			for _, plugin := range tier.Plugins {
+				if plugin.Name != "extender" {
+					continue
+				}
+				found = true
+				for key, value := range plugin.Arguments {
+					if strings.HasSuffix(key, "Verb") {
+						require.True(t, slices.Contains(verbs, value), "%s: %s", key, value)
+					}
+				}
+				require.Equal(t, "allocate", plugin.Arguments["extender.allocateFuncVerb"])
+				require.Equal(t, "deallocate", plugin.Arguments["extender.deallocateFuncVerb"])
+				require.NotContains(t, plugin.Arguments, "extender.managedResources")
+			}
+		}
+		require.True(t, found)
+	}
+	for _, name := range regexp.MustCompile("apportion_extender_[a-z_]+").FindAllString(string(page), -1) {
+		require.Contains(t, exported(t), strings.TrimSuffix(name, "_"), "no such metric")
+	}
+}
+
+// exported are the names of all metrics after a session in which everything happened.
+func exported(t *testing.T) string {
+	t.Helper()
+	source, err := os.ReadFile("metrics.go")
+	require.NoError(t, err)
+	var names strings.Builder
+	for _, m := range regexp.MustCompile(`"([a-z_]+(?:total|bytes|seconds|tasks))"`).FindAllStringSubmatch(string(source), -1) {
+		names.WriteString("apportion_extender_" + strings.TrimPrefix(m[1], "apportion_extender_") + "\n")
+	}
+	return names.String()
+}
