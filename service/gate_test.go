@@ -1,0 +1,148 @@
+package service
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/apportion/apportion/wire"
+)
+
+func enterNow(t *testing.T, g *gate, identity string, r rank, bytes int64) func() {
+	t.Helper()
+	leave, err := g.enter(t.Context(), identity, r, bytes)
+	require.NoError(t, err)
+	return leave
+}
+
+func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			slots  int
+			memory int64
+		}{"processors": {1, 1000}, "memory": {8, 150}} {
+			g := newGate(tc.slots, tc.memory, 10, time.Second)
+			leave := enterNow(t, g, "a", decisionRank, 100)
+			began := time.Now()
+			go func() {
+				time.Sleep(300 * time.Millisecond)
+				leave()
+				leave()
+			}()
+			enterNow(t, g, "a", decisionRank, 100)()
+			require.Equal(t, 300*time.Millisecond, time.Since(began), name)
+			require.Empty(t, g.lines)
+			require.Equal(t, tc.memory, g.room)
+			require.Equal(t, tc.slots, g.free)
+		}
+	})
+}
+
+func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, 1000, 10, time.Second)
+		leave := enterNow(t, g, "a", decisionRank, 1)
+		began := time.Now()
+		_, err := g.enter(t.Context(), "b", decisionRank, 1)
+		require.Equal(t, time.Second, time.Since(began))
+		fault := wire.AsFault(err)
+		require.Equal(t, codes.ResourceExhausted, fault.Code)
+		require.Equal(t, time.Second, fault.Retry)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = g.enter(ctx, "b", decisionRank, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		leave()
+		enterNow(t, g, "b", decisionRank, 1)()
+		require.Empty(t, g.lines)
+	})
+}
+
+func TestWhatNeverFitsIsRefusedAtOnce(t *testing.T) {
+	g := newGate(1, 1000, 10, time.Second)
+	_, err := g.enter(t.Context(), "a", decisionRank, 1001)
+	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "1001", "maximum": "1000"}, wire.AsFault(err).Metadata)
+}
+
+// queue lets callers wait in order behind one that works, and returns the order in which they were served.
+func queue(t *testing.T, g *gate, callers ...func() (string, rank)) []string {
+	t.Helper()
+	leave := enterNow(t, g, "worker", decisionRank, 0)
+	var mutex sync.Mutex
+	var served []string
+	var all sync.WaitGroup
+	for i, caller := range callers {
+		identity, r := caller()
+		all.Go(func() {
+			leave, err := g.enter(t.Context(), identity, r, 100)
+			if err != nil {
+				return
+			}
+			mutex.Lock()
+			served = append(served, identity+strconv.Itoa(i))
+			mutex.Unlock()
+			leave()
+		})
+		synctest.Wait()
+	}
+	leave()
+	all.Wait()
+	return served
+}
+
+func waits(identity string, r rank) func() (string, rank) {
+	return func() (string, rank) { return identity, r }
+}
+
+func TestDecisionsComeBeforeSimulations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		served := queue(t, newGate(1, 1000, 10, time.Second), waits("a", simulationRank), waits("a", decisionRank), waits("b", decisionRank))
+		require.Equal(t, []string{"a1", "b2", "a0"}, served)
+	})
+}
+
+func TestOneIdentityDoesNotStarveAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := decisionRank
+		served := queue(t, newGate(1, 1000, 10, time.Second),
+			waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("modest", d), waits("modest", d))
+		require.Equal(t, []string{"greedy0", "modest4", "greedy1", "modest5", "greedy2", "greedy3"}, served)
+	})
+}
+
+func TestAFullQueueStillTakesWhoHasLessThanHisPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := decisionRank
+		served := queue(t, newGate(1, 1000, 2, time.Second), waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("modest", d))
+		require.Equal(t, []string{"greedy0", "modest3", "greedy1"}, served)
+	})
+}
+
+func TestCallsAreRefusedUnreadOnceOthersWaitForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, 1000, 10, time.Second)
+		leave := enterNow(t, g, "a", decisionRank, 1)
+		require.False(t, g.saturated("a"))
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if leave, err := g.enter(t.Context(), "a", decisionRank, 1); err == nil {
+				leave()
+			}
+		})
+		synctest.Wait()
+		require.False(t, g.saturated("a"))
+		time.Sleep(600 * time.Millisecond)
+		require.True(t, g.saturated("a"))
+		require.False(t, g.saturated("b"), "who has nothing waiting is heard")
+		leave()
+		waiting.Wait()
+		require.False(t, g.saturated("a"))
+	})
+}
