@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the stories in testdata/script: commands, their output to the last byte, and their exit codes. Each finds a small
-// cluster in cluster.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER.
+// cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER.
 func TestScripts(t *testing.T) {
 	cluster, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
 	require.NoError(t, err)
@@ -37,7 +39,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("SERVER", address)
-			return os.WriteFile(filepath.Join(env.WorkDir, "cluster.yaml"), cluster, 0o600)
+			faulty := "jobs:\n" + strings.Repeat("- queue: gone\n", 5000)
+			return errors.Join(
+				os.WriteFile(filepath.Join(env.WorkDir, "cluster.yaml"), cluster, 0o600),
+				os.WriteFile(filepath.Join(env.WorkDir, "faulty.yaml"), []byte(faulty), 0o600))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
 	})
