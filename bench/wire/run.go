@@ -81,9 +81,9 @@ type result struct {
 	variant
 
 	all sample.Durations
-	// p50 in milliseconds, operations a second, and milliseconds of the server's CPU an operation, by round.
-	p50, rate, cpu []float64
-	usage          peer.Usage
+	// p50 in milliseconds, operations a second, and milliseconds of the server's and of this process's CPU an operation, by round.
+	p50, rate, cpu, client []float64
+	usage                  peer.Usage
 }
 
 // interleave measures variants in rounds, after a short one that does not count.
@@ -113,10 +113,12 @@ func (m *result) measure(ctx context.Context, limit time.Duration) error {
 	if err != nil {
 		return err
 	}
+	mine := peer.Used()
 	b, err := m.do(ctx, limit)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}
+	m.client = append(m.client, sample.Milliseconds(peer.Used().CPU-mine.CPU)/float64(b.operations))
 	if m.usage, err = m.server.Usage(); err != nil {
 		return err
 	}
@@ -159,14 +161,15 @@ func table(title string, byRate bool, results []*result) error {
 	if byRate {
 		name = "ops/s ratio (rounds)"
 	}
-	t := sample.NewTable("case", "p50 ms (rounds)", "p99 ms", "ops/s", name, "bytes up", "bytes down", "server CPU ms/op", "server peak MB")
+	t := sample.NewTable("case", "p50 ms (rounds)", "p99 ms", "ops/s", name, "bytes up", "bytes down",
+		"server CPU ms/op", "client CPU ms/op", "server peak MB")
 	for _, m := range results {
 		ratio := spread(ratios(m.p50, results[0].p50))
 		if byRate {
 			ratio = spread(ratios(m.rate, results[0].rate))
 		}
 		t.Add(m.name, spread(m.p50), sample.Milliseconds(m.all.Quantile(0.99)), sample.Median(m.rate), ratio, m.up, m.down,
-			sample.Median(m.cpu), float64(m.usage.Peak)/1e6)
+			sample.Median(m.cpu), sample.Median(m.client), float64(m.usage.Peak)/1e6)
 	}
 	_, err := t.WriteTo(os.Stdout)
 	return err

@@ -156,8 +156,10 @@ func stream(ctx context.Context, r *run, line *sample.Line) error {
 	}
 	line.Add("pipelined_ratio", sample.Median(ratios(results[1].rate, results[0].rate)))
 	line.Add("pipelined_per_s", sample.Median(results[1].rate))
+	line.Add("pipelined_encoded_ratio", sample.Median(ratios(results[2].rate, results[0].rate)))
 	line.Add("batch64_ratio", sample.Median(ratios(results[3].rate, results[0].rate)))
 	line.Add("batch64_per_s", sample.Median(results[3].rate))
+	line.Add("batch64_encoded_ratio", sample.Median(ratios(results[4].rate, results[0].rate)))
 	return table("Allocatable steps pipelined on one stream, operations are steps", true, results)
 }
 

@@ -47,15 +47,15 @@ func Serve(in io.Reader, out io.Writer, serve func(context.Context, net.Listener
 func converse(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		if err := json.NewEncoder(out).Encode(used()); err != nil {
+		if err := json.NewEncoder(out).Encode(Used()); err != nil {
 			return err
 		}
 	}
 	return lines.Err()
 }
 
-// used returns what this process has taken so far.
-func used() Usage {
+// Used returns what this process has taken so far.
+func Used() Usage {
 	u := Usage{Peak: peak()}
 	var system syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &system) == nil {
