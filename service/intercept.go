@@ -37,8 +37,9 @@ func (s *Server) chain() []grpc.ServerOption {
 		selector.StreamServerInterceptor(logging.StreamServerInterceptor(logger, logs...), audible),
 		recovery.StreamServerInterceptor(recovering),
 	}
+	s.unary = append(unary, s.options.Unary...)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(append(unary, s.options.Unary...)...),
+		grpc.ChainUnaryInterceptor(s.unary...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),
 	}
 }

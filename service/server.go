@@ -83,6 +83,8 @@ type Server struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	panics   prometheus.Counter
+	taps     *taps
+	unary    []grpc.UnaryServerInterceptor
 	grpc     *grpc.Server
 	health   *health.Server
 }
@@ -102,14 +104,14 @@ func NewServer(service *Service, options ServerOptions) *Server {
 	s.registry.MustRegister(s.panics)
 	s.registry.MustRegister(service.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
-	taps := s.newTaps()
-	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(taps.handle)), options.Transport...)...)
+	s.taps = s.newTaps()
+	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), options.Transport...)...)
 	s.grpc.RegisterService(description(), service)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !options.NoReflection {
 		reflection.Register(s.grpc)
 	}
-	taps.methods = methodsOf(s.grpc)
+	s.taps.methods = methodsOf(s.grpc)
 	return s
 }
 
@@ -139,6 +141,12 @@ func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
 
 // Registry returns the metrics.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
+
+// Ready reports whether the server takes calls, as its health says.
+func (s *Server) Ready() bool {
+	response, err := s.health.Check(context.Background(), &healthv1.HealthCheckRequest{})
+	return err == nil && response.GetStatus() == healthv1.HealthCheckResponse_SERVING
+}
 
 func (s *Server) setHealth(status healthv1.HealthCheckResponse_ServingStatus) {
 	s.health.SetServingStatus("", status)

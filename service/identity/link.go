@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -149,3 +150,23 @@ func (lifetimes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Contex
 
 // HandleRPC does nothing.
 func (lifetimes) HandleRPC(context.Context, stats.RPCStats) {}
+
+// WithConnection returns the context of a call that came over another transport than gRPC's: from an address, over a connection whose
+// state is nil if it is not encrypted. A gate then knows what the connection showed.
+func WithConnection(ctx context.Context, address string, state *tls.ConnectionState) context.Context {
+	l := &link{}
+	info := credentials.TLSInfo{}
+	if state != nil {
+		l.chain, info.State = state.PeerCertificates, *state
+	}
+	return peer.NewContext(ctx, &peer.Peer{Addr: from(address), AuthInfo: authInfo{info, l}})
+}
+
+// from is the address of a peer.
+type from string
+
+// Network is that of HTTP.
+func (from) Network() string { return "tcp" }
+
+// String gives host:port.
+func (f from) String() string { return string(f) }

@@ -1,0 +1,236 @@
+// Package web answers the unary calls of the contract over HTTP, in JSON for curl and browsers, by the Connect protocol (and gRPC-Web). The
+// same service answers, within the same limits, to the same identities, and with the same errors.
+//
+//	handler := web.NewHandler(s, server, web.Options{})
+//	http.ListenAndServe(address, handler)
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/tap"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/wire"
+)
+
+// Options of a handler; the zero value is usable.
+type Options struct {
+	// MessageBytes bounds one message received, when it is decompressed. 0: 64 MiB.
+	MessageBytes int
+	// Calls bounds the calls answered at a time. 0: 64.
+	Calls int
+	// Origins of pages that may call from a browser: as https://example.org, or * for all. Empty: none, and nothing is said of CORS.
+	Origins []string
+	// Registry receives the metrics. nil: there are none.
+	Registry prometheus.Registerer
+	// Tracer receives a span for each call, and Propagator reads whose part it is. nil: nothing is traced.
+	Tracer     trace.TracerProvider
+	Propagator propagation.TextMapPropagator
+}
+
+// handler answers calls.
+type handler struct {
+	apportionv1connect.UnimplementedApportionServiceHandler
+
+	service *service.Service
+	server  *service.Server
+	options Options
+	next    http.Handler
+	errors  *connect.ErrorWriter
+	room    chan struct{}
+	seconds *prometheus.HistogramVec
+	tracer  trace.Tracer
+}
+
+// NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
+// interceptors are asked here too.
+func NewHandler(s *service.Service, server *service.Server, o Options) http.Handler {
+	const messageBytes, calls = 64 << 20, 64
+	if o.MessageBytes <= 0 {
+		o.MessageBytes = messageBytes
+	}
+	if o.Calls <= 0 {
+		o.Calls = calls
+	}
+	h := &handler{service: s, server: server, options: o, room: make(chan struct{}, o.Calls)}
+	h.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "apportion_http_call_duration_seconds", Help: "Time to answer a call over HTTP, from its headers to its answer, by how it ended.",
+		Buckets: []float64{1e-4, 5e-4, 1e-3, 5e-3, .01, .05, .1, .5, 1, 5, 10},
+	}, []string{"method", "code"})
+	if o.Registry != nil {
+		o.Registry.MustRegister(h.seconds)
+	}
+	if o.Tracer != nil {
+		h.tracer = o.Tracer.Tracer("github.com/apportion/apportion/service/web")
+		if o.Propagator == nil {
+			h.options.Propagator = propagation.TraceContext{}
+		}
+	}
+	common := []connect.HandlerOption{
+		connect.WithReadMaxBytes(o.MessageBytes), connect.WithCodec(jsonCodec{}), connect.WithCodec(binaryCodec{}),
+		connect.WithRequestGate(h.admit),
+	}
+	h.errors = connect.NewErrorWriter(common...)
+	_, h.next = apportionv1connect.NewApportionServiceHandler(h, common...)
+	return h
+}
+
+// methods are the paths of the calls that are answered here.
+var methods = func() map[string]string {
+	out := map[string]string{}
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
+		out["/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+m.MethodName] = m.MethodName
+	}
+	return out
+}()
+
+// ServeHTTP answers a call.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.preflight(w, r) {
+		return
+	}
+	if _, known := methods[r.URL.Path]; !known {
+		http.NotFound(w, r)
+		return
+	}
+	select {
+	case h.room <- struct{}{}:
+		defer func() { <-h.room }()
+	default:
+		h.fail(w, r, &wire.Fault{
+			Code: overloaded, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
+			Text: "too many calls are being answered; try again",
+		})
+		return
+	}
+	ctx := identity.WithConnection(r.Context(), r.RemoteAddr, r.TLS)
+	h.next.ServeHTTP(w, r.WithContext(metadata.NewIncomingContext(ctx, headersOf(r.Header))))
+}
+
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, fault *wire.Fault) {
+	// Who has gone does not hear.
+	_ = h.errors.Write(w, r, sent(service.StatusOf(fault)))
+}
+
+// headersOf returns the headers of a request as gRPC has them.
+func headersOf(header http.Header) metadata.MD {
+	out := make(metadata.MD, len(header))
+	for name, values := range header {
+		out[strings.ToLower(name)] = values
+	}
+	return out
+}
+
+// admit asks the taps of the server, before a message is read.
+func (h *handler) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
+	headers, _ := metadata.FromIncomingContext(ctx)
+	ctx, err := h.server.Admit(ctx, &tap.Info{FullMethodName: spec.Procedure, Header: headers})
+	if err != nil {
+		return nil, sent(err)
+	}
+	return ctx, nil
+}
+
+// call answers a request within the interceptors of the server.
+func call[Request, Response any](
+	ctx context.Context, h *handler, procedure string, request *Request, answer func(context.Context, *Request) (*Response, error),
+) (*Response, error) {
+	began := time.Now()
+	ctx, end := h.begin(ctx, procedure)
+	response, err := h.server.Call(ctx, procedure, request, func(ctx context.Context, request any) (any, error) {
+		if fault := faultOf(request); fault != nil {
+			return nil, service.StatusOf(fault)
+		}
+		typed, _ := request.(*Request)
+		return answer(ctx, typed)
+	})
+	code := "OK"
+	var out *connect.Error
+	if err != nil {
+		out = sent(err)
+		code = codeName(out.Code())
+	}
+	h.seconds.WithLabelValues(methods[procedure], code).Observe(time.Since(began).Seconds())
+	end(out)
+	if out != nil {
+		return nil, out
+	}
+	typed, _ := response.(*Response)
+	return typed, nil
+}
+
+// begin begins the span of a call, if calls are traced.
+func (h *handler) begin(ctx context.Context, procedure string) (context.Context, func(*connect.Error)) {
+	if h.tracer == nil {
+		return ctx, func(*connect.Error) {}
+	}
+	headers, _ := metadata.FromIncomingContext(ctx)
+	ctx = h.options.Propagator.Extract(ctx, carrier(headers))
+	ctx, span := h.tracer.Start(ctx, strings.TrimPrefix(procedure, "/"), trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, func(err *connect.Error) {
+		if err != nil {
+			span.SetStatus(codes.Error, err.Message())
+		}
+		span.End()
+	}
+}
+
+// carrier shows headers to a propagator.
+type carrier metadata.MD
+
+// Get returns the first value.
+func (c carrier) Get(key string) string {
+	if values := c[strings.ToLower(key)]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Set does nothing: headers that came are not changed.
+func (carrier) Set(string, string) {}
+
+// Keys lists the names.
+func (c carrier) Keys() []string {
+	keys := make([]string, 0, len(c))
+	for key := range c {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// preflight says what browsers want to know of other origins, and reports whether that was all that was asked.
+func (h *handler) preflight(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if len(h.options.Origins) == 0 || origin == "" {
+		return false
+	}
+	w.Header().Add("Vary", "Origin")
+	if !slices.Contains(h.options.Origins, "*") && !slices.Contains(h.options.Origins, origin) {
+		return false
+	}
+	w.Header().Set("Access-Control-Allow-Origin", origin)
+	w.Header().Set("Access-Control-Expose-Headers", "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
+	w.Header().Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, X-User-Agent, Traceparent, Tracestate")
+	w.Header().Set("Access-Control-Max-Age", "7200")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}

@@ -1,0 +1,325 @@
+package web_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/web"
+)
+
+const (
+	shares   = "/apportion.v1.ApportionService/EvaluateShares"
+	simulate = "/apportion.v1.ApportionService/Simulate"
+	small    = `{"input":{"snapshot":{"dimensions":["cpu"],"nodes":[{"name":"n0","allocatable":{"dimension":[0],"amount":[10000]}}],
+"queues":[{"name":"ml"}],"jobs":[{"uid":"train","queue":"ml","phase":"JOB_PHASE_RUNNING","groups":[{"request":{"dimension":[0],"amount":[3000]},
+"tasks":[{"uid":"t0","status":"TASK_STATUS_RUNNING","node":0}]}]}]},"policyName":"cluster"}}`
+)
+
+type site struct {
+	*servicetest.Replica
+
+	http *httptest.Server
+}
+
+func start(t *testing.T, so service.ServerOptions, o web.Options) *site {
+	t.Helper()
+	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}}, so)
+	s := &site{r, httptest.NewServer(web.NewHandler(r.Service, r.Server, o))}
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+// post sends JSON, and returns the status, the headers and the answer.
+func (s *site) post(t *testing.T, path, body string, headers ...string) (int, http.Header, map[string]any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.http.Client().Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	data, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	answer := map[string]any{}
+	if len(data) > 0 && data[0] == '{' {
+		require.NoError(t, json.Unmarshal(data, &answer), string(data))
+	}
+	return response.StatusCode, response.Header, answer
+}
+
+// requireError requires an error of the contract.
+func requireError(t *testing.T, answer map[string]any, code, reason string) {
+	t.Helper()
+	require.Equal(t, code, answer["code"], answer)
+	details, _ := answer["details"].([]any)
+	require.NotEmpty(t, details, answer)
+	first, _ := details[0].(map[string]any)
+	require.Equal(t, "google.rpc.ErrorInfo", first["type"])
+	value, _ := first["value"].(string)
+	raw, err := base64.RawStdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	var info errdetails.ErrorInfo
+	require.NoError(t, proto.Unmarshal(raw, &info))
+	require.Equal(t, reason, info.GetReason())
+	require.Equal(t, "apportion.dev", info.GetDomain())
+}
+
+func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
+	s := start(t, service.ServerOptions{}, web.Options{})
+	status, header, answer := s.post(t, shares, small)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, "application/json", header.Get("Content-Type"))
+	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
+	data, err := json.Marshal(answer["shares"])
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"name":"ml"`)
+	require.Contains(t, string(data), `"deserved":{"amount":[3000,0]`)
+}
+
+func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
+	s := start(t, service.ServerOptions{}, web.Options{})
+	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
+	ctx, input := t.Context(), servicetest.Named(servicetest.Snapshot(2), "cluster")
+	same := func(name string, over func() (proto.Message, error), beside func() (proto.Message, error)) {
+		t.Helper()
+		want, err := over()
+		require.NoError(t, err, name)
+		got, err := beside()
+		require.NoError(t, err, name)
+		require.True(t, proto.Equal(want, got), name)
+	}
+	task := &apportionv1.Tasks{Index: []uint32{1}}
+	for _, r := range []proto.Message{
+		&apportionv1.EvaluateSharesRequest{Input: input}, &apportionv1.CheckEnqueueRequest{Input: input},
+		&apportionv1.CheckAllocatableRequest{Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: task}},
+		&apportionv1.SelectVictimsRequest{Input: input, Question: &apportionv1.SelectVictimsRequest_Reclaim{
+			Reclaim: &apportionv1.ReclaimStep{Claimant: task},
+		}},
+		&apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: task}},
+		&apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()},
+	} {
+		name := string(r.ProtoReflect().Descriptor().Name())
+		same(name, func() (proto.Message, error) {
+			switch r := r.(type) {
+			case *apportionv1.EvaluateSharesRequest:
+				return s.EvaluateShares(ctx, r)
+			case *apportionv1.CheckEnqueueRequest:
+				return s.CheckEnqueue(ctx, r)
+			case *apportionv1.CheckAllocatableRequest:
+				return s.CheckAllocatable(ctx, r)
+			case *apportionv1.SelectVictimsRequest:
+				return s.SelectVictims(ctx, r)
+			case *apportionv1.ScoreNodesRequest:
+				return s.ScoreNodes(ctx, r)
+			default:
+				return s.Simulate(ctx, r.(*apportionv1.SimulateRequest)) //nolint:forcetypeassert // It is the last of the list.
+			}
+		}, func() (proto.Message, error) {
+			switch r := r.(type) {
+			case *apportionv1.EvaluateSharesRequest:
+				return client.EvaluateShares(ctx, r)
+			case *apportionv1.CheckEnqueueRequest:
+				return client.CheckEnqueue(ctx, r)
+			case *apportionv1.CheckAllocatableRequest:
+				return client.CheckAllocatable(ctx, r)
+			case *apportionv1.SelectVictimsRequest:
+				return client.SelectVictims(ctx, r)
+			case *apportionv1.ScoreNodesRequest:
+				return client.ScoreNodes(ctx, r)
+			default:
+				return client.Simulate(ctx, r.(*apportionv1.SimulateRequest)) //nolint:forcetypeassert // It is the last of the list.
+			}
+		})
+	}
+}
+
+func TestErrorsAreThoseOfTheContract(t *testing.T) {
+	s := start(t, service.ServerOptions{}, web.Options{MessageBytes: 2000})
+	for name, c := range map[string]struct {
+		path, body   string
+		status       int
+		code, reason string
+		text         string
+	}{
+		"no such policy": {shares, strings.Replace(small, "cluster", "none", 1), 404, "not_found", "POLICY_NOT_FOUND", `no policy "none"`},
+		"bad snapshot": {
+			shares, strings.Replace(small, `"queue":"ml"`, `"queue":"x"`, 1), 400, "invalid_argument", "INVALID_SNAPSHOT", "snapshot.jobs[0].queue",
+		},
+		"not held": {
+			shares, `{"input":{"snapshotDigest":"sha256:` + strings.Repeat("0", 64) + `","policyName":"cluster"}}`,
+			400, "failed_precondition", "SNAPSHOT_NOT_FOUND", "send it again",
+		},
+		"no JSON":        {shares, `{"input":`, 400, "invalid_argument", "INVALID_REQUEST", "the message cannot be read: "},
+		"unknown field":  {shares, `{"inputs":{}}`, 400, "invalid_argument", "INVALID_REQUEST", `unknown field "inputs"`},
+		"nothing at all": {simulate, `{}`, 400, "invalid_argument", "INVALID_REQUEST", "no policy is given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, _, answer := s.post(t, c.path, c.body)
+			require.Equal(t, c.status, status, answer)
+			requireError(t, answer, c.code, c.reason)
+			require.Contains(t, answer["message"], c.text)
+		})
+	}
+	t.Run("too large", func(t *testing.T) {
+		status, _, answer := s.post(t, shares, small+strings.Repeat(" ", 2000))
+		require.Equal(t, http.StatusTooManyRequests, status)
+		require.Equal(t, "resource_exhausted", answer["code"])
+	})
+	t.Run("streams are for gRPC", func(t *testing.T) {
+		status, _, _ := s.post(t, "/apportion.v1.ApportionService/RunSession", "{}")
+		require.Equal(t, http.StatusNotFound, status)
+	})
+	t.Run("bytes that are no message", func(t *testing.T) {
+		client := connect.NewClient[apportionv1.Policy, apportionv1.EvaluateSharesResponse](s.http.Client(), s.http.URL+shares)
+		broken := &apportionv1.Policy{}
+		broken.ProtoReflect().SetUnknown([]byte{0x0a, 0x03, 0xff, 0xff, 0xff})
+		_, err := client.CallUnary(t.Context(), connect.NewRequest(broken))
+		require.Equal(t, connect.CodeInvalidArgument, connect.CodeOf(err))
+		require.ErrorContains(t, err, "the message cannot be read")
+	})
+}
+
+func TestAPanicIsAnInternalErrorAndNothingMore(t *testing.T) {
+	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+		func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) { panic("secret") },
+	}}, web.Options{})
+	status, _, answer := s.post(t, shares, small)
+	require.Equal(t, http.StatusInternalServerError, status)
+	requireError(t, answer, "internal", "INTERNAL")
+	require.NotContains(t, answer["message"], "secret")
+}
+
+func TestCallersAreKnownByTheirTokens(t *testing.T) {
+	gate := identity.NewGate(nil)
+	require.NoError(t, gate.Admit([]identity.Identity{
+		{Name: "reader", Tokens: []identity.Hash{identity.HashOf("apportion_reader")}, Methods: []string{"EvaluateShares"}, Clusters: []string{"*"}},
+	}))
+	s := start(t, service.ServerOptions{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()}, web.Options{})
+
+	status, _, answer := s.post(t, shares, small)
+	require.Equal(t, http.StatusUnauthorized, status)
+	requireError(t, answer, "unauthenticated", "UNAUTHENTICATED")
+
+	status, _, answer = s.post(t, shares, small, "Authorization", "Bearer apportion_reader")
+	require.Equal(t, http.StatusOK, status, answer)
+
+	status, _, answer = s.post(t, simulate, small, "Authorization", "Bearer apportion_reader")
+	require.Equal(t, http.StatusForbidden, status)
+	requireError(t, answer, "permission_denied", "PERMISSION_DENIED")
+}
+
+func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+		func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			entered <- struct{}{}
+			<-leave
+			return handle(ctx, r)
+		},
+	}}, web.Options{Calls: 1})
+	first := make(chan int, 1)
+	go func() {
+		response, err := s.http.Client().Post(s.http.URL+shares, "application/json", strings.NewReader(small)) //nolint:noctx // It is waited for.
+		if err != nil {
+			first <- 0
+			return
+		}
+		first <- response.StatusCode
+		_ = response.Body.Close()
+	}()
+	<-entered
+	status, header, answer := s.post(t, shares, small)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	requireError(t, answer, "resource_exhausted", "OVERLOADED")
+	require.Equal(t, "1", header.Get("Retry-After"))
+	close(leave)
+	require.Equal(t, http.StatusOK, <-first)
+}
+
+func TestTheDeadlineOfTheCallerHolds(t *testing.T) {
+	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+		func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+			<-ctx.Done()
+			return nil, status.FromContextError(ctx.Err()).Err()
+		},
+	}}, web.Options{})
+	began := time.Now()
+	code, _, answer := s.post(t, shares, small, "Connect-Timeout-Ms", "20")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Equal(t, http.StatusGatewayTimeout, code)
+	require.Equal(t, "deadline_exceeded", answer["code"])
+}
+
+func TestOtherOriginsAreHeardOnlyIfListed(t *testing.T) {
+	preflight := func(s *site, origin string) (int, http.Header) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.http.URL+shares, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Origin", origin)
+		request.Header.Set("Access-Control-Request-Method", "POST")
+		response, err := s.http.Client().Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode, response.Header
+	}
+	silent := start(t, service.ServerOptions{}, web.Options{})
+	status, header := preflight(silent, "https://page.example")
+	require.Equal(t, http.StatusMethodNotAllowed, status)
+	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
+
+	open := start(t, service.ServerOptions{}, web.Options{Origins: []string{"https://page.example"}})
+	status, header = preflight(open, "https://page.example")
+	require.Equal(t, http.StatusNoContent, status)
+	require.Equal(t, "https://page.example", header.Get("Access-Control-Allow-Origin"))
+	require.Contains(t, header.Get("Access-Control-Allow-Headers"), "Authorization")
+	_, header = preflight(open, "https://other.example")
+	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
+	_, header, _ = open.post(t, shares, small, "Origin", "https://page.example")
+	require.Equal(t, "https://page.example", header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestCallsAreMeasuredAndTraced(t *testing.T) {
+	registry, spans := prometheus.NewRegistry(), tracetest.NewInMemoryExporter()
+	s := start(t, service.ServerOptions{}, web.Options{
+		Registry: registry, Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
+	})
+	_, _, _ = s.post(t, shares, small, "Traceparent", "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
+	_, _, _ = s.post(t, shares, "{}")
+	require.Equal(t, 2, testutil.CollectAndCount(registry, "apportion_http_call_duration_seconds"))
+	var names []string
+	for _, span := range spans.GetSpans() {
+		names = append(names, span.Name)
+		if span.Name == "open" {
+			require.Equal(t, "0123456789abcdef0123456789abcdef", span.SpanContext.TraceID().String())
+		}
+	}
+	require.Equal(t, []string{
+		"open", "decide", "apportion.v1.ApportionService/EvaluateShares", "apportion.v1.ApportionService/EvaluateShares",
+	}, names)
+}
