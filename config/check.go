@@ -33,6 +33,7 @@ func (e *Effective) check() Faults {
 	c.encryption()
 	c.identities()
 	c.policies()
+	c.extender()
 	return c.faults
 }
 
@@ -49,19 +50,29 @@ func (c *checker) ranges(v reflect.Value, prefix string) {
 				c.fail(path, "one of "+strings.ReplaceAll(allowed, ",", ", ")+" is expected")
 			}
 		}
-		for _, bound := range []string{"min", "max"} {
-			text, ok := f.Tag.Lookup(bound)
-			if !ok {
-				continue
-			}
-			limit := reflect.New(f.Type).Elem()
+		c.bounds(f, v.Field(i), path)
+	}
+}
+
+// bounds checks a number against its tags; nothing is below zero.
+func (c *checker) bounds(f reflect.StructField, v reflect.Value, path string) {
+	if k := f.Type.Kind(); k != reflect.Int && k != reflect.Int64 {
+		return
+	}
+	for _, bound := range []string{"min", "max"} {
+		text, ok := f.Tag.Lookup(bound)
+		if !ok && bound == "max" {
+			continue
+		}
+		limit := reflect.New(f.Type).Elem()
+		if ok {
 			if err := parseScalar(text, limit); err != nil {
 				c.fail(path, "its bound "+text+" cannot be read")
 				continue
 			}
-			if n := v.Field(i).Int(); bound == "min" && n < limit.Int() || bound == "max" && n > limit.Int() {
-				c.fail(path, formatScalar(v.Field(i))+" is beyond its "+bound+"imum, "+text)
-			}
+		}
+		if n := v.Int(); bound == "min" && n < limit.Int() || bound == "max" && n > limit.Int() {
+			c.fail(path, formatScalar(v)+" is beyond its "+bound+"imum, "+formatScalar(limit))
 		}
 	}
 }
@@ -85,6 +96,9 @@ func (c *checker) addresses() {
 	}
 	if c.Admin.Listen != "" {
 		one(c.Admin.Listen, "admin.listen")
+	}
+	if c.Extender.Listen != "" {
+		one(c.Extender.Listen, "extender.listen")
 	}
 }
 
@@ -242,6 +256,45 @@ func (c *checker) policies() {
 		}
 		if kind, _ := KindOf(c.Policies[name]); kind == UnknownPolicy {
 			c.fail(path, "a file ending in .conf, .yaml, .yml or .json is expected, or preset:NAME")
+		}
+	}
+}
+
+func (c *checker) extender() {
+	e := c.Extender
+	if e.Listen == "" {
+		for path, set := range map[string]bool{
+			"extender.schedulers": len(e.Schedulers) > 0, "extender.shadow": len(e.Shadow) > 0, "extender.users": e.Users != "",
+		} {
+			if set {
+				c.fail(path, "means something only with extender.listen")
+			}
+		}
+		c.faults = c.faults.sortedByPath()
+		return
+	}
+	if !isLocal(e.Listen) && !e.Plaintext {
+		c.fail("extender.listen", e.Listen+" can be reached from other machines: set extender.plaintext where something else encrypts")
+	}
+	if len(e.Schedulers) == 0 {
+		c.fail("extender.schedulers", "no scheduler is named")
+	}
+	paths := make([]string, 0, len(e.Schedulers))
+	for path := range e.Schedulers {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/") {
+			c.fail("extender.schedulers", strconv.Quote(printable(path))+" does not begin with /")
+		}
+		if _, ok := c.Policies[e.Schedulers[path]]; !ok {
+			c.fail("extender.schedulers", "no policy "+strconv.Quote(printable(e.Schedulers[path]))+" is configured")
+		}
+	}
+	for i, path := range e.Shadow {
+		if _, ok := e.Schedulers[path]; !ok {
+			c.fail(element("extender.shadow", i), "no scheduler asks at "+strconv.Quote(printable(path)))
 		}
 	}
 }

@@ -27,7 +27,10 @@ type Config struct {
 
 	Admin      Admin      `yaml:"admin"`
 	TLS        TLS        `yaml:"tls"`
+	Extender   Extender   `yaml:"extender"`
 	Limit      Limit      `yaml:"limit"`
+	Cache      Cache      `yaml:"cache"`
+	Session    Session    `yaml:"session"`
 	Deadline   Deadline   `yaml:"deadline"`
 	Connection Connection `yaml:"connection"`
 	Drain      Drain      `yaml:"drain"`
@@ -39,7 +42,7 @@ type Config struct {
 type Admin struct {
 	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. Nobody is authenticated here, so that it
 	// should not be reachable from outside.
-	Listen string `yaml:"listen" default:"localhost:7172"`
+	Listen string `yaml:"listen"`
 	// Serve Go's profiles below /debug/pprof/ too.
 	Profiling bool `yaml:"profiling" default:"false"`
 }
@@ -77,19 +80,57 @@ type Identity struct {
 	Clusters []string `yaml:"clusters" default:"*"`
 }
 
-// Limit bounds what one call may take.
+// Extender answers the extender plugin of Volcano over HTTP.
+type Extender struct {
+	// Address to answer on: host:port, or unix:PATH. Empty: there is none.
+	Listen string `yaml:"listen"`
+	// Schedulers that ask there: by path, what the extender.urlPrefix of each ends in, the name of the policy that answers it.
+	Schedulers map[string]string `yaml:"schedulers"`
+	// Paths of schedulers whose answers are counted and logged, and leave the decision to Volcano.
+	Shadow []string `yaml:"shadow"`
+	// File of who may ask, a line NAME:HEX each, HEX being the SHA-256 of the password. Empty: everybody who reaches the address.
+	Users string `yaml:"users" path:"yes"`
+	// Answer beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
+	Plaintext bool `yaml:"plaintext" default:"false"`
+	// How long a question waits for a snapshot to be built before it is left to Volcano.
+	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
+}
+
+// Limit bounds what calls may take.
 type Limit struct {
-	// Largest message received.
+	// Largest message received. A larger snapshot can be sent in chunks.
 	MessageBytes Bytes `yaml:"message_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
 	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
 	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
+	// Largest snapshot sent in chunks.
+	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
+	// Memory for all snapshots that are being received in chunks at a time.
+	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// Memory in which a call or session keeps what a rollback may undo.
+	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
+}
+
+// Cache holds compiled snapshots, to be named by digest.
+type Cache struct {
+	// Memory for the snapshots that are held; the least recently used go first.
+	Bytes Bytes `yaml:"bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// Memory for those of one identity: of its own it lets the least recently used go first.
+	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
+}
+
+// Session bounds the conversations about one snapshot.
+type Session struct {
+	// Sessions open at a time.
+	Maximum int `yaml:"maximum" default:"1000" min:"1" max:"1000000"`
+	// Batches of one session that may be unanswered; the server reads no further.
+	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
 }
 
 // Deadline bounds how long things may take.
 type Deadline struct {
-	// Longest time for a unary call, whatever deadline its caller sets.
+	// Longest time for a unary call, and for each batch of a session, whatever deadline its caller sets.
 	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
 	// Longest time for a new connection to become one, the TLS handshake included.
 	Handshake time.Duration `yaml:"handshake" default:"10s" min:"100ms" max:"10m"`
@@ -106,6 +147,9 @@ type Connection struct {
 	Age time.Duration `yaml:"age" default:"30m" max:"8760h"`
 	// How long calls under way on a connection of that age may go on. 0s: until they end.
 	Grace time.Duration `yaml:"grace" default:"0s" max:"8760h"`
+	// Time without a word from a client after which it is asked whether it still lives; one that does not answer within 20 seconds is
+	// hung up on.
+	Ping time.Duration `yaml:"ping" default:"1m" min:"1s" max:"24h"`
 	// Time without a call after which a connection is closed. 0s: never.
 	Idle time.Duration `yaml:"idle" default:"0s" max:"8760h"`
 }
@@ -131,5 +175,9 @@ type Log struct {
 	// The least severe entries that are logged.
 	Level string `yaml:"level" default:"info" oneof:"debug,info,warn,error"`
 	// The form of an entry.
-	Format string `yaml:"format" default:"json" oneof:"json,text"`
+	Format string `yaml:"format" default:"text" oneof:"json,text"`
+	// Of entries with one text and level, this many of each second are logged; errors always are.
+	SampleFirst int `yaml:"sample_first" default:"100" max:"1000000"`
+	// Beyond those, one of so many is logged. 0: all are.
+	SampleEvery int `yaml:"sample_every" default:"100" max:"1000000"`
 }

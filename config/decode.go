@@ -185,6 +185,9 @@ func (d *decoder) list(n *yaml.Node, into reflect.Value, path string) {
 		d.fail(n, path, "a list is expected")
 		return
 	}
+	if into.SetZero(); len(n.Content) == 0 {
+		return
+	}
 	list := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
 	for i, element := range n.Content {
 		if list.Index(i).Kind() == reflect.Struct {
@@ -198,6 +201,9 @@ func (d *decoder) list(n *yaml.Node, into reflect.Value, path string) {
 func (d *decoder) mapping(n *yaml.Node, into reflect.Value, path string) {
 	if n.Kind != yaml.MappingNode {
 		d.fail(n, path, "values by name are expected")
+		return
+	}
+	if into.SetZero(); len(n.Content) == 0 {
 		return
 	}
 	m := reflect.MakeMap(into.Type())

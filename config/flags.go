@@ -71,12 +71,12 @@ func (f *flag) Type() string {
 	case t.Kind() == reflect.Int:
 		return "NUMBER"
 	case t.Kind() == reflect.Map:
-		return "NAME=VALUE,…"
+		return "NAME=VALUE"
 	case t.Kind() == reflect.String:
 		return "TEXT"
 	}
 	if _, ok := listed(f.setting.field.Type); ok {
 		return "YAML"
 	}
-	return "TEXT,…"
+	return "TEXTS"
 }

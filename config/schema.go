@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -102,10 +103,9 @@ func schemaOfField(parent reflect.Type, f reflect.StructField) *object {
 		o.set("type", "boolean")
 	case kind == reflect.Int:
 		o.set("type", "integer")
-		for _, bound := range []string{"min", "max"} {
-			if limit, ok := f.Tag.Lookup(bound); ok {
-				o.set(bound+"imum", json.Number(limit))
-			}
+		o.set("minimum", json.Number(cmp.Or(f.Tag.Get("min"), "0")))
+		if limit, ok := f.Tag.Lookup("max"); ok {
+			o.set("maximum", json.Number(limit))
 		}
 	case kind == reflect.String:
 		o.set("type", "string")

@@ -68,3 +68,25 @@ func collect(t reflect.Type, prefix string, index []int, all *[]*Setting) {
 		})
 	}
 }
+
+// Changed lists the settings in which two configurations differ.
+func Changed(a, b *Config) []*Setting {
+	var changed []*Setting
+	for _, s := range Settings() {
+		if !reflect.DeepEqual(s.in(a).Interface(), s.in(b).Interface()) {
+			changed = append(changed, s)
+		}
+	}
+	return changed
+}
+
+// Choices lists the values there are, if they are few.
+func (s *Setting) Choices() []string {
+	if s.field.Type.Kind() == reflect.Bool {
+		return []string{"true", "false"}
+	}
+	if allowed, ok := s.field.Tag.Lookup("oneof"); ok {
+		return strings.Split(allowed, ",")
+	}
+	return nil
+}

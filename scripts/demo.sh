@@ -40,7 +40,7 @@ say "Building bin/apportion"
 make --no-print-directory build
 
 say "Serving on a free port of this machine"
-"$apportion" serve --listen 127.0.0.1:0 2>"$log" &
+"$apportion" serve --listen 127.0.0.1:0 --drain-delay 0s 2>"$log" &
 server=$!
 address=
 for _ in $(seq 200); do

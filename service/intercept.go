@@ -22,6 +22,7 @@ func (s *Server) chain() []grpc.ServerOption {
 	logs := []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),
 		logging.WithLevels(func(code codes.Code) logging.Level { return logging.Level(levelOf(code)) }),
+		logging.WithFieldsFromContext(func(ctx context.Context) logging.Fields { return logging.Fields{"identity", IdentityOf(ctx)} }),
 		logging.WithDurationField(func(d time.Duration) logging.Fields { return logging.Fields{"grpc.duration", d} }),
 	}
 	logger := logging.LoggerFunc(func(ctx context.Context, level logging.Level, text string, fields ...any) {

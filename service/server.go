@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,8 @@ type ServerOptions struct {
 	ConnectionGrace time.Duration
 	// ConnectionIdle closes connections without calls after this long. 0: never.
 	ConnectionIdle time.Duration
+	// ConnectionPing is how long a client may say nothing before it is asked whether it still lives. 0: a minute.
+	ConnectionPing time.Duration
 	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
 	HandshakeTime time.Duration
 	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
@@ -69,6 +72,7 @@ const (
 	defaultConnectionStreams = 1000
 	defaultDrainTime         = 25 * time.Second
 	defaultHandshakeTime     = 10 * time.Second
+	defaultConnectionPing    = time.Minute
 	defaultHeaderBytes       = 64 << 10
 	// clientPings is how often a client may ask whether the connection still stands.
 	clientPings = 10 * time.Second
@@ -87,6 +91,7 @@ type Server struct {
 	unary    []grpc.UnaryServerInterceptor
 	grpc     *grpc.Server
 	health   *health.Server
+	ready    atomic.Bool
 }
 
 // NewServer returns a server that is not ready yet.
@@ -126,6 +131,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPings, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: o.ConnectionAge, MaxConnectionAgeGrace: o.ConnectionGrace, MaxConnectionIdle: o.ConnectionIdle,
+			Time: orDefault(o.ConnectionPing, defaultConnectionPing),
 		}),
 		grpc.ConnectionTimeout(orDefault(o.HandshakeTime, defaultHandshakeTime)),
 		grpc.MaxHeaderListSize(orDefault(o.HeaderBytes, defaultHeaderBytes)),
@@ -138,6 +144,9 @@ func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
 	}
 	return given
 }
+
+// Ready reports whether the server takes calls: since it serves, until a drain begins.
+func (s *Server) Ready() bool { return s.ready.Load() }
 
 // Registry returns the metrics.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
@@ -161,10 +170,12 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		serving.Go(func() error { return s.grpc.Serve(l) })
 	}
 	s.setHealth(healthv1.HealthCheckResponse_SERVING)
+	s.ready.Store(true)
 	select {
 	case <-ctx.Done():
 	case <-failed.Done():
 	}
+	s.ready.Store(false)
 	s.health.Shutdown()
 	s.service.drain(s.options.DrainDelay + orDefault(s.options.DrainTime, defaultDrainTime))
 	select {

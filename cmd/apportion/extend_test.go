@@ -60,8 +60,8 @@ func TestServeAnswersVolcano(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{
-			"serve", "--listen", "127.0.0.1:0", "--policy", "house=" + conf,
-			"--extender-listen", "127.0.0.1:0", "--extender", "/volcano=house", "--extender", "/beside=house,shadow", "--extender-users", users,
+			"serve", "--listen", "127.0.0.1:0", "--drain-delay", "0s", "--policies", "house=" + conf,
+			"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/volcano=house,/beside=house", "--extender-shadow", "/beside", "--extender-users", users,
 		}, strings.NewReader(""), io.Discard, log)
 	}()
 	at := "volcano:word@" + log.find(t, `msg="answering Volcano" address=(\S+)`)
@@ -86,16 +86,18 @@ func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
 	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
 	for says, flags := range map[string][]string{
-		"mean something only beside --extender-listen": {"--extender", "/a=house"},
-		"no scheduler is named":                        {"--extender-listen", "127.0.0.1:0"},
-		`"/a" is not PATH=POLICY`:                      {"--extender-listen", "127.0.0.1:0", "--extender", "/a"},
-		`no policy "home" is configured`:               {"--extender-listen", "127.0.0.1:0", "--extender", "/a=home"},
-		`"/a" is named twice`:                          {"--extender-listen", "127.0.0.1:0", "--extender", "/a=house", "--extender", "/a=house"},
-		"--extender-users":                             {"--extender-listen", "127.0.0.1:0", "--extender", "/a=house", "--extender-users", "nowhere"},
-		"--extender-listen: ":                          {"--extender-listen", "nowhere:x", "--extender", "/a=house"},
+		"extender.schedulers: means something only with extender.listen": {"--extender-schedulers", "/a=house"},
+		"extender.schedulers: no scheduler is named":                     {"--extender-listen", "127.0.0.1:0"},
+		"flag --extender-schedulers: NAME=VALUE is expected":             {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a"},
+		`no policy "home" is configured`:                                 {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=home"},
+		`"a" does not begin with /`:                                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "a=house"},
+		`no scheduler asks at "/b"`:                                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-shadow", "/b"},
+		"open nowhere: no such file":                                     {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
+		"extender.listen: host:port or unix:PATH is expected":            {"--extender-listen", "nowhere:x", "--extender-schedulers", "/a=house"},
+		"0.0.0.0:0 can be reached from other machines":                   {"--extender-listen", "0.0.0.0:0", "--extender-schedulers", "/a=house"},
 	} {
 		var problems bytes.Buffer
-		code := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--policy", "house=" + conf}, flags...), nil, io.Discard, &problems)
+		code := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--policies", "house=" + conf}, flags...), nil, io.Discard, &problems)
 		require.Equal(t, exitUsage, code, problems.String())
 		require.Contains(t, problems.String(), says)
 	}

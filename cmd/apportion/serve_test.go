@@ -54,7 +54,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	log := &lockedBuffer{}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--policy", "house=" + conf},
+		ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--drain-delay", "0s", "--policies", "house=" + conf},
 			strings.NewReader(""), io.Discard, log)
 	}()
 	address := log.find(t, `msg=serving address=(\S+)`)
@@ -82,9 +82,9 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 
 func TestServeRefusesToStartOnABadPolicy(t *testing.T) {
 	for _, test := range []struct{ name, flag, content, says string }{
-		{"not a pair", "house", "", `"house" is not NAME=FILE`},
+		{"not a pair", "house", "", "flag --policies: NAME=VALUE is expected"},
 		{"no such file", "house=nowhere.conf", "", "nowhere.conf"},
-		{"a fault in the file", "", "tiers: [{plugins: [{overcommit: {factor: NaN}}]}]", "NaN is not a finite number"},
+		{"a fault in the file", "", "tiers: [{plugins: [{overcommit: {factor: NaN}}]}]", "is not a finite number"},
 		{"an unknown key", "", "tears: []", `policy.yaml:1: unknown field "tears"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestServeRefusesToStartOnABadPolicy(t *testing.T) {
 				flag = "house=" + file
 			}
 			var problems bytes.Buffer
-			require.Equal(t, exitUsage, run(t.Context(), []string{"serve", "--policy", flag}, nil, io.Discard, &problems))
+			require.Equal(t, exitUsage, run(t.Context(), []string{"serve", "--policies", flag}, nil, io.Discard, &problems))
 			require.Contains(t, problems.String(), test.says)
 		})
 	}

@@ -1,0 +1,242 @@
+// Package daemon is `apportion serve`: it puts the service together from its settings, and keeps them up to date while it runs.
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/tap"
+
+	"github.com/apportion/apportion/config"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/watch"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/service/telemetry"
+)
+
+// Options of a Daemon.
+type Options struct {
+	// Sources of the settings, to be read again.
+	Sources config.Sources
+	// Version of the program.
+	Version string
+	// Output receives the log.
+	Output io.Writer
+}
+
+// Daemon is a server that is ready to run once.
+type Daemon struct {
+	options   Options
+	log       *slog.Logger
+	telemetry *telemetry.Telemetry
+	metrics   *metrics
+	authority *identity.Authority
+	gate      *identity.Gate
+	service   *service.Service
+	server    *service.Server
+	listeners []net.Listener
+	admin     net.Listener
+	extender  *extending
+	policies  atomic.Pointer[map[string]*apportionv1.Policy]
+
+	// reloading guards settings, those in force.
+	reloading sync.Mutex
+	settings  *config.Effective
+}
+
+// Open makes a server of settings: everything they name is read and checked, nothing is listened on yet.
+func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, error) {
+	d := &Daemon{options: o, settings: settings}
+	loaded, err := load(&settings.Config)
+	if err != nil {
+		return nil, err
+	}
+	if d.authority, err = loadTLS(&settings.TLS); err != nil {
+		return nil, err
+	}
+	d.gate = identity.NewGate(d.authority)
+	if err := d.gate.Admit(loaded.identities); err != nil {
+		return nil, err
+	}
+	handler := telemetry.NewLogHandler(logHandler(&settings.Log, o.Output),
+		telemetry.Sampling{First: settings.Log.SampleFirst, Every: settings.Log.SampleEvery})
+	d.log = slog.New(handler)
+	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Version: o.Version, Logger: d.log}); err != nil {
+		return nil, err
+	}
+	d.telemetry.Registry.MustRegister(handler.Collector())
+	d.metrics = newMetrics(d.telemetry.Registry, d.authority)
+	if d.service, err = service.New(d.serviceOptions(loaded)); err != nil {
+		return nil, errors.Join(err, d.telemetry.Stop(ctx))
+	}
+	d.policies.Store(&loaded.policies)
+	d.server = service.NewServer(d.service, d.serverOptions())
+	if d.extender, err = d.newExtender(loaded.users); err != nil {
+		return nil, errors.Join(err, d.telemetry.Stop(ctx))
+	}
+	loaded.warn(ctx, d.log)
+	return d, nil
+}
+
+// Check reads and checks everything that settings name, and returns what is suspicious.
+func Check(settings *config.Effective) (warnings []string, err error) {
+	loaded, err := load(&settings.Config)
+	if loaded != nil {
+		for _, w := range loaded.warnings {
+			warnings = append(warnings, w.String())
+		}
+	}
+	_, faultTLS := loadTLS(&settings.TLS)
+	return warnings, errors.Join(err, faultTLS)
+}
+
+func logHandler(c *config.Log, output io.Writer) slog.Handler {
+	var level slog.Level
+	// The names of the levels were checked.
+	_ = level.UnmarshalText([]byte(c.Level))
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.NewJSONHandler(output, options)
+	}
+	return slog.NewTextHandler(output, options)
+}
+
+// loadTLS returns nil where there is none.
+func loadTLS(c *config.TLS) (*identity.Authority, error) {
+	if c.Certificate == "" {
+		return nil, nil //nolint:nilnil // No authority is one of the two right answers.
+	}
+	version := uint16(tls.VersionTLS13)
+	if c.MinVersion == "TLSv1.2" {
+		version = tls.VersionTLS12
+	}
+	return identity.LoadTLS(identity.TLSOptions{
+		Certificate: c.Certificate, Key: c.Key, ClientCA: c.ClientCA, ClientOptional: c.ClientCertificate == "optional", MinVersion: version,
+	})
+}
+
+func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
+	c := &d.settings.Config
+	return service.Options{
+		Policies: loaded.policies, Permit: permit, Logger: d.log,
+		AnswerBytes: int(c.Limit.AnswerBytes), UndoBytes: int64(c.Limit.UndoBytes), CallTime: c.Deadline.Call,
+		SnapshotBytes: int64(c.Limit.SnapshotBytes), ReceivingBytes: int64(c.Limit.ReceivingBytes),
+		CacheBytes: int64(c.Cache.Bytes), IdentityBytes: int64(c.Cache.IdentityBytes),
+		Sessions: c.Session.Maximum, PendingBatches: c.Session.PendingBatches,
+	}
+}
+
+func (d *Daemon) serverOptions() service.ServerOptions {
+	c, t := &d.settings.Config, d.telemetry
+	return service.ServerOptions{
+		Logger: d.log, Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer, Propagator: t.Propagator,
+		Tap: []tap.ServerInHandle{d.gate.Tap, named}, Transport: d.gate.ServerOptions(),
+		RequestBytes: int(c.Limit.MessageBytes), HeaderBytes: uint32(c.Limit.HeaderBytes), NoReflection: !c.Reflection,
+		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
+		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping, HandshakeTime: c.Deadline.Handshake, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
+	}
+}
+
+// named tells the service who calls, for its quotas.
+func named(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	if caller := identity.Of(ctx); caller != nil && caller.Name != "" {
+		ctx = service.WithIdentity(ctx, caller.Name)
+	}
+	return ctx, nil
+}
+
+var errNoCaller = errors.New("a call has passed no gate")
+
+// permit asks the caller's identity whether it may name a cluster.
+func permit(ctx context.Context, cluster string) error {
+	caller := identity.Of(ctx)
+	if caller == nil {
+		return errNoCaller
+	}
+	return caller.MayName(cluster)
+}
+
+// Serve serves until ctx ends and the server is drained. It reads its files again when they change, and on SIGHUP.
+func (d *Daemon) Serve(ctx context.Context) error {
+	// What is left to tell is told after the context has ended.
+	last := context.WithoutCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { d.follow(ctx) })
+	endAdmin := d.serveAdmin()
+	endExtender := d.extender.serve(ctx, d.log, stop)
+	for _, l := range d.listeners {
+		d.log.InfoContext(ctx, "serving", "address", addressOf(l), "version", d.options.Version, "tls", d.authority != nil)
+	}
+	err := d.server.Serve(ctx, d.listeners...)
+	stop()
+	err = errors.Join(err, endExtender())
+	beside.Wait()
+	endAdmin()
+	d.log.InfoContext(last, "stopped")
+	const patience = 5 * time.Second
+	flush, cancel := context.WithTimeout(last, patience)
+	defer cancel()
+	return errors.Join(err, d.telemetry.Stop(flush))
+}
+
+// follow reads files again when they change, and on SIGHUP.
+func (d *Daemon) follow(ctx context.Context) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	if c := d.settings.Reload; c.Watch {
+		watching.Go(func() {
+			watch.Files(ctx, watch.Options{Interval: c.Interval, Logger: d.log}, d.files, func() { d.Reload(ctx) })
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			d.log.InfoContext(ctx, "reading files again, as SIGHUP asks")
+			d.Reload(ctx)
+		}
+	}
+}
+
+// serveAdmin serves what operators look at. The returned function ends it.
+func (d *Daemon) serveAdmin() (end func()) {
+	if d.admin == nil {
+		return func() {}
+	}
+	const patience, headerBytes = 10 * time.Second, 64 << 10
+	server := &http.Server{
+		Handler:           d.telemetry.Admin(telemetry.AdminOptions{Ready: d.server.Ready, Profiling: d.settings.Admin.Profiling}),
+		ReadHeaderTimeout: patience, ReadTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	d.log.Info("serving metrics", "address", addressOf(d.admin))
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(d.admin); !errors.Is(err, http.ErrServerClosed) {
+			d.log.Error("metrics ended", "error", err.Error())
+		}
+	})
+	return func() {
+		if err := server.Close(); err != nil {
+			d.log.Error("metrics did not end", "error", err.Error())
+		}
+		serving.Wait()
+	}
+}

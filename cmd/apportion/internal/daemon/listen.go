@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Listen opens all listeners, or none.
+func (d *Daemon) Listen(ctx context.Context) error {
+	room := make(chan struct{}, d.settings.Connection.Maximum)
+	for _, address := range d.settings.Listen {
+		l, err := open(ctx, address)
+		if err != nil {
+			return errors.Join(fmt.Errorf("listen: %w", err), d.close())
+		}
+		d.listeners = append(d.listeners, &bounded{Listener: l, room: room, closed: make(chan struct{})})
+	}
+	var err error
+	if address := d.settings.Admin.Listen; address != "" {
+		if d.admin, err = open(ctx, address); err != nil {
+			return errors.Join(fmt.Errorf("admin.listen: %w", err), d.close())
+		}
+	}
+	if address := d.settings.Extender.Listen; address != "" {
+		if d.extender.listener, err = open(ctx, address); err != nil {
+			return errors.Join(fmt.Errorf("extender.listen: %w", err), d.close())
+		}
+	}
+	return nil
+}
+
+func (d *Daemon) close() error {
+	var faults []error
+	for _, l := range d.listeners {
+		faults = append(faults, l.Close())
+	}
+	if d.admin != nil {
+		faults = append(faults, d.admin.Close())
+	}
+	d.listeners, d.admin = nil, nil
+	return errors.Join(faults...)
+}
+
+const unix = "unix"
+
+// addressOf is the address of a listener as a client would write it.
+func addressOf(l net.Listener) string {
+	if l.Addr().Network() == unix {
+		return unix + ":" + l.Addr().String()
+	}
+	return l.Addr().String()
+}
+
+func open(ctx context.Context, address string) (net.Listener, error) {
+	var c net.ListenConfig
+	path, ok := strings.CutPrefix(address, unix+":")
+	if !ok {
+		return c.Listen(ctx, "tcp", address)
+	}
+	l, err := c.Listen(ctx, unix, path)
+	if errors.Is(err, syscall.EADDRINUSE) && abandoned(ctx, path) {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+		l, err = c.Listen(ctx, unix, path)
+	}
+	return l, err
+}
+
+// abandoned reports whether a socket is there on which nobody listens, as a process leaves it that was killed.
+func abandoned(ctx context.Context, path string) bool {
+	stat, err := os.Stat(path)
+	if err != nil || stat.Mode()&os.ModeSocket == 0 {
+		return false
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, unix, path)
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = conn.Close()
+	return false
+}
+
+// bounded accepts a connection when there is room for one, which several listeners share.
+type bounded struct {
+	net.Listener
+
+	room   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Accept waits for a connection, and then for room.
+func (l *bounded) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.room <- struct{}{}:
+		return &occupant{Conn: conn, leave: sync.OnceFunc(func() { <-l.room })}, nil
+	case <-l.closed:
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+}
+
+// Close ends both waits.
+func (l *bounded) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// occupant is a connection that takes room until it is closed.
+type occupant struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close gives the room back.
+func (c *occupant) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}

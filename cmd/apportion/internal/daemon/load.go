@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/adapter/extender"
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/config"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/wire"
+)
+
+// loaded is what the live settings stand for, read from the files that they name.
+type loaded struct {
+	policies   map[string]*apportionv1.Policy
+	identities []identity.Identity
+	users      extender.Users
+	warnings   []warning
+}
+
+// warning is something suspicious in a policy's file.
+type warning struct {
+	policy  string
+	warning *apportionv1.Warning
+}
+
+// String gives the policy, the path and the text.
+func (w warning) String() string {
+	return fmt.Sprintf("policy %q: %s: %s", w.policy, w.warning.GetPath(), w.warning.GetMessage())
+}
+
+func (l *loaded) warn(ctx context.Context, log *slog.Logger) {
+	for _, w := range l.warnings {
+		log.WarnContext(ctx, "a policy is suspicious", "policy", w.policy, "path", w.warning.GetPath(), "text", w.warning.GetMessage())
+	}
+}
+
+// load reads everything, and returns all that is wrong.
+func load(c *config.Config) (*loaded, error) {
+	l := &loaded{policies: map[string]*apportionv1.Policy{}}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
+		policy, warnings, err := readPolicy(c.Policies[name])
+		if err == nil {
+			_, err = wire.Policy(policy)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
+		}
+		l.policies[name] = policy
+		for _, w := range warnings {
+			l.warnings = append(l.warnings, warning{name, w})
+		}
+	}
+	for _, id := range c.Identities {
+		one := identity.Identity{Name: id.Name, SPIFFE: id.SPIFFE, DNS: id.DNS, Methods: id.Methods, Clusters: id.Clusters}
+		for _, token := range id.Tokens {
+			hash, err := identity.ParseHash(token)
+			if err != nil {
+				faults = append(faults, err)
+			}
+			one.Tokens = append(one.Tokens, hash)
+		}
+		l.identities = append(l.identities, one)
+	}
+	if c.Extender.Users != "" {
+		users, err := readUsers(c.Extender.Users)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		l.users = users
+	}
+	return l, errors.Join(faults...)
+}
+
+func readUsers(name string) (extender.Users, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	users, err := extender.ReadUsers(file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return users, errors.Join(err, file.Close())
+}
+
+// readPolicy reads a policy from wherever a setting says.
+func readPolicy(source string) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	kind, name := config.KindOf(source)
+	if kind == config.PresetPolicy {
+		preset, ok := client.Preset(name)
+		if !ok {
+			return nil, nil, fmt.Errorf("no preset %q: one of %s is expected", name, strings.Join(client.Presets(), ", "))
+		}
+		return preset, nil, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind == config.VolcanoPolicy {
+		return volcano.ReadConfiguration(volcano.Source{Name: name, Data: data})
+	}
+	policy := &apportionv1.Policy{}
+	if err := document.Unmarshal(name, data, policy); err != nil {
+		return nil, nil, err
+	}
+	return policy, nil, nil
+}

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/apportion/apportion/config"
+)
+
+// files lists what is watched: the configuration, the files it names, and those of TLS.
+func (d *Daemon) files() []string {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	var files []string
+	if d.settings.File != "" {
+		files = append(files, d.settings.File)
+	}
+	for _, source := range d.settings.Policies {
+		if kind, name := config.KindOf(source); kind != config.PresetPolicy {
+			files = append(files, name)
+		}
+	}
+	if users := d.settings.Extender.Users; users != "" {
+		files = append(files, users)
+	}
+	if d.authority != nil {
+		files = append(files, d.authority.Files()...)
+	}
+	return files
+}
+
+// Reload reads the files again, and takes over what may change while the server runs.
+func (d *Daemon) Reload(ctx context.Context) {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	d.reloadTLS(ctx)
+	if err := d.reloadConfig(ctx); err != nil {
+		d.metrics.configFailed()
+		d.log.ErrorContext(ctx, "the configuration stays as it was: what is there now is faulty", "error", err.Error())
+		return
+	}
+	d.metrics.configTaken()
+}
+
+func (d *Daemon) reloadTLS(ctx context.Context) {
+	if d.authority == nil {
+		return
+	}
+	changed, err := d.authority.Reload()
+	switch {
+	case err != nil:
+		d.metrics.tlsErrors.Inc()
+		d.log.ErrorContext(ctx, "TLS stays as it was: what is there now is faulty", "error", err.Error())
+	case changed:
+		d.metrics.tlsReloads.Inc()
+		d.log.InfoContext(ctx, "TLS was taken over", "not_after", d.authority.NotAfter())
+	}
+}
+
+var errOpened = errors.New("identities: there were some and now there are none, which would let everybody in; that takes a start")
+
+// reloadConfig takes over policies and identities, both or none.
+func (d *Daemon) reloadConfig(ctx context.Context) error {
+	next, err := config.Read(d.options.Sources)
+	if err != nil {
+		return err
+	}
+	loaded, err := load(&next.Config)
+	if err != nil {
+		return err
+	}
+	if len(d.settings.Identities) > 0 && len(next.Identities) == 0 {
+		return errOpened
+	}
+	// Both were checked before, so that neither fails after the other was taken over.
+	if err := d.service.SetPolicies(loaded.policies); err != nil {
+		return err
+	}
+	if err := d.gate.Admit(loaded.identities); err != nil {
+		return err
+	}
+	d.policies.Store(&loaded.policies)
+	d.extender.admit(loaded.users)
+	loaded.warn(ctx, d.log)
+	var left []string
+	for _, s := range config.Changed(&d.settings.Config, &next.Config) {
+		if !s.Live {
+			left = append(left, s.Path)
+		}
+	}
+	if len(left) > 0 {
+		d.log.WarnContext(ctx, "settings have changed that only a start takes over", "settings", strings.Join(left, ", "))
+	}
+	d.log.InfoContext(ctx, "the configuration was taken over", "policies", len(loaded.policies), "identities", len(loaded.identities))
+	d.settings.Policies, d.settings.Identities = next.Policies, next.Identities
+	return nil
+}

@@ -1,0 +1,150 @@
+// Package watch tells when files change: told by the system where that works, and found by looking where it does not.
+package watch
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settle is how long files must be left alone before they are read: a certificate and its key are seldom written in one step.
+	settle = 100 * time.Millisecond
+	// longest bounds how long changes that go on may put that off.
+	longest = 2 * time.Second
+	// maxFile bounds what is read of a file to see whether it changed.
+	maxFile = 64 << 20
+)
+
+// Options of Files.
+type Options struct {
+	// Interval at which files are looked at even if no change was told.
+	Interval time.Duration
+	// Logger of what keeps changes from being told.
+	Logger *slog.Logger
+}
+
+// Files calls changed, in this goroutine, each time that the content of a file differs from what it was, until ctx ends. list is asked for
+// the files at the start and after each change. A file that is missing has a content of its own, so that its coming and going are changes.
+func Files(ctx context.Context, o Options, list func() []string, changed func()) {
+	w := watcher{log: o.Logger, told: make(chan fsnotify.Event), directories: map[string]bool{}}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	notifier, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.log.WarnContext(ctx, "changes of files are found by looking only", "error", err.Error())
+	} else {
+		w.notifier, w.told = notifier, notifier.Events
+		defer w.close()
+	}
+	files := list()
+	w.follow(ctx, files)
+	last := contents(files)
+	tick := time.NewTicker(o.Interval)
+	defer tick.Stop()
+	for w.wait(ctx, tick.C) {
+		if now := contents(files); !slices.Equal(last, now) {
+			changed()
+			files = list()
+			w.follow(ctx, files)
+			last = contents(files)
+		}
+	}
+}
+
+type watcher struct {
+	log         *slog.Logger
+	notifier    *fsnotify.Watcher
+	told        <-chan fsnotify.Event
+	directories map[string]bool
+}
+
+func (w *watcher) close() {
+	if err := w.notifier.Close(); err != nil {
+		w.log.Warn("the watch on files did not end", "error", err.Error())
+	}
+}
+
+// follow watches the directories of files, and of what they are links to. A directory is told of files that are replaced by renaming, of
+// which a watch on the file itself would know nothing more; Kubernetes replaces a link beside the file.
+func (w *watcher) follow(ctx context.Context, files []string) {
+	if w.notifier == nil {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, file := range files {
+		wanted[filepath.Dir(file)] = true
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			wanted[filepath.Dir(target)] = true
+		}
+	}
+	for directory := range w.directories {
+		if !wanted[directory] {
+			// It may have gone by itself.
+			_ = w.notifier.Remove(directory)
+		}
+	}
+	for directory := range wanted {
+		if err := w.notifier.Add(directory); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.log.WarnContext(ctx, "changes of files are found by looking only", "directory", directory, "error", err.Error())
+		}
+	}
+	w.directories = wanted
+}
+
+// wait returns true when there may be a change and things have settled, false when ctx ends.
+func (w *watcher) wait(ctx context.Context, tick <-chan time.Time) bool {
+	var faults <-chan error
+	if w.notifier != nil {
+		faults = w.notifier.Errors
+	}
+	var quiet, enough <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick:
+			return true
+		case <-quiet:
+			return true
+		case <-enough:
+			return true
+		case <-w.told:
+			quiet = time.After(settle)
+			if enough == nil {
+				enough = time.After(longest)
+			}
+		case err := <-faults:
+			// Events were lost: look.
+			w.log.WarnContext(ctx, "changes of files may have been missed", "error", err.Error())
+			return true
+		}
+	}
+}
+
+// contents returns a hash of each file; zero for one that cannot be read.
+func contents(files []string) [][sha256.Size]byte {
+	hashes := make([][sha256.Size]byte, len(files))
+	for i, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, io.LimitReader(file, maxFile)); err == nil {
+			hash.Sum(hashes[i][:0])
+		}
+		_ = file.Close()
+	}
+	return hashes
+}

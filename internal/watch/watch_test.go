@@ -1,0 +1,150 @@
+package watch_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/apportion/apportion/internal/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// watching watches files until the test ends, and returns what is told.
+func watching(t *testing.T, interval time.Duration, list func() []string) <-chan struct{} {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	changes, ended := make(chan struct{}, 100), make(chan struct{})
+	began := make(chan struct{})
+	go func() {
+		defer close(ended)
+		first := true
+		watch.Files(ctx, watch.Options{Interval: interval}, func() []string {
+			if first {
+				first = false
+				defer close(began)
+			}
+			return list()
+		}, func() { changes <- struct{}{} })
+	}()
+	<-began
+	// What is written from now on is written after the first look.
+	time.Sleep(50 * time.Millisecond)
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return changes
+}
+
+func requireChange(t *testing.T, changes <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-changes:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "no change was told")
+	}
+}
+
+func requireNone(t *testing.T, changes <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-changes:
+		require.Fail(t, "a change was told")
+	case <-time.After(400 * time.Millisecond):
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+func TestChangesAreToldHoweverAFileIsReplaced(t *testing.T) {
+	directory := t.TempDir()
+	name := filepath.Join(directory, "a")
+	write(t, name, "1")
+	changes := watching(t, time.Hour, func() []string { return []string{name} })
+
+	write(t, name, "2")
+	requireChange(t, changes)
+	write(t, name+".next", "3")
+	require.NoError(t, os.Rename(name+".next", name))
+	requireChange(t, changes)
+	require.NoError(t, os.Remove(name))
+	requireChange(t, changes)
+	write(t, name, "4")
+	requireChange(t, changes)
+	requireNone(t, changes)
+}
+
+func TestAWriteOfTheSameAndOtherFilesAreNoChange(t *testing.T) {
+	directory := t.TempDir()
+	name := filepath.Join(directory, "a")
+	write(t, name, "1")
+	changes := watching(t, time.Hour, func() []string { return []string{name} })
+	write(t, name, "1")
+	write(t, filepath.Join(directory, "b"), "1")
+	requireNone(t, changes)
+}
+
+func TestLinksAreFollowedAsKubernetesReplacesThem(t *testing.T) {
+	directory := t.TempDir()
+	version := func(name, text string) {
+		require.NoError(t, os.Mkdir(filepath.Join(directory, name), 0o700))
+		write(t, filepath.Join(directory, name, "a"), text)
+		link := filepath.Join(directory, "..next")
+		require.NoError(t, os.Symlink(name, link))
+		require.NoError(t, os.Rename(link, filepath.Join(directory, "..data")))
+	}
+	version("..1", "1")
+	name := filepath.Join(directory, "a")
+	require.NoError(t, os.Symlink(filepath.Join("..data", "a"), name))
+	changes := watching(t, time.Hour, func() []string { return []string{name} })
+	version("..2", "2")
+	requireChange(t, changes)
+	require.NoError(t, os.RemoveAll(filepath.Join(directory, "..1")))
+	version("..3", "3")
+	requireChange(t, changes)
+
+	elsewhere := filepath.Join(t.TempDir(), "target")
+	write(t, elsewhere, "1")
+	require.NoError(t, os.Remove(name))
+	require.NoError(t, os.Symlink(elsewhere, name))
+	requireChange(t, changes)
+	write(t, elsewhere, "2")
+	requireChange(t, changes)
+}
+
+func TestTheFilesAreAskedForAgainAfterAChange(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	write(t, first, "1")
+	write(t, second, "1")
+	var file atomic.Pointer[string]
+	file.Store(&first)
+	changes := watching(t, time.Hour, func() []string { return []string{*file.Load()} })
+	write(t, second, "2")
+	requireNone(t, changes)
+	file.Store(&second)
+	write(t, first, "2")
+	requireChange(t, changes)
+	time.Sleep(50 * time.Millisecond)
+	write(t, second, "3")
+	requireChange(t, changes)
+	write(t, first, "3")
+	requireNone(t, changes)
+}
+
+func TestChangesThatNobodyTellsAreFoundByLooking(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "not there yet", "a")
+	changes := watching(t, 20*time.Millisecond, func() []string { return []string{name} })
+	require.NoError(t, os.Mkdir(filepath.Dir(name), 0o700))
+	write(t, name, "1")
+	requireChange(t, changes)
+}
