@@ -44,6 +44,7 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkShares reads the shares of all queues.
 func BenchmarkShares(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		dividers := s.Dividers()
 		for b.Loop() {
 			s.shares(dividers)
@@ -54,6 +55,7 @@ func BenchmarkShares(b *testing.B) {
 // BenchmarkQueueOrder sorts all queues with jobs by priority of service.
 func BenchmarkQueueOrder(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		for b.Loop() {
 			s.QueuesInOrder(s.Busy())
 		}
@@ -63,6 +65,7 @@ func BenchmarkQueueOrder(b *testing.B) {
 // BenchmarkEnqueueable1000 asks for a thousand jobs whether they may enter, and takes the permits back.
 func BenchmarkEnqueueable1000(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		mark := s.Mark()
 		for b.Loop() {
 			for _, j := range s.jobs {
@@ -78,6 +81,7 @@ func BenchmarkEnqueueable1000(b *testing.B) {
 // BenchmarkAllocatable1000 asks for a thousand tasks whether their queues may use that much more.
 func BenchmarkAllocatable1000(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		for b.Loop() {
 			for _, t := range s.pending {
 				s.Allocatable(s.one(t), 0, nil, nil)
@@ -89,6 +93,7 @@ func BenchmarkAllocatable1000(b *testing.B) {
 // BenchmarkWhatIf removes ten tasks, asks whether another could run, and rolls back.
 func BenchmarkWhatIf(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		mark := s.Mark()
 		for b.Loop() {
 			if !s.whatIf(mark) {
@@ -101,6 +106,7 @@ func BenchmarkWhatIf(b *testing.B) {
 // BenchmarkReclaim100 chooses victims among a hundred candidates, with the grounds on which others are spared.
 func BenchmarkReclaim100(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
+		b.Helper()
 		for b.Loop() {
 			s.Reclaimable(s.claimant, s.candidates, false)
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -100,8 +101,8 @@ func (w *writer) numbers(field protowire.Number, list []uint32) {
 		return
 	}
 	before := w.size()
-	for i := len(list) - 1; i >= 0; i-- {
-		w.varint(uint64(list[i]))
+	for _, v := range slices.Backward(list) {
+		w.varint(uint64(v))
 	}
 	w.begin(field, w.size()-before)
 }
@@ -146,10 +147,10 @@ func message[M any](w *writer, field protowire.Number, m *M, write func(*writer,
 
 // messages writes a list of messages.
 func messages[M any](w *writer, field protowire.Number, list []*M, write func(*writer, *M)) {
-	for i := len(list) - 1; i >= 0; i-- {
+	for _, m := range slices.Backward(list) {
 		before := w.size()
-		if list[i] != nil {
-			write(w, list[i])
+		if m != nil {
+			write(w, m)
 		}
 		w.begin(field, w.size()-before)
 	}

@@ -44,7 +44,8 @@ func readCases() ([]testCase, error) {
 		return nil, err
 	}
 	var cases []testCase
-	return cases, json.Unmarshal(data, &cases)
+	err = json.Unmarshal(data, &cases)
+	return cases, err
 }
 
 // question is a file of requests/: the method, and the message but for the source of its input.
@@ -139,7 +140,7 @@ func (c *testCase) load(ctx context.Context, s settings, server *peer.Peer, meth
 	if err != nil {
 		return nil, err
 	}
-	ghz := exec.CommandContext(ctx, s.ghz, path(".ghz.json"), path(".json"), path(".html"))
+	ghz := exec.CommandContext(ctx, s.ghz, path(".ghz.json"), path(".json"), path(".html")) //nolint:gosec // Its user names it.
 	if out, err := ghz.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -55,10 +55,11 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.out, 0o755); err != nil {
+	if err := os.MkdirAll(s.out, 0o750); err != nil {
 		return err
 	}
-	table := sample.NewTable("case", "calls", "at a time", "errors", "calls/s", "p50 ms", "p95 ms", "p99 ms", "threshold p99 ms", "", "server CPU ms/call", "server peak MB")
+	table := sample.NewTable("case", "calls", "at a time", "errors", "calls/s", "p50 ms", "p95 ms", "p99 ms",
+		"threshold p99 ms", "", "server CPU ms/call", "server peak MB")
 	line := sample.NewLine("bench-load")
 	var faults []error
 	exceeded := 0

@@ -46,7 +46,8 @@ func fit(points []point) axes {
 func draw(out io.Writer, points []point) error {
 	a := fit(points)
 	var s strings.Builder
-	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`,
+		width, height)
 	fmt.Fprintf(&s, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
 	fmt.Fprintf(&s, `<text x="%g" y="22" font-size="15">Cost of a shares call by number of tasks</text>`+"\n", left)
 	a.grid(&s)
@@ -72,7 +73,7 @@ func (a axes) grid(s *strings.Builder) {
 		fmt.Fprintf(s, `<text x="%g" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, y+4, power(e))
 	}
 	for e := a.fromY - (a.toX - a.fromX); e < a.toY; e++ {
-		fmt.Fprintf(s, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#cccccc" stroke-dasharray="3 4" clip-path="url(#inner)"/>`+"\n",
+		fmt.Fprintf(s, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ccc" stroke-dasharray="3 4" clip-path="url(#inner)"/>`+"\n",
 			left, a.y(math.Pow(10, e)), left+innerWidth, a.y(math.Pow(10, e+a.toX-a.fromX)))
 	}
 	fmt.Fprintf(s, `<text x="%g" y="%d" text-anchor="middle">tasks</text>`, left+innerWidth/2, height-12)

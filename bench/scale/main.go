@@ -102,7 +102,7 @@ func report(points []point) error {
 
 // plot draws the points into a file.
 func plot(path string, points []point) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
 	file, err := os.Create(path)

@@ -31,7 +31,9 @@ const (
 )
 
 // names of the stages, as the plot shows them.
-var names = [stages]string{"decode and compile", "open: sums and division", "ask: shares of all queues", "encode the answer", "call over gRPC"}
+var names = [stages]string{
+	"decode and compile", "open: sums and division", "ask: shares of all queues", "encode the answer", "call over gRPC",
+}
 
 // point is what one size costs.
 type point struct {
@@ -40,6 +42,8 @@ type point struct {
 	ms   [stages]float64
 	peak int64
 }
+
+const evaluateShares = apportionv1.ApportionService_EvaluateShares_FullMethodName
 
 func (s settings) measure(ctx context.Context, tasks int) (point, error) {
 	snapshot := generate.Snapshot(fixture.Shape(tasks, s.depth))
@@ -57,7 +61,7 @@ func (s settings) measure(ctx context.Context, tasks int) (point, error) {
 	}
 	policy := in.GetPolicy()
 	// The messages of a million tasks would be work for the garbage collector all the time.
-	in.Source, snapshot = nil, nil
+	in.Source = nil
 	p := point{tasks: tasks, bytes: len(request)}
 	times := make([]sample.Durations, stages)
 	if err := s.inProcess(data, policy, times); err != nil {
@@ -123,7 +127,7 @@ func (s settings) remote(ctx context.Context, request floor.Bytes, times []sampl
 		runtime.GC()
 		var answer floor.Bytes
 		at := time.Now()
-		err := conn.Invoke(ctx, apportionv1.ApportionService_EvaluateShares_FullMethodName, &request, &answer, grpc.ForceCodecV2(floor.Codec{}))
+		err := conn.Invoke(ctx, evaluateShares, &request, &answer, grpc.ForceCodecV2(floor.Codec{}))
 		if err != nil {
 			return 0, err
 		}

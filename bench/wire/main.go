@@ -65,8 +65,14 @@ type group struct {
 }
 
 var groups = []group{
-	{"shares", shares}, {"policies", policies}, {"growth", growth}, {"memory", memory}, {"small", small}, {"steps", steps},
-	{"stream", stream}, {"lists", lists},
+	{"shares", shares},
+	{"policies", policies},
+	{"growth", growth},
+	{"memory", memory},
+	{"small", small},
+	{"steps", steps},
+	{"stream", stream},
+	{"lists", lists},
 }
 
 func groupNames() []string {

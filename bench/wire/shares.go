@@ -49,7 +49,8 @@ func (r *run) ours(ctx context.Context, name string, q question) (variant, *othe
 		return variant{}, nil, nil, err
 	}
 	v := variant{
-		name: name, server: server.Peer, up: len(q.bytes), down: len(answer), do: sequential(call(server.ClientConn, evaluateShares, q.bytes)),
+		name: name, server: server.Peer, up: len(q.bytes), down: len(answer),
+		do: sequential(call(server.ClientConn, evaluateShares, q.bytes)),
 	}
 	return v, server, answer, nil
 }
@@ -64,7 +65,8 @@ func (r *run) floor(ctx context.Context, up int, answer floor.Bytes) (variant, *
 		return variant{}, nil, err
 	}
 	v := variant{
-		name: "floor", server: server.Peer, up: up, down: len(answer), do: sequential(call(server.ClientConn, floor.Call, make(floor.Bytes, up))),
+		name: "floor", server: server.Peer, up: up, down: len(answer),
+		do: sequential(call(server.ClientConn, floor.Call, make(floor.Bytes, up))),
 	}
 	return v, server, nil
 }
@@ -228,5 +230,6 @@ func small(ctx context.Context, r *run, line *sample.Line) error {
 	}
 	line.Add("small_64_ratio", sample.Median(ratios(results[1].rate, results[0].rate)))
 	line.Add("small_64_per_s", sample.Median(results[1].rate))
-	return table(fmt.Sprintf("EvaluateShares: 10 queues, 100 jobs, 1,000 tasks with uids, 50 nodes; %d calls at a time", clients), true, results)
+	title := fmt.Sprintf("EvaluateShares: 10 queues, 100 jobs, 1,000 tasks with uids, 50 nodes; %d calls at a time", clients)
+	return table(title, true, results)
 }

@@ -151,7 +151,8 @@ func (o *other) session(ctx context.Context, h held, policy string, steps ...*ap
 
 // sessionBytes is session with messages that were encoded beforehand, and answers that are not decoded.
 func (o *other) sessionBytes(ctx context.Context, h held, policy string, steps ...*apportionv1.Step) (talk, error) {
-	stream, err := o.NewStream(ctx, &floor.StreamDesc, apportionv1.ApportionService_RunSession_FullMethodName, grpc.ForceCodecV2(floor.Codec{}))
+	method := apportionv1.ApportionService_RunSession_FullMethodName
+	stream, err := o.NewStream(ctx, &floor.StreamDesc, method, grpc.ForceCodecV2(floor.Codec{}))
 	if err != nil {
 		return talk{}, err
 	}

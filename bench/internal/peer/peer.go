@@ -42,7 +42,7 @@ func Start(ctx context.Context, role string, environment ...string) (*Peer, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{process: exec.CommandContext(ctx, self, "-serve", role)}
+	p := &Peer{process: exec.CommandContext(ctx, self, "-serve", role)} //nolint:gosec // This very program.
 	p.process.Env = append(os.Environ(), environment...)
 	p.process.Stderr = os.Stderr
 	if p.ask, err = p.process.StdinPipe(); err != nil {
@@ -74,7 +74,8 @@ func (p *Peer) Usage() (Usage, error) {
 	if err != nil {
 		return u, err
 	}
-	return u, json.Unmarshal(line, &u)
+	err = json.Unmarshal(line, &u)
+	return u, err
 }
 
 // Stop ends the process and waits for it.

@@ -90,7 +90,7 @@ func profile(directory string) (func() error, error) {
 	if directory == "" {
 		return func() error { return nil }, nil
 	}
-	cpu, err := os.Create(filepath.Join(directory, "cpu.prof"))
+	cpu, err := os.Create(filepath.Join(directory, "cpu.prof")) //nolint:gosec // Its user names the directory.
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func profile(directory string) (func() error, error) {
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		heap, err := os.Create(filepath.Join(directory, "heap.prof"))
+		heap, err := os.Create(filepath.Join(directory, "heap.prof")) //nolint:gosec // As above.
 		if err != nil {
 			return errors.Join(err, cpu.Close())
 		}

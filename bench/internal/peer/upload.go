@@ -18,13 +18,14 @@ func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, er
 		return "", err
 	}
 	header := &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}
-	if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{Header: header}}); err != nil {
+	first := &apportionv1.UploadSnapshotRequest_Header{Header: header}
+	if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: first}); err != nil {
 		return "", err
 	}
 	for rest := data; len(rest) > 0; {
 		n := min(chunkBytes, len(rest))
-		chunk := &apportionv1.SnapshotChunk{Data: rest[:n], Last: n == len(rest)}
-		if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: chunk}}); err != nil {
+		chunk := &apportionv1.UploadSnapshotRequest_Chunk{Chunk: &apportionv1.SnapshotChunk{Data: rest[:n], Last: n == len(rest)}}
+		if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: chunk}); err != nil {
 			return "", err
 		}
 		rest = rest[n:]

@@ -58,8 +58,8 @@ func (t *Table) WriteTo(out io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Number writes a number with three digits that mean something, no exponent, and whole numbers whole. What is not a number, because nothing was measured, is
-// a dash.
+// Number writes a number with three digits that mean something and no exponent, and whole numbers whole. What is not a number, because
+// nothing was measured, is a dash.
 func Number(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "-"
