@@ -3,6 +3,7 @@ module github.com/apportion/apportion
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-faster/jx v1.2.0
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.4
