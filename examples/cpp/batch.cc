@@ -1,0 +1,170 @@
+// A small batch platform that leaves every fair-share decision to Apportion: who enters, who runs, who gives way.
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <utility>
+
+#include <google/protobuf/util/json_util.h>
+
+#include "session.h"
+
+namespace platform {
+namespace {
+
+// Keeps its records in the contract's own messages, so that a snapshot is always at hand.
+class Platform {
+ public:
+  Platform(v1::ApportionService::Stub& service, v1::Input world, std::chrono::milliseconds within)
+      : service_(service), world_(std::move(world)), snapshot_(*world_.mutable_snapshot()), within_(within) {}
+
+  // Takes a job unless it could not enter even an empty cluster.
+  void submit(const v1::Job& job) {
+    v1::CheckEnqueueRequest request;
+    *request.mutable_input() = world_;
+    request.mutable_input()->mutable_snapshot()->clear_jobs();
+    *request.mutable_input()->mutable_snapshot()->add_jobs() = job;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + within_);
+    v1::CheckEnqueueResponse response;
+    const auto status = service_.CheckEnqueue(&context, request, &response);
+    const auto why = status.ok() ? refusal(response.enqueue().jobs(0).verdict(), response.basis().dimensions()) : fault(status);
+    if (why) {
+      std::cout << "refuse " << job.uid() << ": " << *why << '\n';
+    } else {
+      *snapshot_.add_jobs() = job;
+    }
+  }
+
+  void forget(const std::string& uid) {
+    auto& jobs = *snapshot_.mutable_jobs();
+    jobs.erase(std::find_if(jobs.begin(), jobs.end(), [&](const auto& job) { return job.uid() == uid; }));
+  }
+
+  // Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle.
+  void cycle() try {
+    Session session(service_, world_, within_);
+    const auto answers = session.ask([](v1::StepBatch& batch) {
+      batch.add_steps()->mutable_enqueue()->set_mode(v1::ENQUEUE_MODE_ACTION);
+      batch.add_steps()->mutable_order()->mutable_queues();
+      batch.add_steps()->mutable_order()->mutable_jobs();
+    });
+    for (const auto& decided : answers[0].enqueue().jobs()) {
+      if (const auto why = refusal(decided.verdict(), session.dimensions())) {
+        std::cout << "hold " << decided.uid() << ": " << *why << '\n';
+      } else {
+        std::cout << "enqueue " << decided.uid() << '\n';
+        snapshot_.mutable_jobs(decided.job())->set_phase(v1::JOB_PHASE_INQUEUE);
+      }
+    }
+    for (const auto queue : answers[1].order().sorted()) {
+      for (const auto number : answers[2].order().sorted()) {
+        auto& job = *snapshot_.mutable_jobs(number);
+        if (job.queue() == snapshot_.queues(queue).name() && job.phase() == v1::JOB_PHASE_INQUEUE) place(session, job);
+      }
+    }
+  } catch (const CallError& error) {
+    std::cout << "cut short: " << error.what() << '\n';
+  }
+
+ private:
+  // Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone.
+  void place(Session& session, v1::Job& job) {
+    const auto mark = session.ask([](v1::StepBatch& batch) { batch.add_steps()->mutable_mark(); })[0].mark().mark();
+    const auto standing = [&](v1::StepBatch& batch) { batch.add_steps()->mutable_jobs()->mutable_jobs()->add_uid(job.uid()); };
+    std::vector<std::pair<v1::Task*, std::uint32_t>> placed;
+    std::vector<v1::Task*> evicted;
+    const auto tasks = all_tasks(snapshot_);
+    for (const auto& [owner, task] : tasks) {
+      if (owner != &job || task->has_node()) continue;
+      v1::Tasks claimant;
+      claimant.add_uid(task->uid());
+      const auto where = [&](v1::StepBatch& batch) {
+        auto& nodes = *batch.add_steps()->mutable_nodes();
+        *nodes.mutable_tasks() = claimant;
+        nodes.set_top(1);
+      };
+      const auto answers = session.ask([&](v1::StepBatch& batch) {
+        *batch.add_steps()->mutable_allocatable()->mutable_tasks() = claimant;
+        *batch.add_steps()->mutable_preemptive()->mutable_tasks() = claimant;
+        *batch.add_steps()->mutable_reclaim()->mutable_claimant() = claimant;
+        standing(batch);
+        where(batch);
+      });
+      if (const auto why = refusal(answers[0].allocatable().tasks(0).verdict(), session.dimensions())) {
+        std::cout << "wait " << task->uid() << ": " << *why << '\n';
+        break;
+      }
+      auto node = answers[4].nodes().tasks(0).node();
+      if (answers[3].jobs().jobs(0).starving().vote() == v1::VOTE_PERMIT &&
+          answers[1].preemptive().tasks(0).verdict().vote() != v1::VOTE_REJECT) {
+        for (const auto victim : answers[2].reclaim().eviction_order()) {
+          if (!node.empty()) break;
+          const auto freed = session.ask([&](v1::StepBatch& batch) {
+            auto& gone = *batch.add_steps()->mutable_deallocate();
+            gone.mutable_tasks()->add_index(victim);
+            gone.set_status(v1::TASK_STATUS_PENDING);
+            where(batch);
+          });
+          node = freed[1].nodes().tasks(0).node();
+          evicted.push_back(tasks[victim].second);
+        }
+      }
+      if (node.empty()) {
+        std::cout << "wait " << task->uid() << ": no node has room\n";
+        break;
+      }
+      session.ask([&](v1::StepBatch& batch) {
+        auto& allocate = *batch.add_steps()->mutable_allocate();
+        *allocate.mutable_tasks() = claimant;
+        *allocate.mutable_node() = node;
+      });
+      placed.emplace_back(task, node[0]);
+    }
+    if (session.ask(standing)[0].jobs().jobs(0).ready().vote() == v1::VOTE_REJECT) {
+      session.ask([&](v1::StepBatch& batch) { batch.add_steps()->mutable_rollback()->set_mark(mark); });
+      return;
+    }
+    for (auto* task : evicted) {
+      std::cout << "evict " << task->uid() << '\n';
+      task->clear_node();
+      task->set_status(v1::TASK_STATUS_PENDING);
+    }
+    for (const auto& [task, node] : placed) {
+      std::cout << "run " << task->uid() << " on " << snapshot_.nodes(node).name() << '\n';
+      task->set_node(node);
+      task->set_status(v1::TASK_STATUS_RUNNING);
+    }
+  }
+
+  v1::ApportionService::Stub& service_;
+  v1::Input world_;
+  v1::Snapshot& snapshot_;
+  std::chrono::milliseconds within_;
+};
+
+}  // namespace
+}  // namespace platform
+
+int main(int count, char** arguments) {
+  std::ifstream file(count > 2 ? arguments[2] : "");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  apportion::v1::SimulateRequest scenario;
+  if (const auto read = google::protobuf::util::JsonStringToMessage(text, &scenario); !read.ok()) {
+    std::cerr << "usage: batch ADDRESS SCENARIO [SECONDS]: " << read.ToString() << '\n';
+    return 2;
+  }
+  const std::chrono::milliseconds within(count > 3 ? static_cast<int>(1000 * std::stod(arguments[3])) : 10'000);
+  const auto service = apportion::v1::ApportionService::NewStub(grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials()));
+  platform::Platform platform(*service, scenario.input(), within);
+  for (const auto& step : scenario.steps()) {
+    if (step.has_add_job()) {
+      platform.submit(step.add_job().job());
+    } else if (step.has_remove_job()) {
+      for (const auto& uid : step.remove_job().jobs().uid()) platform.forget(uid);
+    } else {
+      platform.cycle();
+    }
+  }
+}
