@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,7 +90,6 @@ type Server struct {
 	unary    []grpc.UnaryServerInterceptor
 	grpc     *grpc.Server
 	health   *health.Server
-	ready    atomic.Bool
 }
 
 // NewServer returns a server that is not ready yet.
@@ -145,9 +143,6 @@ func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
 	return given
 }
 
-// Ready reports whether the server takes calls: since it serves, until a drain begins.
-func (s *Server) Ready() bool { return s.ready.Load() }
-
 // Registry returns the metrics.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
 
@@ -170,12 +165,10 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		serving.Go(func() error { return s.grpc.Serve(l) })
 	}
 	s.setHealth(healthv1.HealthCheckResponse_SERVING)
-	s.ready.Store(true)
 	select {
 	case <-ctx.Done():
 	case <-failed.Done():
 	}
-	s.ready.Store(false)
 	s.health.Shutdown()
 	s.service.drain(s.options.DrainDelay + orDefault(s.options.DrainTime, defaultDrainTime))
 	select {

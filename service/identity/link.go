@@ -68,6 +68,10 @@ func (l *link) refuse() {
 }
 
 func (l *link) end() {
+	if l.conn == nil {
+		// Another transport's, which looks after its connections itself.
+		return
+	}
 	time.AfterFunc(lastWords, func() {
 		// There is nobody to tell what Close says.
 		_ = l.conn.Close()
