@@ -56,6 +56,16 @@ func (c *cache) find(key heldKey) *held {
 	return h
 }
 
+// size returns what a snapshot takes; 0 if it is not held.
+func (c *cache) size(key heldKey) int64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if h := c.snapshots[key]; h != nil {
+		return h.bytes
+	}
+	return 0
+}
+
 // put holds a snapshot, and returns false if it is larger than any may be. One that is held already stays.
 func (c *cache) put(key heldKey, m *model.Model, cluster string, bytes int64) bool {
 	c.mutex.Lock()

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -23,6 +24,7 @@ type envelope struct {
 	request  any
 	fault    error
 	snapshot *snapshotBytes
+	limits   *Limits
 }
 
 // codec is gRPC's own codec, but for envelopes.
@@ -44,7 +46,12 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if err := c.open(data, e); err != nil {
+	err := c.open(data, e)
+	var fault *wire.Fault
+	switch {
+	case errors.As(err, &fault):
+		e.fault = fault
+	case err != nil:
 		e.fault = invalidRequest("", "the message cannot be read")
 	}
 	return nil
@@ -52,20 +59,20 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // open decodes what is in an envelope.
 func (c codec) open(data mem.BufferSlice, e *envelope) error {
-	if request, ok := e.request.(*apportionv1.RunSessionRequest); ok {
-		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-		defer whole.Free()
-		if wire.DecodeBatch(whole.ReadOnlyData(), request) {
-			return nil
-		}
-		return proto.Unmarshal(whole.ReadOnlyData(), request)
-	}
-	request, ok := e.request.(inline)
-	if e.snapshot == nil || !ok {
+	of, ok := shapeOf(e.request)
+	if e.limits == nil || !ok {
 		return c.CodecV2.Unmarshal(data, e.request)
 	}
+	request, _ := e.request.(proto.Message)
 	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	snapshot, taken, err := takeOut(whole.ReadOnlyData(), request)
+	snapshot, rest, taken := []byte(nil), whole.ReadOnlyData(), false
+	if e.snapshot != nil {
+		snapshot, rest, taken = takeOut(rest, request)
+	}
+	err := e.limits.question(rest, len(rest), of)
+	if err == nil && taken {
+		err = proto.Unmarshal(rest, request)
+	}
 	if taken && err == nil {
 		e.snapshot.data, e.snapshot.buffer = snapshot, whole
 		return nil
@@ -74,17 +81,28 @@ func (c codec) open(data mem.BufferSlice, e *envelope) error {
 	if err != nil {
 		return err
 	}
+	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(whole.ReadOnlyData(), session) {
+		return nil
+	}
 	return proto.Unmarshal(whole.ReadOnlyData(), request)
 }
 
-// receive receives a request in an envelope.
-func receive(request any, receive func(any) error) error {
-	return receiveApart(request, nil, receive)
+// shapeOf returns what of a request is held to limits before it is decoded; false: it holds next to nothing.
+func shapeOf(request any) (shape, bool) {
+	switch request.(type) {
+	case *apportionv1.SimulateRequest:
+		return simulate, true
+	case *apportionv1.RunSessionRequest:
+		return sessionShape, true
+	case inline:
+		return unaryShape, true
+	}
+	return shape{}, false
 }
 
 // receiveApart receives a request in an envelope that keeps an inline snapshot apart.
-func receiveApart(request any, snapshot *snapshotBytes, receive func(any) error) error {
-	e := envelope{request: request, snapshot: snapshot}
+func receiveApart(request any, snapshot *snapshotBytes, limits *Limits, receive func(any) error) error {
+	e := envelope{request: request, snapshot: snapshot, limits: limits}
 	if err := receive(&e); err != nil {
 		return err
 	}
@@ -94,14 +112,27 @@ func receiveApart(request any, snapshot *snapshotBytes, receive func(any) error)
 	return nil
 }
 
-// enveloped is a stream that receives in envelopes.
-type enveloped struct{ grpc.ServerStream }
+// enveloped is a stream that receives in envelopes, and keeps an inline snapshot apart.
+type enveloped struct {
+	grpc.ServerStream
 
-// RecvMsg receives one message.
-func (s enveloped) RecvMsg(request any) error { return receive(request, s.ServerStream.RecvMsg) }
+	context  context.Context //nolint:containedctx // It is the stream's.
+	snapshot *snapshotBytes
+	limits   *Limits
+}
+
+// Context carries the snapshot of the message received last.
+func (s *enveloped) Context() context.Context { return s.context }
+
+// RecvMsg receives one message. Only the first one of a stream may hold a snapshot.
+func (s *enveloped) RecvMsg(request any) error {
+	snapshot := s.snapshot
+	s.snapshot = nil
+	return receiveApart(request, snapshot, s.limits, s.ServerStream.RecvMsg)
+}
 
 // description is the contract's service, with requests in envelopes.
-func description() *grpc.ServiceDesc {
+func description(limits *Limits) *grpc.ServiceDesc {
 	d := apportionv1.ApportionService_ServiceDesc
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
 	for i := range d.Methods {
@@ -109,13 +140,17 @@ func description() *grpc.ServiceDesc {
 		d.Methods[i].Handler = func(service any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			var snapshot snapshotBytes
 			defer snapshot.free()
-			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error { return receiveApart(request, &snapshot, decode) }, i)
+			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error { return receiveApart(request, &snapshot, limits, decode) }, i)
 		}
 	}
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)
 	for i := range d.Streams {
 		handle := d.Streams[i].Handler
-		d.Streams[i].Handler = func(service any, stream grpc.ServerStream) error { return handle(service, enveloped{stream}) }
+		d.Streams[i].Handler = func(service any, stream grpc.ServerStream) error {
+			var snapshot snapshotBytes
+			defer snapshot.free()
+			return handle(service, &enveloped{stream, withSnapshot(stream.Context(), &snapshot), &snapshot, limits})
+		}
 	}
 	return &d
 }

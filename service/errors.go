@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/engine/policy"
@@ -16,12 +18,21 @@ import (
 
 // fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.
 func (s *Service) fail(ctx context.Context, err error) error {
-	if late := lateness(ctx); late != nil {
+	var limited *wire.Fault
+	if late := lateness(ctx); late != nil && !errors.As(err, &limited) {
 		err = late
+	}
+	if st, ok := status.FromError(err); ok && !errors.As(err, &limited) {
+		// gRPC itself, or whoever received the message, has said what is wrong.
+		return st.Err()
 	}
 	fault := wire.AsFault(err)
 	if fault.Code == codes.Internal {
 		s.log.LogAttrs(ctx, levelOf(fault.Code), "a call failed inside", errorAttr(err))
+	}
+	if fault.Retry > 0 {
+		// Outside of a call there is no trailer, and nobody to push back.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", strconv.FormatInt(fault.Retry.Milliseconds(), 10)))
 	}
 	return status.ErrorProto(wire.Status(fault))
 }
@@ -63,9 +74,6 @@ func protocolFault(text string) error {
 }
 
 // limitFault is a fault of a size.
-func limitFault(limit string, maximum int64, text string) error {
-	return &wire.Fault{
-		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
-		Metadata: map[string]string{"limit": limit, "maximum": strconv.FormatInt(maximum, 10)},
-	}
+func limitFault(limit string, value, maximum int64, text string) error {
+	return wire.Exceeded(limit, value, maximum, text)
 }

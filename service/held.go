@@ -3,12 +3,14 @@ package service
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -23,7 +25,21 @@ type ready struct {
 
 // hold compiles a snapshot unless it is held already, and holds it if it is not too large for that. Of several callers with the same
 // bytes one compiles.
-func (s *Service) hold(ctx context.Context, key heldKey, data []byte) (m *model.Model, holds, already bool, err error) {
+func (s *Service) hold(
+	ctx context.Context, key heldKey, data []byte, stop func() bool,
+) (m *model.Model, holds, already bool, err error) {
+	for {
+		m, holds, already, err = s.holdOnce(ctx, key, data, stop)
+		// Who waited for a caller that has gone compiles by himself.
+		if !errors.Is(err, policy.ErrStopped) || stop() {
+			return m, holds, already, err
+		}
+	}
+}
+
+func (s *Service) holdOnce(
+	ctx context.Context, key heldKey, data []byte, stop func() bool,
+) (m *model.Model, holds, already bool, err error) {
 	if h := s.cache.find(key); h != nil {
 		return h.model, true, true, nil
 	}
@@ -36,7 +52,12 @@ func (s *Service) hold(ctx context.Context, key heldKey, data []byte) (m *model.
 			return result{h.model, true}, nil
 		}
 		began := time.Now()
-		m, err := wire.CompileBytes(data)
+		leave, err := s.admit(ctx, decisionRank, wire.Measure(data).Memory())
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		m, err := new(wire.Decoder).CompileWithin(data, s.guard(stop))
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -47,7 +48,12 @@ func (s *Service) ask(ctx context.Context, method string, in *apportionv1.Input,
 	stop, release := stopper(ctx)
 	defer release()
 	seen := s.watch(ctx, method, in.GetPolicyName())
-	c, err := s.open(ctx, in, stop, seen)
+	var c call
+	leave, err := s.turn(ctx, method, in)
+	if err == nil {
+		defer leave()
+		c, err = s.open(ctx, in, stop, seen)
+	}
 	if err == nil {
 		c.seen = seen
 		seen.begin(ctx, c.basis)
@@ -85,7 +91,7 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		seen.Snapshot = snapshotOf(ctx, source.Snapshot)
-		m, release, err := s.compile(ctx, source.Snapshot)
+		m, release, err := s.compile(ctx, source.Snapshot, stop)
 		if err != nil {
 			return call{}, err
 		}
@@ -106,22 +112,47 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 }
 
 // compile returns the model of the snapshot in a request, wherever its bytes are, and a function that takes the model's memory back.
-func (s *Service) compile(ctx context.Context, snapshot *apportionv1.Snapshot) (*model.Model, func(), error) {
+func (s *Service) compile(ctx context.Context, snapshot *apportionv1.Snapshot, stop func() bool) (*model.Model, func(), error) {
 	began := time.Now()
 	if data, ok := heldSnapshot(ctx); ok {
 		if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
 			return nil, nil, err
 		}
-		m, release, err := compileHeld(data)
+		m, release, err := compileHeld(data, s.guard(stop))
 		s.metrics.compiledModel(began, m)
 		return m, release, err
 	}
 	if err := s.permit(ctx, snapshot.GetCluster); err != nil {
 		return nil, nil, err
 	}
-	m, err := wire.Compile(snapshot)
+	// Whoever calls without gRPC, or writes an input in parts, is held to the same limits.
+	data, err := proto.Marshal(snapshot)
+	if err != nil {
+		return nil, nil, invalidRequest("input.snapshot", "a text is not UTF-8")
+	}
+	m, err := new(wire.Decoder).CompileWithin(data, s.guard(stop))
 	s.metrics.compiledModel(began, m)
 	return m, func() {}, err
+}
+
+// turn waits until a unary call may be worked on.
+func (s *Service) turn(ctx context.Context, method string, in *apportionv1.Input) (leave func(), err error) {
+	r := decisionRank
+	if method == "Simulate" {
+		r = simulationRank
+	}
+	var bytes int64
+	switch source := in.GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
+		if data, ok := heldSnapshot(ctx); ok {
+			bytes = wire.Measure(data).Memory()
+		} else {
+			bytes = questionMemory * int64(proto.Size(source.Snapshot))
+		}
+	case *apportionv1.Input_SnapshotDigest:
+		bytes = s.cache.size(heldKey{IdentityOf(ctx), source.SnapshotDigest})
+	}
+	return s.admit(ctx, r, bytes)
 }
 
 // rule returns the policy given or named. prefix leads to the fields that hold them.

@@ -14,6 +14,7 @@ type metrics struct {
 	requests   *prometheus.CounterVec
 	compiled   prometheus.Counter
 	evicted    prometheus.Counter
+	shed       *prometheus.CounterVec
 	decisions  *decisions
 	deciding   map[string]prometheus.Observer
 	compiling  prometheus.Histogram
@@ -36,18 +37,36 @@ func newMetrics(s *Service) *metrics {
 			Name: "apportion_model_cache_evicted_total", Help: "Snapshots let go for others.",
 		}),
 	}
+	m.shed = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "apportion_calls_shed_total", Help: "Calls and batches refused because their turn did not come in time.",
+	}, []string{"rank"})
+	for _, r := range rankNames {
+		m.shed.WithLabelValues(r)
+	}
 	for _, result := range []string{"hit", "miss"} {
 		m.requests.WithLabelValues(result)
 	}
 	m.decide()
 	m.collectors = append(m.collectors,
-		m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
+		m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)
 		}),
 		gauge("apportion_model_cache_bytes", "Estimated memory of the snapshots held, with their idle sessions.", func() float64 {
 			_, bytes := s.cache.usage()
+			return float64(bytes)
+		}),
+		gauge("apportion_work_waiting", "Calls and batches that wait for their turn.", func() float64 {
+			n, _, _ := s.gate.usage()
+			return float64(n)
+		}),
+		gauge("apportion_work_running", "Calls and batches that are worked on.", func() float64 {
+			_, n, _ := s.gate.usage()
+			return float64(n)
+		}),
+		gauge("apportion_work_bytes", "Memory that the calls and batches which are worked on were estimated to take.", func() float64 {
+			_, _, bytes := s.gate.usage()
 			return float64(bytes)
 		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),

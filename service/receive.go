@@ -50,13 +50,14 @@ var decoders = sync.Pool{New: func() any { return new(wire.Decoder) }}
 
 // compileHeld returns the model of an encoded snapshot and a function that takes its memory back; no answer may refer to the model then
 // but by strings.
-func compileHeld(data []byte) (*model.Model, func(), error) {
+func compileHeld(data []byte, g wire.Guard) (*model.Model, func(), error) {
 	d, ok := decoders.Get().(*wire.Decoder)
 	if !ok {
 		d = new(wire.Decoder)
 	}
-	m, err := d.Compile(data)
+	m, err := d.CompileWithin(data, g)
 	if err != nil {
+		decoders.Put(d)
 		return nil, nil, err
 	}
 	return m, func() { decoders.Put(d) }, nil
@@ -68,19 +69,21 @@ type inline interface {
 	GetInput() *apportionv1.Input
 }
 
-// takeOut decodes a request without its snapshot, whose bytes it returns. What comes back is what decoding the whole would have made, but
-// for a snapshot that is empty. A request whose input or snapshot is written in several parts, or in none, is left to be decoded whole:
-// ok is false.
-func takeOut(data []byte, request inline) (snapshot []byte, ok bool, err error) {
+// takeOut takes the snapshot out of a request, or out of the first message of a session, and returns it and the rest: decoded, that is
+// what decoding the whole would have made, but for a snapshot that is empty. If the input or the snapshot is written in several parts, or
+// in none, the rest is the whole: ok is false.
+func takeOut(data []byte, request proto.Message) (snapshot, rest []byte, ok bool) {
 	input, at, ok := onlyField(data, 1)
 	if !ok {
-		return nil, false, nil
+		return nil, data, false
 	}
 	snapshot, within, ok := onlyField(input, 1)
-	if !ok || hasField(input, 2) {
-		return nil, false, nil
+	_, session := request.(*apportionv1.RunSessionRequest)
+	// Of the members of a oneof the last one counts.
+	if !ok || hasField(input, 2) || session && (hasField(input, 3) || hasField(data, 2) || hasField(data, 3)) {
+		return nil, data, false
 	}
-	rest := make([]byte, 0, len(data)-len(snapshot)+2*protowire.SizeVarint(uint64(len(data))))
+	rest = make([]byte, 0, len(data)-len(snapshot)+2*protowire.SizeVarint(uint64(len(data))))
 	rest = append(rest, data[:at.from]...)
 	left := len(input) - (within.to - within.from)
 	empty := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil)
@@ -90,7 +93,7 @@ func takeOut(data []byte, request inline) (snapshot []byte, ok bool, err error) 
 	rest = append(rest, empty...)
 	rest = append(rest, input[within.to:]...)
 	rest = append(rest, data[at.to:]...)
-	return snapshot, true, proto.Unmarshal(rest, request)
+	return snapshot, rest, true
 }
 
 // span is where a field lies, its tag included.

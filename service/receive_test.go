@@ -27,10 +27,11 @@ func requireSame(t *testing.T, data []byte) bool {
 	t.Helper()
 	var whole, apart apportionv1.EvaluateSharesRequest
 	wholeErr := proto.Unmarshal(data, &whole)
-	snapshot, taken, err := takeOut(data, &apart)
+	snapshot, rest, taken := takeOut(data, &apart)
 	if !taken {
 		return false
 	}
+	err := proto.Unmarshal(rest, &apart)
 	if err == nil {
 		// What is wrong with the snapshot shows when it is compiled.
 		var decoded apportionv1.Snapshot

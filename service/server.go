@@ -109,7 +109,7 @@ func NewServer(service *Service, options ServerOptions) *Server {
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.taps = s.newTaps()
 	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), options.Transport...)...)
-	s.grpc.RegisterService(description(), service)
+	s.grpc.RegisterService(description(&service.options.Limits), service)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !options.NoReflection {
 		reflection.Register(s.grpc)

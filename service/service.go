@@ -38,6 +38,17 @@ type Options struct {
 	PendingBatches int
 	// Permit returns an error, a *wire.Fault to be told, if the caller of a context may not name a cluster. nil: everybody may name any.
 	Permit func(ctx context.Context, cluster string) error
+	// IdentitySessions bounds the sessions of one identity. 0: half of Sessions, at least 1.
+	IdentitySessions int
+	// SessionTime ends a session after this long, SessionIdle one whose client has said nothing for this long. 0: 24 hours and 15 minutes;
+	// below 0: never.
+	SessionTime, SessionIdle time.Duration
+	// UploadTime bounds how long a snapshot may take to come in chunks. 0: 5 minutes; below 0: any time.
+	UploadTime time.Duration
+	// Limits of what a request may hold.
+	Limits Limits
+	// Overload says how work is admitted.
+	Overload Overload
 	// Observers are told what was decided.
 	Observers []Observer
 	// Logger of faults of the service itself. nil: they are not logged.
@@ -54,6 +65,18 @@ func (o *Options) complete() {
 	o.IdentityBytes = orDefault(o.IdentityBytes, o.CacheBytes/2)
 	o.Sessions = orDefault(o.Sessions, 1000)
 	o.PendingBatches = orDefault(o.PendingBatches, 64)
+	o.IdentitySessions = orDefault(o.IdentitySessions, max(o.Sessions/2, 1))
+	if o.SessionTime == 0 {
+		o.SessionTime = 24 * time.Hour
+	}
+	if o.SessionIdle == 0 {
+		o.SessionIdle = 15 * time.Minute
+	}
+	if o.UploadTime == 0 {
+		o.UploadTime = 5 * time.Minute
+	}
+	o.Limits.complete()
+	o.Overload.complete()
 	o.Policies = maps.Clone(o.Policies)
 }
 
@@ -70,7 +93,12 @@ type Service struct {
 	compiling singleflight.Group
 	receiving atomic.Int64
 	sessions  atomic.Int64
-	opened    atomic.Uint64
+	gate      *gate
+	// perIdentity counts the sessions of identities.
+	perIdentity counts
+	// begun counts the calls whose headers have come.
+	begun  counts
+	opened atomic.Uint64
 
 	draining  chan struct{}
 	drainOnce sync.Once
@@ -93,6 +121,8 @@ func New(options Options) (*Service, error) {
 	if err := s.SetPolicies(options.Policies); err != nil {
 		return nil, err
 	}
+	o := &s.options.Overload
+	s.gate = newGate(o.Running, o.Memory, o.Waiting, o.Wait)
 	s.metrics = newMetrics(s)
 	s.cache = newCache(options.CacheBytes, options.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	return s, nil

@@ -27,8 +27,13 @@ func (s *Service) RunSession(stream sessionStream) error {
 
 func (s *Service) converse(stream sessionStream) error {
 	defer s.sessions.Add(-1)
-	if s.sessions.Add(1) > int64(s.options.Sessions) {
-		return limitFault("sessions", int64(s.options.Sessions), "too many sessions are open")
+	if n := s.sessions.Add(1); n > int64(s.options.Sessions) {
+		return limitFault("sessions", n, int64(s.options.Sessions), "too many sessions are open")
+	}
+	identity := IdentityOf(stream.Context())
+	defer s.perIdentity.add(identity, -1)
+	if n := s.perIdentity.add(identity, 1); n > s.options.IdentitySessions {
+		return limitFault("identity_sessions", int64(n), int64(s.options.IdentitySessions), "this identity has too many sessions open")
 	}
 	c := conversation{service: s, stream: stream, limit: s.options.CallTime}
 	release := context.AfterFunc(stream.Context(), func() { c.over.Store(true) })
@@ -90,22 +95,18 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	s, ctx := c.service, c.stream.Context()
 	switch source := open.GetSource().(type) {
 	case *apportionv1.OpenSession_Snapshot:
-		if err := s.permit(ctx, source.Snapshot.GetCluster); err != nil {
-			return "", err
-		}
-		m, err := wire.Compile(source.Snapshot)
-		s.metrics.compiledModel(c.began, m)
-		if err != nil {
-			return "", err
-		}
-		c.seen.Snapshot = Snapshot{Model: m, Message: source.Snapshot}
-		c.session, err = s.openModel(m, r, c.stop)
-		return "", err
+		return "", c.openInline(source.Snapshot, r)
 	case *apportionv1.OpenSession_SnapshotDigest:
 		h, err := s.find(ctx, source.SnapshotDigest, "open.snapshot_digest")
 		if err != nil {
 			return "", err
 		}
+		leave, err := s.admit(ctx, decisionRank, s.cache.size(h.key))
+		if err != nil {
+			return "", err
+		}
+		defer leave()
+		c.began = time.Now()
 		c.seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model}
 		c.session, err = s.openModel(h.model, r, c.stop)
 		return h.key.digest, err
@@ -113,6 +114,36 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		return c.openChunked(source.Chunked, r)
 	}
 	return "", invalidRequest("open.snapshot", "no snapshot is given, announced, nor the digest of one")
+}
+
+// openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
+func (c *conversation) openInline(snapshot *apportionv1.Snapshot, r rule) error {
+	s, ctx := c.service, c.stream.Context()
+	c.seen.Snapshot = snapshotOf(ctx, snapshot)
+	data, ok := heldSnapshot(ctx)
+	if !ok {
+		var err error
+		if data, err = proto.Marshal(snapshot); err != nil {
+			return invalidRequest("open.snapshot", "a text is not UTF-8")
+		}
+	}
+	if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+		return err
+	}
+	leave, err := s.admit(ctx, decisionRank, wire.Measure(data).Memory())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c.began = time.Now()
+	m, err := new(wire.Decoder).CompileWithin(data, s.guard(c.stop))
+	s.metrics.compiledModel(c.began, m)
+	if err != nil {
+		return err
+	}
+	c.seen.Snapshot.Model = m
+	c.session, err = s.openModel(m, r, c.stop)
+	return err
 }
 
 func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (string, error) {
@@ -123,7 +154,9 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	}
 	chunks := c.service.collect(header)
 	defer chunks.release()
-	err := chunks.all(func() (*apportionv1.SnapshotChunk, error) {
+	ctx, cancel := c.service.uploading(c.stream.Context())
+	defer cancel()
+	err := chunks.all(ctx, func() (*apportionv1.SnapshotChunk, error) {
 		message, err := c.stream.Recv()
 		return message.GetChunk(), err
 	})
@@ -133,10 +166,16 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	m, _, _, err := c.service.hold(c.stream.Context(), heldKey{IdentityOf(c.stream.Context()), chunks.digest}, chunks.data)
+	c.began = time.Now()
+	m, _, _, err := c.service.hold(ctx, heldKey{IdentityOf(ctx), chunks.digest}, chunks.data, c.stop)
 	if err != nil {
 		return "", err
 	}
+	leave, err := c.service.admit(ctx, decisionRank, wire.ModelBytes(m))
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	c.began = time.Now()
 	c.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, data: chunks.data}
 	c.session, err = c.service.openModel(m, r, c.stop)
@@ -156,6 +195,8 @@ func (c *conversation) run() error {
 	room := semaphore.NewWeighted(pendingBytes)
 	go c.read(pending, room)
 	draining, gone := c.service.draining, c.stream.Context().Done()
+	ends := c.service.newEnds()
+	defer ends.stop()
 	for {
 		select {
 		case <-gone:
@@ -167,13 +208,25 @@ func (c *conversation) run() error {
 				}
 				return next.err
 			}
-			if err := c.answer(next.batch); err != nil {
+			if err := c.answer(next); err != nil {
 				return err
 			}
 			room.Release(next.bytes)
+			ends.heard()
+		case <-ends.warned.C:
+			if err := c.stream.Send(goingAway(ends.left())); err != nil {
+				return err
+			}
+		case <-ends.over.C:
+			o := &c.service.options
+			return limitFault("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), "the session has lasted long enough")
+		case <-ends.idle.C:
+			o := &c.service.options
+			return limitFault("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),
+				"nothing was asked in this session for too long")
 		case <-draining:
 			draining = nil
-			if err := c.stream.Send(c.service.goingAway()); err != nil {
+			if err := c.stream.Send(goingAway(time.Until(c.service.drainEnd))); err != nil {
 				return err
 			}
 		}
@@ -210,8 +263,13 @@ func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 	}
 }
 
-func (c *conversation) answer(batch *apportionv1.StepBatch) error {
-	ctx := c.stream.Context()
+func (c *conversation) answer(next arrival) error {
+	ctx, batch := c.stream.Context(), next.batch
+	leave, err := c.service.admit(ctx, decisionRank, questionMemory*next.bytes)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c.seen.nextBatch(ctx)
 	c.began = c.seen.Began
 	answers, err := c.session.DoAll(batch.GetSteps())
@@ -234,8 +292,9 @@ func (s *Service) drain(within time.Duration) {
 	})
 }
 
-func (s *Service) goingAway() *apportionv1.RunSessionResponse {
-	left := max(time.Until(s.drainEnd), 0)
+// goingAway asks a client to open anew elsewhere within the time that is left.
+func goingAway(left time.Duration) *apportionv1.RunSessionResponse {
+	left = max(left, 0)
 	return &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_GoingAway{
 		GoingAway: &apportionv1.GoingAway{DeadlineMs: uint64(left.Milliseconds())},
 	}}

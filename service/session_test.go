@@ -245,10 +245,14 @@ func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {
 }
 
 func TestABatchThatTakesTooLongEndsTheSession(t *testing.T) {
-	r := start(t, service.Options{CallTime: time.Nanosecond}, service.ServerOptions{})
+	r := start(t, service.Options{CallTime: 30 * time.Millisecond}, service.ServerOptions{})
 	session := startSession(t, r)
 	session.open(t)
-	session.send(batch(1, make([]*apportionv1.Step, 3000)...))
+	steps := make([]*apportionv1.Step, 100_000)
+	for i := range steps {
+		steps[i] = &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Jobs: true, Tasks: true}}}
+	}
+	session.send(batch(1, steps...))
 	_, err := session.stream.Recv()
 	requireFault(t, err, codes.DeadlineExceeded, "DEADLINE_EXCEEDED")
 }

@@ -21,6 +21,7 @@ const otherMethod = "other"
 
 // taps asks the taps of the options, in order.
 type taps struct {
+	service *Service
 	ask     []tap.ServerInHandle
 	methods map[string]bool
 	refused *prometheus.CounterVec
@@ -29,7 +30,7 @@ type taps struct {
 
 func (s *Server) newTaps() *taps {
 	t := &taps{
-		ask: s.options.Tap, log: s.log,
+		service: s.service, ask: s.options.Tap, log: s.log,
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 		}, []string{"method", "code"}),
@@ -64,6 +65,14 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 			return in, err
 		}
 		ctx = next
+	}
+	if t.service == nil {
+		return ctx, nil
+	}
+	if err := t.service.begin(ctx, call.FullMethodName); err != nil {
+		err = statusOf(err)
+		t.refuse(in, call.FullMethodName, err)
+		return in, err
 	}
 	return ctx, nil
 }

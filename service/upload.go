@@ -1,10 +1,12 @@
 package service
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -49,9 +51,13 @@ func (s *Service) upload(
 			return &apportionv1.UploadSnapshotResponse{Digest: digest, Size: header.GetSize(), AlreadyHeld: true}, nil
 		}
 	}
+	ctx, cancel := s.uploading(stream.Context())
+	defer cancel()
+	stop, release := stopper(ctx)
+	defer release()
 	c := s.collect(header)
 	defer c.release()
-	err = c.all(func() (*apportionv1.SnapshotChunk, error) {
+	err = c.all(ctx, func() (*apportionv1.SnapshotChunk, error) {
 		message, err := stream.Recv()
 		return message.GetChunk(), err
 	})
@@ -61,12 +67,12 @@ func (s *Service) upload(
 	if err != nil {
 		return nil, err
 	}
-	_, holds, already, err := s.hold(stream.Context(), heldKey{identity, c.digest}, c.data)
+	_, holds, already, err := s.hold(ctx, heldKey{identity, c.digest}, c.data, stop)
 	if err != nil {
 		return nil, err
 	}
 	if !holds {
-		return nil, limitFault("identity_bytes", s.cache.quota, "the snapshot is larger than what one identity may have held here")
+		return nil, limitFault("identity_bytes", int64(len(c.data)), s.cache.quota, "the snapshot is larger than what one identity may have held here")
 	}
 	return &apportionv1.UploadSnapshotResponse{Digest: c.digest, Size: uint64(len(c.data)), AlreadyHeld: already}, nil
 }
@@ -92,14 +98,18 @@ func (c *collection) release() {
 }
 
 // all takes chunks up to the last, and holds what came against what was announced.
-func (c *collection) all(next func() (*apportionv1.SnapshotChunk, error)) error {
+func (c *collection) all(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
 	announced, limit := c.header.GetSize(), uint64(c.service.options.SnapshotBytes)
 	if announced > limit {
-		return limitFault("snapshot_bytes", int64(limit), "the snapshot is too large")
+		return limitFault("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
 	sum := sha256.New()
-	for last := false; !last; {
-		chunk, err := next()
+	limits := &c.service.options.Limits
+	for last, chunks := false, int64(1); !last; chunks++ {
+		chunk, err := receiveIn(ctx, next)
+		if err == nil {
+			err = exceeded("chunks", chunks, limits.Chunks, "the snapshot comes in too many pieces")
+		}
 		if err != nil {
 			return ended(err, "before the last chunk")
 		}
@@ -111,7 +121,7 @@ func (c *collection) all(next func() (*apportionv1.SnapshotChunk, error)) error 
 			return protocolFault("more bytes came than the " + strconv.FormatUint(announced, 10) + " announced")
 		}
 		if size > limit {
-			return limitFault("snapshot_bytes", int64(limit), "the snapshot is too large")
+			return limitFault("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
 		}
 		if err := c.append(chunk.GetData()); err != nil {
 			return err
@@ -131,6 +141,41 @@ func (c *collection) all(next func() (*apportionv1.SnapshotChunk, error)) error 
 	}
 	return nil
 }
+
+// received is what one reading of a stream brought.
+type received[M any] struct {
+	message M
+	err     error
+}
+
+// receiveIn receives a message, or gives up when ctx ends; what reads then ends with the stream.
+func receiveIn[M any](ctx context.Context, receive func() (M, error)) (M, error) {
+	came := make(chan received[M], 1)
+	go func() {
+		message, err := receive()
+		came <- received[M]{message, err}
+	}()
+	select {
+	case r := <-came:
+		return r.message, r.err
+	case <-ctx.Done():
+		var none M
+		return none, ctx.Err()
+	}
+}
+
+// uploading bounds the time in which a snapshot comes in chunks.
+func (s *Service) uploading(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.options.UploadTime < 0 {
+		return context.WithCancel(ctx)
+	}
+	late := wire.Exceeded("upload_time", s.options.UploadTime.Milliseconds(), s.options.UploadTime.Milliseconds(),
+		"the snapshot did not come in time")
+	return context.WithTimeoutCause(ctx, s.options.UploadTime, late)
+}
+
+// saturate returns a number that fits into 63 bits.
+func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // append makes room as bytes come, not as they are announced.
 func (c *collection) append(data []byte) error {

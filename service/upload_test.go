@@ -142,7 +142,7 @@ func TestASnapshotBeyondTheQuotaIsNotHeld(t *testing.T) {
 	r := start(t, service.Options{IdentityBytes: 100}, service.ServerOptions{})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
 	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
-	require.Equal(t, map[string]string{"limit": "identity_bytes", "maximum": "100"}, fields)
+	require.Equal(t, map[string]string{"limit": "identity_bytes", "value": "153", "maximum": "100"}, fields)
 }
 
 func TestTooManyUploadsAtATimeAreToldToComeBack(t *testing.T) {

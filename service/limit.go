@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/apportion/apportion/wire"
+)
+
+// Limits bounds what one request, or one batch of a session, may hold. Each is known by its field's name in snake case, which an error
+// tells with the value and the maximum.
+type Limits struct {
+	// Dimensions, Nodes, Queues, Jobs, Groups and Tasks bound a snapshot, and what a batch of steps adds to it; QueueDepth how deep queues
+	// are nested, TextBytes each name and uid. 0: 64, 1,000,000, 100,000, 2,000,000, 4,000,000, 10,000,000, 1,000 and 4 KiB.
+	wire.Limits
+
+	// Steps of one call or batch. 0: 100,000.
+	Steps int64
+	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy. 0: 16 MiB.
+	QuestionBytes int64
+	// PolicyBytes bounds a policy. 0: 64 KiB.
+	PolicyBytes int64
+	// Chunks of one snapshot. 0: 100,000.
+	Chunks int64
+}
+
+func (l *Limits) complete() {
+	l.Dimensions = orDefault(l.Dimensions, 64)
+	l.Nodes = orDefault(l.Nodes, 1_000_000)
+	l.Queues = orDefault(l.Queues, 100_000)
+	l.QueueDepth = orDefault(l.QueueDepth, 1000)
+	l.Jobs = orDefault(l.Jobs, 2_000_000)
+	l.Groups = orDefault(l.Groups, 4_000_000)
+	l.Tasks = orDefault(l.Tasks, 10_000_000)
+	l.TextBytes = orDefault(l.TextBytes, 4<<10)
+	l.Steps = orDefault(l.Steps, 100_000)
+	l.QuestionBytes = orDefault(l.QuestionBytes, 16<<20)
+	l.PolicyBytes = orDefault(l.PolicyBytes, 64<<10)
+	l.Chunks = orDefault(l.Chunks, 100_000)
+}
+
+// Overload says how work is admitted where more comes than can be done.
+type Overload struct {
+	// Running is how many calls are worked on at a time. 0: as many as there are processors.
+	Running int
+	// Memory bounds, by an estimate made beforehand, what the calls that are worked on take. 0: 2 GiB.
+	Memory int64
+	// Waiting is how many calls may wait for their turn, Wait for how long. 0: 1,000 and a quarter of a second.
+	Waiting int
+	Wait    time.Duration
+	// Calls bounds the unary calls that have begun, received or not. 0: 2,000.
+	Calls int
+}
+
+func (o *Overload) complete() {
+	o.Memory = orDefault(o.Memory, 2<<30)
+	o.Waiting = orDefault(o.Waiting, 1000)
+	o.Wait = orDefault(o.Wait, 250*time.Millisecond)
+	o.Calls = orDefault(o.Calls, 2000)
+}
+
+// exceeded returns a fault if a value is above a limit.
+func exceeded(limit string, value, maximum int64, text string) error {
+	if value <= maximum {
+		return nil
+	}
+	return wire.Exceeded(limit, value, maximum, text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
+}
+
+// policyField is where a message names a policy, stepsField where it lists steps: path and number.
+type shape struct {
+	policy [2]protowire.Number
+	steps  []protowire.Number
+}
+
+var (
+	unaryShape   = shape{policy: [2]protowire.Number{1, 3}}
+	simulate     = shape{policy: [2]protowire.Number{1, 3}, steps: []protowire.Number{2}}
+	sessionShape = shape{policy: [2]protowire.Number{1, 4}, steps: []protowire.Number{3, 2}}
+)
+
+// question holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
+// times as much memory.
+func (l *Limits) question(data []byte, left int, of shape) error {
+	if err := exceeded("question_bytes", int64(left), l.QuestionBytes, "the message is too large beside its snapshot"); err != nil {
+		return err
+	}
+	policy := int64(0)
+	each(data, of.policy[0], func(input []byte) {
+		each(input, of.policy[1], func(one []byte) { policy += int64(len(one)) })
+	})
+	if err := exceeded("policy_bytes", policy, l.PolicyBytes, "the policy is too large"); err != nil {
+		return err
+	}
+	var steps int64
+	var added wire.Size
+	switch len(of.steps) {
+	case 1:
+		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
+	case 2:
+		each(data, of.steps[0], func(batch []byte) {
+			n, size := wire.MeasureSteps(batch, int32(of.steps[1]))
+			steps += n
+			added.Jobs, added.Groups, added.Tasks = added.Jobs+size.Jobs, added.Groups+size.Groups, added.Tasks+size.Tasks
+		})
+	}
+	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
+		return err
+	}
+	return added.Within(l.Limits)
+}
+
+// each hands on every occurrence of a length-delimited field, up to a fault in the data.
+func each(data []byte, number protowire.Number, do func([]byte)) {
+	for len(data) > 0 {
+		n, kind, tag := protowire.ConsumeTag(data)
+		if tag < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(n, kind, data[tag:])
+		if size < 0 {
+			return
+		}
+		if n == number && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(data[tag:])
+			do(value)
+		}
+		data = data[tag+size:]
+	}
+}
+
+// guard is what compiling a snapshot for a call is held to.
+func (s *Service) guard(stop func() bool) wire.Guard {
+	return wire.Guard{Limits: s.options.Limits.Limits, Stop: stop}
+}
+
+// admit waits until work of about that many bytes may begin for a caller.
+func (s *Service) admit(ctx context.Context, r rank, bytes int64) (leave func(), err error) {
+	leave, err = s.gate.enter(ctx, IdentityOf(ctx), r, bytes)
+	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
+		s.metrics.shed.WithLabelValues(rankNames[r]).Inc()
+	}
+	return leave, err
+}
+
+var rankNames = [ranks]string{"decision", "simulation"}
+
+// questionMemory is what the messages of a question take for each of its bytes, and an answer of its size.
+const questionMemory = 16

@@ -1,0 +1,181 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire"
+)
+
+func requireLimit(t *testing.T, err error, limit, maximum string) {
+	t.Helper()
+	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
+	require.Equal(t, limit, fields["limit"])
+	require.Equal(t, maximum, fields["maximum"])
+	require.NotEmpty(t, fields["value"])
+}
+
+func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limits         service.Limits
+		steps          int
+		policy         int
+		limit, maximum string
+	}{
+		"steps":          {service.Limits{Steps: 10}, 11, 0, "steps", "10"},
+		"question bytes": {service.Limits{QuestionBytes: 1000}, 600, 0, "question_bytes", "1000"},
+		"policy bytes":   {service.Limits{PolicyBytes: 100}, 0, 100, "policy_bytes", "100"},
+		"jobs":           {service.Limits{Limits: wire.Limits{Jobs: 1}}, 0, 0, "jobs", "1"},
+		"tasks":          {service.Limits{Limits: wire.Limits{Tasks: 3}}, 0, 0, "tasks", "3"},
+		"queues":         {service.Limits{Limits: wire.Limits{Queues: 1}}, 0, 0, "queues", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, service.Options{Limits: tc.limits}, service.ServerOptions{})
+			in := inputOf(t)
+			for range tc.policy {
+				in.GetPolicy().Tiers = append(in.GetPolicy().GetTiers(), &apportionv1.Tier{})
+			}
+			steps := make([]*apportionv1.Step, tc.steps)
+			for i := range steps {
+				steps[i] = &apportionv1.Step{}
+			}
+			_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: steps})
+			requireLimit(t, err, tc.limit, tc.maximum)
+
+			session := startSession(t, r)
+			session.send(opening(&apportionv1.OpenSession{
+				Source: &apportionv1.OpenSession_Snapshot{Snapshot: in.GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: in.GetPolicy()},
+			}))
+			if tc.steps > 0 {
+				session.hear()
+				session.send(batch(1, steps...))
+			}
+			_, err = session.stream.Recv()
+			requireLimit(t, err, tc.limit, tc.maximum)
+		})
+	}
+}
+
+func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
+	r := start(t, service.Options{Limits: service.Limits{Limits: wire.Limits{Tasks: 4}}}, service.ServerOptions{})
+	job := &apportionv1.Job{Uid: "j", Queue: "ml", Groups: []*apportionv1.TaskGroup{{}}}
+	for range 5 {
+		job.Groups[0].Tasks = append(job.Groups[0].Tasks, &apportionv1.Task{})
+	}
+	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: inputOf(t), Steps: []*apportionv1.Step{
+		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}},
+	}})
+	requireLimit(t, err, "tasks", "4")
+}
+
+func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
+	r := start(t, service.Options{}, service.ServerOptions{RequestBytes: 1 << 20})
+	in := inputOf(t)
+	in.GetSnapshot().Cluster = strings.Repeat("0", 64<<20)
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name), grpc.MaxCallSendMsgSize(1<<30))
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.ErrorContains(t, err, "1048576")
+}
+
+func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
+	r := start(t, service.Options{Limits: service.Limits{Chunks: 3}}, service.ServerOptions{})
+	stream, err := r.UploadSnapshot(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(header("", 0)))
+	for range 5 {
+		_ = stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: &apportionv1.SnapshotChunk{}}})
+	}
+	_, err = stream.CloseAndRecv()
+	requireLimit(t, err, "chunks", "3")
+}
+
+func TestWhoeverSendsASnapshotTooSlowlyIsHungUpOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, service.Options{UploadTime: time.Minute}, service.ServerOptions{})
+		stream, err := r.UploadSnapshot(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, stream.Send(header("", 0)))
+		began := time.Now()
+		require.ErrorContains(t, stream.RecvMsg(&apportionv1.UploadSnapshotResponse{}), "")
+		require.Equal(t, time.Minute, time.Since(began))
+	})
+}
+
+func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, service.Options{SessionIdle: time.Minute}, service.ServerOptions{})
+		session := startSession(t, r)
+		session.open(t)
+		began := time.Now()
+		time.Sleep(40 * time.Second)
+		session.send(batch(1))
+		session.hear()
+		_, err := session.stream.Recv()
+		require.Equal(t, 100*time.Second, time.Since(began))
+		requireLimit(t, err, "session_idle", "60000")
+	})
+}
+
+func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, service.Options{SessionTime: time.Hour, SessionIdle: -1}, service.ServerOptions{})
+		session := startSession(t, r)
+		session.open(t)
+		began := time.Now()
+		require.EqualValues(t, 60_000, session.hear().GetGoingAway().GetDeadlineMs())
+		require.Equal(t, 59*time.Minute, time.Since(began))
+		_, err := session.stream.Recv()
+		require.Equal(t, time.Hour, time.Since(began))
+		requireLimit(t, err, "session_time", "3600000")
+	})
+}
+
+func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
+	r := start(t, service.Options{Sessions: 4, IdentitySessions: 1}, service.ServerOptions{})
+	first := startSession(t, r)
+	first.open(t)
+	second := startSession(t, r)
+	_, err := second.stream.Recv()
+	requireLimit(t, err, "identity_sessions", "1")
+}
+
+func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
+	held, release := make(chan struct{}, 1), make(chan struct{})
+	r := start(t, service.Options{
+		Overload: service.Overload{Running: 1, Wait: 20 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
+	}, service.ServerOptions{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Simulate(t.Context(), emptyRequest())
+		done <- err
+	}()
+	<-held
+	var trailer metadata.MD
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)}, grpc.Trailer(&trailer))
+	requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+	require.Equal(t, []string{"20"}, trailer.Get("grpc-retry-pushback-ms"))
+	healthOf(t, r, "")
+	close(release)
+	require.NoError(t, <-done)
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
+	require.NoError(t, err)
+}
+
+func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) {
+	r := start(t, service.Options{Overload: service.Overload{Memory: 1000}}, service.ServerOptions{})
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
+	requireLimit(t, err, "overload.memory", "1000")
+	require.Positive(t, proto.Size(inputOf(t)))
+}
