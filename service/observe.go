@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -236,11 +239,22 @@ func (r *record) end(ctx context.Context, err error) {
 		d := r.Decision
 		d.Err = err
 		for _, o := range r.observers {
-			o.Observe(ctx, &d)
+			r.service.observe(ctx, o, &d)
 		}
 	}
 	// A session's snapshot is told once, with its opening.
 	r.Snapshot = Snapshot{Digest: r.Snapshot.Digest}
+}
+
+// observe tells one observer. A panic of it is not the caller's.
+func (s *Service) observe(ctx context.Context, o Observer, d *Decision) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "an observer panicked",
+				slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	o.Observe(ctx, d)
 }
 
 // scope names this package in traces.

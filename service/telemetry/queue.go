@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,17 +86,10 @@ func (q *Queues) cut(plugins []*apportionv1.PluginShares) []*apportionv1.PluginS
 func (q *Queues) show(s shown) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	kept := q.answers[:0]
-	for _, other := range q.answers {
-		if other.source != s.source {
-			kept = append(kept, other)
-		}
-	}
-	kept = append(kept, s)
-	clear(q.answers[len(kept):])
-	q.answers = kept
+	q.answers = slices.DeleteFunc(q.answers, func(other shown) bool { return other.source == s.source })
+	q.answers = append(q.answers, s)
 	if len(q.answers) > maxSources {
-		q.answers = append([]shown(nil), q.answers[1:]...)
+		q.answers = slices.Delete(q.answers, 0, 1)
 	}
 }
 
