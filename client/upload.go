@@ -40,8 +40,17 @@ func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*U
 	return u, c.send(ctx, u)
 }
 
-// send uploads the bytes. The digest is announced, so that a server which holds them need not wait for them.
+// replicas is how many replicas a snapshot is sent to for the sake of one question.
+const replicas = 8
+
+// send uploads the bytes, to another replica if one is lost meanwhile.
 func (c *Client) send(ctx context.Context, u *Upload) error {
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, c.sendOnce(ctx, u) })
+	return err
+}
+
+// sendOnce uploads the bytes. The digest is announced, so that a server which holds them need not wait for them.
+func (c *Client) sendOnce(ctx context.Context, u *Upload) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.remote.UploadSnapshot(ctx)
@@ -70,12 +79,18 @@ func (c *Client) send(ctx context.Context, u *Upload) error {
 func call[Q, A any](
 	ctx context.Context, c *Client, in Input, ask func(context.Context, *Q, ...grpc.CallOption) (*A, error), question *Q,
 ) (*A, error) {
-	answer, err := ask(ctx, question)
-	if in.Upload == nil || c.remote == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
-		return answer, err
+	if c.remote == nil {
+		return ask(ctx, question)
 	}
-	if err := c.send(ctx, in.Upload); err != nil {
-		return nil, err
+	// Another replica than the one that was sent the snapshot may be asked next.
+	for range replicas {
+		answer, err := again(ctx, func() (*A, error) { return ask(ctx, question) })
+		if in.Upload == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
+			return answer, err
+		}
+		if err := c.send(ctx, in.Upload); err != nil {
+			return nil, err
+		}
 	}
 	return ask(ctx, question)
 }
