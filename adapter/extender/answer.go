@@ -193,8 +193,8 @@ func (r *request) event(body io.Reader) error {
 // evict chooses victims among the tasks that were offered, and sends them back as they came.
 func (r *request) evict(body io.Reader) error {
 	select {
-	case r.Handler.victims <- struct{}{}:
-		defer func() { <-r.Handler.victims }()
+	case r.victims <- struct{}{}:
+		defer func() { <-r.victims }()
 	case <-r.in.Context().Done():
 		r.abstain(callerGone)
 		return nil

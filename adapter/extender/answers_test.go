@@ -25,12 +25,9 @@ type recordedCase struct {
 	Conf      string            `json:"conf"`
 	Manifests []json.RawMessage `json:"manifests"`
 	Script    struct {
-		Reclaims, Preempts []struct {
-			Task       string   `json:"task"`
-			Candidates []string `json:"candidates"`
-		}
-		EnqueueOrder []string `json:"enqueueOrder"`
-		Events       []struct{ Op, Task string }
+		Reclaims []evicting  `json:"reclaims"`
+		Preempts []evicting  `json:"preempts"`
+		Events   []operation `json:"events"`
 	} `json:"script"`
 	Expect struct {
 		HierarchyReady *bool       `json:"hierarchyReady"`
@@ -45,6 +42,16 @@ type recordedCase struct {
 		} `json:"afterEvents"`
 	} `json:"expect"`
 	Unstable []string `json:"unstable"`
+}
+
+type evicting struct {
+	Task       string   `json:"task"`
+	Candidates []string `json:"candidates"`
+}
+
+type operation struct {
+	Op   string `json:"op"`
+	Task string `json:"task"`
 }
 
 type verdicts struct {
@@ -142,7 +149,7 @@ func (a *asking) events() {
 		if e.Op == "deallocate" {
 			task["Status"] = 64
 		}
-		require.Equal(a.t, "", a.asked(e.Op, a.body(extendertest.Object{"task": task})).ErrorMessage)
+		require.Empty(a.t, a.asked(e.Op, a.body(extendertest.Object{"task": task})).ErrorMessage)
 	}
 }
 

@@ -20,29 +20,28 @@ import (
 const benchConf = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}, {name: binpack}]}]"
 
 // listen serves a bridge on loopback and returns the URL of its scheduler and a client with Volcano's default timeout.
-func listen(b testing.TB, h http.Handler) (string, *http.Client) {
-	b.Helper()
-	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(b, err)
+func listen(tb testing.TB, h http.Handler) (string, *http.Client) {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
 	served := make(chan error, 1)
-	go func() { served <- extender.NewServer(h, extender.ServerOptions{}).Serve(b.Context(), listener) }()
+	go func() { served <- extender.NewServer(h, extender.ServerOptions{}).Serve(tb.Context(), listener) }()
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
-	b.Cleanup(func() {
+	tb.Cleanup(func() {
 		client.CloseIdleConnections()
-		require.NoError(b, <-served)
+		require.NoError(tb, <-served)
 	})
 	return "http://" + listener.Addr().String() + volcanoPath, client
 }
 
-func send(b testing.TB, client *http.Client, url string, body []byte) (answer int) {
-	b.Helper()
+func send(tb testing.TB, client *http.Client, url string, body []byte) {
+	tb.Helper()
 	response, err := client.Post(url, "application/json", bytes.NewReader(body))
-	require.NoError(b, err)
-	n, err := io.Copy(io.Discard, response.Body)
-	require.NoError(b, err)
-	require.NoError(b, response.Body.Close())
-	require.Equal(b, http.StatusOK, response.StatusCode)
-	return int(n)
+	require.NoError(tb, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(tb, err)
+	require.NoError(tb, response.Body.Close())
+	require.Equal(tb, http.StatusOK, response.StatusCode)
 }
 
 // BenchmarkPush measures what a scheduler waits for a push: connecting, sending, and the answer. The metric ready-ms is the time until the

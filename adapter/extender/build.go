@@ -117,9 +117,10 @@ func (f *feeder) place(t *taskRecord) model.NodeID {
 
 func (f *feeder) queue(q *queueRecord) {
 	spec := model.QueueSpec{
-		Name: q.name, Parent: q.parent, Weight: uint32(max(q.weight, 0)), Priority: q.priority, State: q.state, Reclaimable: !q.unreclaimable,
+		Name: q.name, Parent: q.parent, Weight: uint32(max(q.weight, 0)), Priority: q.priority, State: q.state,
+		Reclaimable: !q.unreclaimable, CreateTime: q.created,
 		Capability: f.one.of(q.capability), Guarantee: f.two.of(q.guarantee), Deserved: f.three.of(q.deserved),
-		Affinity: q.affinity, CreateTime: q.created,
+		Affinity: q.affinity,
 	}
 	if q.path != "" {
 		spec.Hierarchy = &model.Hierarchy{Path: q.path, Weights: q.weights}
@@ -130,7 +131,8 @@ func (f *feeder) queue(q *queueRecord) {
 func (f *feeder) job(j *jobRecord) {
 	f.b.Job(model.JobSpec{
 		UID: j.uid, Name: j.name, Namespace: j.namespace, Queue: j.queue, Priority: j.priority, Phase: j.phase,
-		MinAvailable: uint32(max(j.minAvailable, 0)), MinResources: f.one.of(j.minResources), CreateTime: j.created,
+		MinAvailable: uint32(max(j.minAvailable, 0)), MinResources: f.one.of(j.minResources),
+		CreateTime: j.created,
 	})
 	f.groupTasks(j)
 	for i := range f.groups {

@@ -1,6 +1,6 @@
-// Package extender answers stock Volcano through its extender plugin: HTTP with JSON, one URL path for each scheduler, each path bound to a
-// named policy. The newest push of a path is its snapshot, the events that follow keep it current, and the same engine decides as everywhere
-// else.
+// Package extender answers stock Volcano through its extender plugin: HTTP with JSON, one URL path for each scheduler, each path bound
+// to a named policy. The newest push of a path is its snapshot, the events that follow keep it current, and the same engine decides as
+// everywhere else.
 //
 //	h, err := extender.New(extender.Options{
 //		Schedulers: map[string]extender.Scheduler{"/volcano": {Policy: "cluster"}},

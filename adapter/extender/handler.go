@@ -90,7 +90,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		return
 	}
 	r := &request{Handler: h, ResponseWriter: w, in: in, from: from, verb: name, begun: time.Now()}
-	r.serve()
+	r.serve() //nolint:contextcheck // The context is that of the request.
 }
 
 func (h *Handler) authorized(in *http.Request) bool {
@@ -233,7 +233,7 @@ func (r *request) open(body *limitedBody) error {
 	size := r.options.PushBytes - body.left
 	r.metrics.pushBytes.WithLabelValues(r.from.path).Set(float64(size))
 	r.metrics.pushSeconds.WithLabelValues(r.from.path).Observe(time.Since(r.begun).Seconds())
-	go r.Handler.build(r.from, t, read, asOf)
+	go r.build(r.from, t, read, asOf)
 	r.answer("")
 	return nil
 }
@@ -256,7 +256,8 @@ func (h *Handler) build(from *scheduler, t *turn, read *push, asOf int64) {
 	if err != nil {
 		s = nil
 		if !t.over.Load() {
-			h.log.Warn("a push cannot be decided about; every question of its session is left to Volcano", "scheduler", from.path, "error", err.Error())
+			h.log.Warn("a push cannot be decided about; every question of its session is left to Volcano",
+				"scheduler", from.path, "error", err.Error())
 		}
 		return
 	}

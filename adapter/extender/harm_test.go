@@ -13,9 +13,11 @@ import (
 
 // decodedVictim is a victim as Go's decoder on Volcano's side makes it of an answer: a nil pointer among these ends the scheduler.
 type decodedVictim struct {
-	UID                          string
-	Resreq, InitResreq, NumaInfo *struct{}
-	Pod                          *struct{}
+	UID        string    `json:"UID"`
+	Resreq     *struct{} `json:"Resreq"`
+	InitResreq *struct{} `json:"InitResreq"`
+	NumaInfo   *struct{} `json:"NumaInfo"`
+	Pod        *struct{} `json:"Pod"`
 }
 
 // requireHarmless requires of an answer to a question about victims that Volcano survives it and evicts only whom it offered.
@@ -49,17 +51,17 @@ func requireHarmless(t require.TestingT, offered []json.RawMessage, answer []byt
 }
 
 // offers are the evictees in the recorded questions about victims.
-func offers(t testing.TB, r *recording) (claimant json.RawMessage, evictees []json.RawMessage) {
-	t.Helper()
+func offers(tb testing.TB, r *recording) (claimant json.RawMessage, evictees []json.RawMessage) {
+	tb.Helper()
 	for i := range r.Exchanges {
 		if verb := r.Exchanges[i].Verb; verb != "reclaimable" && verb != "preemptable" {
 			continue
 		}
 		var q struct {
-			Evictor  json.RawMessage
-			Evictees []json.RawMessage
+			Evictor  json.RawMessage   `json:"evictor"`
+			Evictees []json.RawMessage `json:"evictees"`
 		}
-		require.NoError(t, json.Unmarshal(r.Exchanges[i].sent(t), &q))
+		require.NoError(tb, json.Unmarshal(r.Exchanges[i].sent(tb), &q))
 		claimant = q.Evictor
 		evictees = append(evictees, q.Evictees...)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// The functions below read what Go's encoder wrote of Volcano's and Kubernetes' objects. null is the zero value everywhere, as it is for Go's
-// decoder; a value of another type than expected is a fault, because then the sender is not the Volcano that this package knows.
+// The functions below read what Go's encoder wrote of Volcano's and Kubernetes' objects. null is the zero value everywhere, as it is for
+// Go's decoder; a value of another type than expected is a fault, because then the sender is not the Volcano that this package knows.
 
 var errKind = errors.New("a value of another type than Volcano v1.15.1 sends")
 

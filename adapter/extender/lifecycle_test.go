@@ -319,8 +319,14 @@ func TestManyAskAtOnce(t *testing.T) {
 					verb string
 					body []byte
 				}{
-					{"onSessionOpen", push}, {"jobReady", job}, {"jobEnqueueable", job}, {"allocate", event}, {"reclaimable", victims},
-					{"predicate", extendertest.Predicate(shape)}, {"prioritize", extendertest.Prioritize(shape, 5)}, {"onSessionClose", []byte("{}")},
+					{"onSessionOpen", push},
+					{"jobReady", job},
+					{"jobEnqueueable", job},
+					{"allocate", event},
+					{"reclaimable", victims},
+					{"predicate", extendertest.Predicate(shape)},
+					{"prioritize", extendertest.Prioritize(shape, 5)},
+					{"onSessionClose", []byte("{}")},
 				}[worker%3:] {
 					w := httptest.NewRecorder()
 					b.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, volcanoPath+"/"+q.verb, bytes.NewReader(q.body)))

@@ -107,11 +107,11 @@ func requireSameModel(t *testing.T, snapshot *apportionv1.Snapshot, body []byte,
 	require.NoError(t, err, about...)
 	got, err := read.build(recorded.UnixNano())
 	require.NoError(t, err, about...)
-	require.Equal(t, comparable(want), comparable(got), about...)
+	require.Equal(t, contents(want), contents(got), about...)
 }
 
-// comparable is all that a model says: requests by value in place of their numbers, and no group's, which its tasks' tell.
-func comparable(m *model.Model) []any {
+// contents is all that a model says: requests by value in place of their numbers, and no group's, which its tasks' tell.
+func contents(m *model.Model) []any {
 	tasks, requests := slices.Clone(m.Tasks), make([]resource.Row, len(m.Tasks))
 	for i := range tasks {
 		requests[i], tasks[i].Request = m.Requests[tasks[i].Request], 0

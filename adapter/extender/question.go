@@ -24,7 +24,7 @@ func readState(d *jx.Decoder) (taskState, error) {
 			return setText(d, &t.uid)
 		case "NodeName":
 			return setText(d, &t.node)
-		case "Status":
+		case statusField:
 			var status int32
 			err := setWhole(d, &status)
 			t.status = statusOf(status)
@@ -65,7 +65,7 @@ func readJob(body io.Reader) (job jobState, err error) {
 			switch string(name) {
 			case "UID":
 				return setText(d, &job.uid)
-			case "Tasks":
+			case tasksField:
 				return object(d, func(d *jx.Decoder, _ []byte) error {
 					t, err := readState(d)
 					job.tasks = append(job.tasks, t)
@@ -95,7 +95,7 @@ func readQueue(body io.Reader) (queue string, err error) {
 		if string(name) != "queue" {
 			return d.Skip()
 		}
-		queue, err = readName(d, "Name")
+		queue, err = readName(d, nameField)
 		return err
 	})
 	return queue, err
@@ -108,7 +108,7 @@ func readPredicate(body io.Reader) (task, node string, err error) {
 		case "task":
 			task, err = readName(d, "UID")
 		case "node":
-			node, err = readName(d, "Name")
+			node, err = readName(d, nameField)
 		default:
 			err = d.Skip()
 		}
@@ -125,7 +125,7 @@ func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
 			task, err = readName(d, "UID")
 		case "nodes":
 			err = array(d, func(d *jx.Decoder) error {
-				node, err := readName(d, "Name")
+				node, err := readName(d, nameField)
 				nodes = append(nodes, node)
 				return err
 			})
@@ -170,11 +170,11 @@ func readEviction(body []byte) (e eviction, err error) {
 }
 
 // needed are the members of a task without which Volcano panics.
-var needed = [...]string{"Resreq", "InitResreq", "NumaInfo", "Pod"}
+var needed = [...]string{requestField, "InitResreq", "NumaInfo", "Pod"}
 
-// readEvictee returns the uid of a task that may be echoed, or nothing. Volcano takes the objects of the answer for its own: one that lacks a
-// request, its pod or its topology would end the scheduler with a nil pointer. Volcano's own tasks have them all. Names are compared, and
-// the last of several counts, as Go's decoder on the other side does it.
+// readEvictee returns the uid of a task that may be echoed, or nothing. Volcano takes the objects of the answer for its own: one that
+// lacks a request, its pod or its topology would end the scheduler with a nil pointer. Volcano's own tasks have them all. Names are
+// compared, and the last of several counts, as Go's decoder on the other side does it.
 func readEvictee(raw jx.Raw) (uid string, err error) {
 	var there [len(needed)]bool
 	err = object(jx.DecodeBytes(raw), func(d *jx.Decoder, name []byte) error {

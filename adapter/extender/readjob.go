@@ -18,7 +18,7 @@ func (p *push) job(d *jx.Decoder, _ []byte) error {
 		switch string(name) {
 		case "UID":
 			return setText(d, &j.uid)
-		case "Name":
+		case nameField:
 			return setText(d, &j.name)
 		case "Namespace":
 			return setText(d, &j.namespace)
@@ -34,8 +34,8 @@ func (p *push) job(d *jx.Decoder, _ []byte) error {
 			return setMoment(d, &j.created)
 		case "PodGroup":
 			return within("PodGroup", p.podGroup(d, &j))
-		case "Tasks":
-			return within("Tasks", object(d, p.taskOfJob))
+		case tasksField:
+			return within(tasksField, object(d, p.taskOfJob))
 		}
 		return d.Skip()
 	})
@@ -60,7 +60,7 @@ func (p *push) roleMinimums(d *jx.Decoder, j *jobRecord) error {
 func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 	return object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
-		case "spec":
+		case specField:
 			return object(d, func(d *jx.Decoder, name []byte) (err error) {
 				if string(name) != "minResources" {
 					return d.Skip()
@@ -68,7 +68,7 @@ func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 				j.minResources, err = p.vectors.quantities(d)
 				return err
 			})
-		case "status":
+		case stateField:
 			return object(d, func(d *jx.Decoder, name []byte) error {
 				if string(name) != "phase" {
 					return d.Skip()
@@ -105,18 +105,18 @@ func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 		switch string(name) {
 		case "UID":
 			return setText(d, &t.uid)
-		case "Name":
+		case nameField:
 			return setText(d, &t.name)
 		case "TaskRole":
 			t.role, err = p.number(&p.roles, d)
 			return err
-		case "Resreq":
+		case requestField:
 			t.request, err = p.vectors.request(d)
 			return err
 		case "NodeName":
 			t.node, err = p.number(&p.places, d)
 			return err
-		case "Status":
+		case statusField:
 			var status int32
 			err = setWhole(d, &status)
 			t.status = statusOf(status)

@@ -16,11 +16,11 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 	at := int32(len(p.nodes))
 	err := object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
-		case "Name":
+		case nameField:
 			return setText(d, &n.name)
 		case "Node":
 			return object(d, func(d *jx.Decoder, name []byte) error {
-				if string(name) != "metadata" {
+				if string(name) != metadataField {
 					return d.Skip()
 				}
 				return object(d, func(d *jx.Decoder, name []byte) error {
@@ -34,7 +34,7 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 			read, err := p.vectors.resource(d)
 			n.allocatable = slices.Clone(read)
 			return err
-		case "Tasks":
+		case tasksField:
 			return object(d, func(d *jx.Decoder, _ []byte) error { return p.taskOfNode(d, at) })
 		}
 		return d.Skip()
@@ -56,10 +56,10 @@ func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
 			err = setText(d, &stray.uid)
 			_, known = p.known[stray.uid]
 			return err
-		case "Resreq":
+		case requestField:
 			stray.request, err = p.vectors.request(d)
 			return err
-		case "Status":
+		case statusField:
 			var status int32
 			err = setWhole(d, &status)
 			pipelined = statusOf(status) == model.Pipelined
@@ -78,7 +78,7 @@ func (p *push) queue(d *jx.Decoder, _ []byte) error {
 	q := queueRecord{state: model.StateUnknown}
 	err := object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
-		case "Name":
+		case nameField:
 			return setText(d, &q.name)
 		case "Weight":
 			return setWhole(d, &q.weight)
@@ -89,16 +89,16 @@ func (p *push) queue(d *jx.Decoder, _ []byte) error {
 		case "Queue":
 			return object(d, func(d *jx.Decoder, name []byte) error {
 				switch string(name) {
-				case "metadata":
+				case metadataField:
 					return object(d, func(d *jx.Decoder, name []byte) error {
 						if string(name) != "creationTimestamp" {
 							return d.Skip()
 						}
 						return setMoment(d, &q.created)
 					})
-				case "spec":
+				case specField:
 					return object(d, func(d *jx.Decoder, name []byte) error { return p.queueSpec(d, name, &q) })
-				case "status":
+				case stateField:
 					return object(d, func(d *jx.Decoder, name []byte) error {
 						if string(name) != "state" {
 							return d.Skip()

@@ -20,11 +20,11 @@ type podRecord struct {
 func (r *podRecord) read(d *jx.Decoder) error {
 	return object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
-		case "metadata":
+		case metadataField:
 			return object(d, r.metadata)
-		case "spec":
+		case specField:
 			return object(d, r.spec)
-		case "status":
+		case stateField:
 			return object(d, r.status)
 		}
 		return d.Skip()
@@ -94,7 +94,7 @@ func (r *podRecord) condition(d *jx.Decoder) error {
 		switch string(name) {
 		case "type":
 			return setText(d, &kind)
-		case "status":
+		case stateField:
 			return setText(d, &status)
 		case "lastTransitionTime":
 			dated = d.Next() != jx.Null

@@ -42,31 +42,31 @@ type exchange struct {
 	} `json:"request"`
 }
 
-func readRecording(t testing.TB, name string) *recording {
-	t.Helper()
+func readRecording(tb testing.TB, name string) *recording {
+	tb.Helper()
 	packed, err := os.Open(filepath.Join("testdata", name))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer packed.Close()
 	plain, err := gzip.NewReader(packed)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var r recording
-	require.NoError(t, json.NewDecoder(plain).Decode(&r))
+	require.NoError(tb, json.NewDecoder(plain).Decode(&r))
 	return &r
 }
 
 // sent is the body as Volcano sent it; the recording is indented.
-func (e *exchange) sent(t testing.TB) []byte {
-	t.Helper()
+func (e *exchange) sent(tb testing.TB) []byte {
+	tb.Helper()
 	var out bytes.Buffer
-	require.NoError(t, json.Compact(&out, e.Request.Body))
+	require.NoError(tb, json.Compact(&out, e.Request.Body))
 	return bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(out.Bytes(), []byte("<"), []byte(`\u003c`)), []byte(">"), []byte(`\u003e`)),
 		[]byte("&"), []byte(`\u0026`))
 }
 
-func policyOf(t testing.TB, conf string) *apportionv1.Policy {
-	t.Helper()
+func policyOf(tb testing.TB, conf string) *apportionv1.Policy {
+	tb.Helper()
 	policy, _, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(conf)})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return policy
 }
 
@@ -84,10 +84,10 @@ type bridge struct {
 	registry *prometheus.Registry
 }
 
-func newBridge(t testing.TB, conf string, change ...func(*extender.Options)) *bridge {
-	t.Helper()
-	policy := policyOf(t, conf)
-	b := &bridge{t: t, registry: prometheus.NewRegistry()}
+func newBridge(tb testing.TB, conf string, change ...func(*extender.Options)) *bridge {
+	tb.Helper()
+	policy := policyOf(tb, conf)
+	b := &bridge{t: tb, registry: prometheus.NewRegistry()}
 	options := extender.Options{
 		Schedulers: map[string]extender.Scheduler{volcanoPath: {Policy: "native"}},
 		Policy: func(name string) *apportionv1.Policy {
@@ -103,7 +103,7 @@ func newBridge(t testing.TB, conf string, change ...func(*extender.Options)) *br
 	}
 	var err error
 	b.Handler, err = extender.New(options)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return b
 }
 
@@ -138,16 +138,19 @@ type reply struct {
 }
 
 // named is a task as the recording refers to it.
-func named(t testing.TB, victim json.RawMessage) string {
-	t.Helper()
-	var task struct{ Namespace, Name string }
-	require.NoError(t, json.Unmarshal(victim, &task))
+func named(tb testing.TB, victim json.RawMessage) string {
+	tb.Helper()
+	var task struct {
+		Namespace string `json:"Namespace"`
+		Name      string `json:"Name"`
+	}
+	require.NoError(tb, json.Unmarshal(victim, &task))
 	return task.Namespace + "/" + task.Name
 }
 
 // session is what Volcano makes of an answer if the extender is the only plugin: what the recording calls the session's result.
-func (r reply) session(t testing.TB, verb string) any {
-	t.Helper()
+func (r reply) session(tb testing.TB, verb string) any {
+	tb.Helper()
 	switch verb {
 	case "queueOverused":
 		return r.Overused
@@ -161,7 +164,7 @@ func (r reply) session(t testing.TB, verb string) any {
 		}
 		names := make([]any, len(r.Victims))
 		for i, v := range r.Victims {
-			names[i] = named(t, v)
+			names[i] = named(tb, v)
 		}
 		return names
 	}

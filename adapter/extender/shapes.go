@@ -2,41 +2,55 @@ package extender
 
 import "github.com/apportion/apportion/adapter/volcano"
 
+// Names of members that occur in several places.
+const (
+	nameField    = "Name"
+	tasksField   = "Tasks"
+	statusField  = "Status"
+	requestField = "Resreq"
+	// Of Kubernetes' objects.
+	metadataField = "metadata"
+	specField     = "spec"
+	stateField    = "status"
+)
+
 // The parts of Volcano's objects that are read. A test holds these shapes to the functions that read them: what is read through a shape is
 // what is read without.
 var (
 	cooldownShape = &shape{members: members{volcano.CooldownKey: whole}}
 
 	podShape = &shape{members: members{
-		"metadata": {members: members{"creationTimestamp": whole, "labels": cooldownShape, "annotations": cooldownShape}},
-		"spec":     {members: members{"priorityClassName": whole, "schedulingGates": whole}},
-		"status":   {members: members{"phase": whole, "conditions": whole}},
+		metadataField: {members: members{"creationTimestamp": whole, "labels": cooldownShape, "annotations": cooldownShape}},
+		specField:     {members: members{"priorityClassName": whole, "schedulingGates": whole}},
+		stateField:    {members: members{"phase": whole, "conditions": whole}},
 	}}
 
 	taskShape = &shape{members: members{
-		"UID": whole, "Name": whole, "TaskRole": whole, "Resreq": whole, "NodeName": whole, "Status": whole, "Priority": whole,
+		"UID": whole, nameField: whole, "TaskRole": whole, requestField: whole, "NodeName": whole, statusField: whole, "Priority": whole,
 		"Preemptable": whole, "Pod": podShape,
 	}}
 
+	groupShape = &shape{members: members{
+		specField: {members: members{"minResources": whole}}, stateField: {members: members{"phase": whole}},
+	}}
+
 	jobShape = &shape{members: members{
-		"UID": whole, "Name": whole, "Namespace": whole, "Queue": whole, "Priority": whole, "MinAvailable": whole, "TaskMinAvailable": whole,
-		"CreationTimestamp": whole,
-		"PodGroup":          {members: members{"spec": {members: members{"minResources": whole}}, "status": {members: members{"phase": whole}}}},
-		"Tasks":             {each: taskShape},
+		"UID": whole, nameField: whole, "Namespace": whole, "Queue": whole, "Priority": whole, "MinAvailable": whole,
+		"TaskMinAvailable": whole, "CreationTimestamp": whole, "PodGroup": groupShape, tasksField: {each: taskShape},
 	}}
 
 	nodeShape = &shape{members: members{
-		"Name": whole, "Allocatable": whole,
-		"Node":  {members: members{"metadata": {members: members{"labels": {members: members{volcano.NodeGroupKey: whole}}}}}},
-		"Tasks": {each: &shape{members: members{"UID": whole, "Resreq": whole, "Status": whole}}},
+		nameField: whole, "Allocatable": whole,
+		"Node":     {members: members{metadataField: {members: members{"labels": {members: members{volcano.NodeGroupKey: whole}}}}}},
+		tasksField: {each: &shape{members: members{"UID": whole, requestField: whole, statusField: whole}}},
 	}}
 
 	pushShape = &shape{members: members{"Jobs": {each: jobShape}, "Nodes": {each: nodeShape}, "Queues": whole}}
 
-	stateShape    = &shape{members: members{"UID": whole, "NodeName": whole, "Status": whole}}
-	namedShape    = &shape{members: members{"UID": whole, "Name": whole}}
+	stateShape    = &shape{members: members{"UID": whole, "NodeName": whole, statusField: whole}}
+	namedShape    = &shape{members: members{"UID": whole, nameField: whole}}
 	questionShape = &shape{members: members{
 		"task": stateShape, "node": namedShape, "nodes": {each: namedShape}, "queue": namedShape,
-		"job": {members: members{"UID": whole, "Tasks": {each: stateShape}}},
+		"job": {members: members{"UID": whole, tasksField: {each: stateShape}}},
 	}}
 )

@@ -34,6 +34,5 @@ var noOpinion = map[verb]string{
 	deallocate:     `{"errorMessage":""}`,
 }
 
-// unresolvable is the code of a predicate's refusal that evicting tasks does not mend, as Volcano's own nodegroup plugin gives it: the group
-// of a node stays what it is.
+// unresolvable is the code of a predicate's refusal that evicting tasks does not mend: the group of a node stays what it is.
 const unresolvable = 3

@@ -13,8 +13,8 @@ import (
 // Object is a JSON object of Volcano's.
 type Object = map[string]any
 
-// Cluster is what Volcano's extender plugin would send of a cluster: the numbers that Volcano makes of manifests, which adapter/volcano is held
-// to by the recordings, around the manifests themselves.
+// Cluster is what Volcano's extender plugin would send of a cluster: the numbers that Volcano makes of manifests, which adapter/volcano is
+// held to by the recordings, around the manifests themselves.
 type Cluster struct {
 	// Snapshot is what adapter/volcano makes of the same manifests.
 	Snapshot *apportionv1.Snapshot
@@ -33,7 +33,8 @@ func Read(manifests []json.RawMessage, asOf time.Time) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{
-		Snapshot: read.Snapshot, Jobs: map[string]Object{}, Nodes: map[string]Object{}, Queues: map[string]Object{}, Tasks: map[string]Object{},
+		Snapshot: read.Snapshot,
+		Jobs:     map[string]Object{}, Nodes: map[string]Object{}, Queues: map[string]Object{}, Tasks: map[string]Object{},
 		raw: map[string]Object{},
 	}
 	var pods []string
@@ -80,10 +81,9 @@ func word(o Object, path ...string) string {
 
 // Push is the body of an onSessionOpen.
 func (c *Cluster) Push() ([]byte, error) {
-	return json.Marshal(struct {
-		Jobs, Nodes, Queues, NamespaceInfo, RevocableNodes map[string]Object
-		NodeList                                           []Object
-	}{Jobs: c.Jobs, Nodes: c.Nodes, Queues: c.Queues, NamespaceInfo: map[string]Object{}, RevocableNodes: map[string]Object{}})
+	return json.Marshal(Object{
+		"Jobs": c.Jobs, "Nodes": c.Nodes, "Queues": c.Queues, "NamespaceInfo": Object{}, "RevocableNodes": Object{}, "NodeList": nil,
+	})
 }
 
 // resource is a Resource of Volcano's.
@@ -164,8 +164,9 @@ func (c *Cluster) readJobs() {
 			}
 		}
 		c.Jobs[id] = Object{
-			"UID": id, "PgUID": word(raw, "metadata", "uid"), "Name": j.Name, "Namespace": j.Namespace, "Queue": j.Queue, "Priority": j.Priority,
-			"MinAvailable": j.MinAvailable, "WaitingTime": nil, "NodesFitErrors": Object{}, "TaskMinAvailable": minimums,
+			"UID": id, "PgUID": word(raw, "metadata", "uid"), "Name": j.Name, "Namespace": j.Namespace, "Queue": j.Queue,
+			"Priority": j.Priority, "MinAvailable": j.MinAvailable, "WaitingTime": nil,
+			"NodesFitErrors": Object{}, "TaskMinAvailable": minimums,
 			"SubJobs":         Object{id: Object{"UID": id, "Tasks": tasks, "TaskStatusIndex": index}},
 			"TaskStatusIndex": index, "Tasks": tasks, "CreationTimestamp": in(raw, "metadata", "creationTimestamp"),
 			"PodGroup": Object{"metadata": raw["metadata"], "spec": raw["spec"], "status": raw["status"], "Version": "v1beta1"},
@@ -197,7 +198,8 @@ func (c *Cluster) task(job, namespace, role string, t *apportionv1.Task, request
 		"UID": t.Uid, "Job": job, "Name": t.Name, "Namespace": namespace, "TaskRole": role, "Resreq": request, "InitResreq": request,
 		"NodeName": word(raw, "spec", "nodeName"), "Status": Status(t.Status), "LastTransaction": nil, "Priority": priority,
 		"Preemptable": detail == nil || detail.Preemptable == nil || *detail.Preemptable,
-		"SchGated":    detail.GetGate() != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED, "NumaInfo": Object{"Policy": "", "ResMap": Object{}}, "Pod": raw,
+		"SchGated":    detail.GetGate() != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED,
+		"NumaInfo":    Object{"Policy": "", "ResMap": Object{}}, "Pod": raw,
 	}
 }
 
@@ -239,8 +241,10 @@ func (c *Cluster) stray(raw Object) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := volcano.FromObjects([]json.RawMessage{pod, []byte(`{"kind":"Queue","metadata":{"name":"default"}}`),
-		[]byte(`{"kind":"PodGroup","metadata":{"name":"g","namespace":"x"}}`)})
+	read, err := volcano.FromObjects([]json.RawMessage{
+		pod, []byte(`{"kind":"Queue","metadata":{"name":"default"}}`),
+		[]byte(`{"kind":"PodGroup","metadata":{"name":"g","namespace":"x"}}`),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -148,11 +148,14 @@ func (p *pusher) task(i int) string {
 const resreq = `{"MilliCPU":2000,"Memory":8589934592,"ScalarResources":{"nvidia.com/gpu":1000,"pods":1},"MaxTaskNum":0}`
 
 func (p *pusher) taskAs(i, status int, node string) string {
-	return `{"UID":"` + podUID(i) + `","Job":"default/` + jobName(i/podsOfJob) + `","Name":"` + podName(i) + `","Namespace":"default","TaskRole":"worker",` +
+	return `{"UID":"` + podUID(i) + `","Job":"default/` + jobName(i/podsOfJob) + `","Name":"` + podName(i) + `",` +
+		`"Namespace":"default","TaskRole":"worker",` +
 		`"Resreq":` + resreq + `,"InitResreq":` + resreq + `,"DRAResreq":null,"ResourceClaimKeys":null,"ResourceClaimDRAResreq":null,` +
 		`"NodeName":"` + node + `","EvictionOccurred":false,"JobAllocatedHyperNode":"","Status":` + strconv.Itoa(status) +
-		`,"LastTransaction":null,"Priority":100,"VolumeReady":false,"Preemptable":true,"BestEffort":false,"HasRestartableInitContainer":false,` +
-		`"SchGated":false,"RevocableZone":"","NumaInfo":{"Policy":"","ResMap":{}},"Pod":` + p.pod(i, node) + `,"CustomBindErrHandlerSucceeded":false}`
+		`,"LastTransaction":null,"Priority":100,"VolumeReady":false,"Preemptable":true,"BestEffort":false,` +
+		`"HasRestartableInitContainer":false,` +
+		`"SchGated":false,"RevocableZone":"","NumaInfo":{"Policy":"","ResMap":{}},"Pod":` + p.pod(i, node) + `,` +
+		`"CustomBindErrHandlerSucceeded":false}`
 }
 
 func (p *pusher) tasks(j int) {
@@ -173,9 +176,12 @@ func (p *pusher) jobInfo(j int) {
 	if _, runs := p.placed(j * podsOfJob); runs {
 		status, phase = "32", "Running"
 	}
-	p.put(`{"UID":"`, id, `","PgUID":"`, podUID(j), `","Name":"`, jobName(j), `","Namespace":"default","Queue":"`, queueName(j%max(p.queues, 1)),
-		`","Priority":100,"MinAvailable":10,"WaitingTime":null,"JobFitErrors":"","NodesFitErrors":{},"AllocatedHyperNode":"","NetworkTopology":null,`,
-		`"SubJobs":{"`, id, `":{"GID":"`, id, `","UID":"`, id, `","Job":"`, id, `","MinAvailable":10,"Priority":100,"MatchIndex":0,"Tasks":{`)
+	p.put(`{"UID":"`, id, `","PgUID":"`, podUID(j), `","Name":"`, jobName(j), `","Namespace":"default",`+
+		`"Queue":"`, queueName(j%max(p.queues, 1)),
+		`","Priority":100,"MinAvailable":10,"WaitingTime":null,"JobFitErrors":"","NodesFitErrors":{},`+
+			`"AllocatedHyperNode":"","NetworkTopology":null,`,
+		`"SubJobs":{"`, id, `":{"GID":"`, id, `","UID":"`, id, `","Job":"`, id, `","MinAvailable":10,"Priority":100,`+
+			`"MatchIndex":0,"Tasks":{`)
 	p.tasks(j)
 	p.put(`},"TaskStatusIndex":{"`, status, `":{`)
 	p.tasks(j)
@@ -189,7 +195,8 @@ func (p *pusher) jobInfo(j int) {
 	p.put(`}},"Tasks":{`)
 	p.tasks(j)
 	p.put(`},"TaskMinAvailable":{},"TaskMinAvailableTotal":0,"Allocated":`, resreq, `,"TotalRequest":`, resreq,
-		`,"CreationTimestamp":"2026-01-02T03:05:00Z","PodGroup":{"metadata":{"name":"`, jobName(j), `","namespace":"default","uid":"`, podUID(j),
+		`,"CreationTimestamp":"2026-01-02T03:05:00Z","PodGroup":{"metadata":{"name":"`, jobName(j), `",`+
+			`"namespace":"default","uid":"`, podUID(j),
 		`","creationTimestamp":"2026-01-02T03:05:00Z"},"spec":{"minMember":10,"queue":"`, queueName(j%max(p.queues, 1)),
 		`","minResources":{"cpu":"20","memory":"80Gi","nvidia.com/gpu":"10"}},"status":{"phase":"`, phase, `"},"Version":"v1beta1"},`,
 		`"ScheduleStartTimestamp":null,"Preemptable":false,"RevocableZone":"","Budget":{"MinAvailable":"","MaxUnavailable":""}}`)
@@ -202,9 +209,11 @@ const (
 
 func (p *pusher) node(n int) {
 	p.put(`{"Name":"`, nodeName(n), `","Node":{"kind":"Node","apiVersion":"v1","metadata":{"name":"`, nodeName(n), `","uid":"`, podUID(n),
-		`","creationTimestamp":"2026-01-02T03:04:00Z","labels":{"kubernetes.io/hostname":"`, nodeName(n), `","volcano.sh/nodegroup-name":"group-`,
+		`","creationTimestamp":"2026-01-02T03:04:00Z","labels":{"kubernetes.io/hostname":"`, nodeName(n), `",`+
+			`"volcano.sh/nodegroup-name":"group-`,
 		strconv.Itoa(n%4), `"}},"spec":{},"status":{"allocatable":{"cpu":"64","memory":"256Gi","nvidia.com/gpu":"8","pods":"110"}}},`,
-		`"State":{"Phase":1,"Reason":""},"Releasing":`, nothing, `,"Pipelined":`, nothing, `,"Idle":`, nodeAllocatable, `,"Used":`, nothing,
+		`"State":{"Phase":1,"Reason":""},"Releasing":`, nothing, `,"Pipelined":`, nothing, `,"Idle":`, nodeAllocatable, `,`+
+			`"Used":`, nothing,
 		`,"Allocatable":`, nodeAllocatable, `,"Capacity":`, nodeAllocatable,
 		`,"ResourceUsage":{"MetricsTime":"0001-01-01T00:00:00Z","CPUUsageAvg":{},"MEMUsageAvg":{}},"Tasks":{`)
 	if first := n / 2 * podsOfJob; n%2 == 0 && first < PendingPod(p.shape) {
@@ -219,7 +228,8 @@ func (p *pusher) node(n int) {
 
 func (p *pusher) queue(q int) {
 	name := queueName(q)
-	p.put(`{"UID":"`, name, `","Name":"`, name, `","Weight":`, strconv.Itoa(1+q%5), `,"Weights":"","Hierarchy":"","Queue":{"metadata":{"name":"`, name,
+	p.put(`{"UID":"`, name, `","Name":"`, name, `","Weight":`, strconv.Itoa(1+q%5), `,"Weights":"","Hierarchy":"",`+
+		`"Queue":{"metadata":{"name":"`, name,
 		`","uid":"`, podUID(q), `","creationTimestamp":"2026-01-02T03:06:00Z"},"spec":{"weight":`, strconv.Itoa(1+q%5),
 		`,"guarantee":{},"reclaimable":true},"status":{"state":"Open","reservation":{}}}}`)
 }
