@@ -53,6 +53,11 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 		}
 		require.True(t, found)
 	}
+	settings, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	for _, flag := range regexp.MustCompile("--extender-[a-z-]+|--policies|--admin-[a-z]+").FindAllString(string(page), -1) {
+		require.Contains(t, string(settings), "`"+flag+"`", "no such flag")
+	}
 	for _, name := range regexp.MustCompile("apportion_extender_[a-z_]+").FindAllString(string(page), -1) {
 		require.Contains(t, exported(t), strings.TrimSuffix(name, "_"), "no such metric")
 	}
