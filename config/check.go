@@ -34,6 +34,7 @@ func (e *Effective) check() Faults {
 	c.identities()
 	c.policies()
 	c.extender()
+	c.beside()
 	return c.faults
 }
 
@@ -97,6 +98,9 @@ func (c *checker) addresses() {
 	if c.Admin.Listen != "" {
 		one(c.Admin.Listen, "admin.listen")
 	}
+	if c.HTTP.Listen != "" {
+		one(c.HTTP.Listen, "http.listen")
+	}
 	if c.Extender.Listen != "" {
 		one(c.Extender.Listen, "extender.listen")
 	}
@@ -156,12 +160,16 @@ func (c *checker) encryption() {
 	if t.Certificate != "" || t.Plaintext {
 		return
 	}
-	for i, address := range c.Listen {
-		if !isLocal(address) {
-			c.fail(element("listen", i), address+" can be reached from other machines: set tls.certificate and tls.key, or "+
+	local := func(address, path string) {
+		if address != "" && !isLocal(address) {
+			c.fail(path, address+" can be reached from other machines: set tls.certificate and tls.key, or "+
 				"tls.plaintext where something else encrypts")
 		}
 	}
+	for i, address := range c.Listen {
+		local(address, element("listen", i))
+	}
+	local(c.HTTP.Listen, "http.listen")
 }
 
 func (c *checker) identities() {

@@ -27,14 +27,30 @@ type Config struct {
 
 	Admin      Admin      `yaml:"admin"`
 	TLS        TLS        `yaml:"tls"`
+	HTTP       HTTP       `yaml:"http"`
 	Extender   Extender   `yaml:"extender"`
 	Limit      Limit      `yaml:"limit"`
-	Overload   Overload   `yaml:"overload"`
+	Cache      Cache      `yaml:"cache"`
+	Session    Session    `yaml:"session"`
 	Deadline   Deadline   `yaml:"deadline"`
 	Connection Connection `yaml:"connection"`
 	Drain      Drain      `yaml:"drain"`
 	Reload     Reload     `yaml:"reload"`
 	Log        Log        `yaml:"log"`
+
+	Metrics     Metrics     `yaml:"metrics"`
+	DecisionLog DecisionLog `yaml:"decision_log"`
+	Shadow      Shadow      `yaml:"shadow"`
+}
+
+// HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of gRPC.
+type HTTP struct {
+	// Address to answer on: host:port, or unix:PATH. Empty: there is none.
+	Listen string `yaml:"listen"`
+	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
+	Origins []string `yaml:"origins"`
+	// Calls that are answered at a time; more are told to try again.
+	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 }
 
 // Admin is the listener for operators, of which clients know nothing.
@@ -95,7 +111,7 @@ type Extender struct {
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
 }
 
-// Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.
+// Limit bounds what calls may take.
 type Limit struct {
 	// Largest message received. A larger snapshot can be sent in chunks.
 	MessageBytes Bytes `yaml:"message_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
@@ -103,69 +119,28 @@ type Limit struct {
 	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
 	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
-	// All of a message but its snapshot: questions, steps, the policy.
-	QuestionBytes Bytes `yaml:"question_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
-	// Largest policy within a request.
-	PolicyBytes Bytes `yaml:"policy_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
-	// Steps of one call, or of one batch of a session.
-	Steps int `yaml:"steps" default:"100000" min:"1" max:"1000000000"`
-	// Memory in which a call or session keeps what a rollback may undo.
-	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
-
-	// Names of resources in a snapshot.
-	Dimensions int `yaml:"dimensions" default:"64" min:"1" max:"64"`
-	// Nodes in a snapshot.
-	Nodes int `yaml:"nodes" default:"1000000" min:"1" max:"1000000000"`
-	// Queues in a snapshot.
-	Queues int `yaml:"queues" default:"100000" min:"1" max:"1000000000"`
-	// How deep queues may be nested.
-	QueueDepth int `yaml:"queue_depth" default:"1000" min:"1" max:"1000000000"`
-	// Jobs in a snapshot, and those that the steps of one call or batch add.
-	Jobs int `yaml:"jobs" default:"2000000" min:"1" max:"1000000000"`
-	// Task groups of all jobs together.
-	Groups int `yaml:"groups" default:"4000000" min:"1" max:"1000000000"`
-	// Tasks given one by one; what is only counted costs nothing.
-	Tasks int `yaml:"tasks" default:"10000000" min:"1" max:"1000000000"`
-	// Longest name or uid.
-	TextBytes Bytes `yaml:"text_bytes" default:"4KiB" min:"128B" max:"1MiB"`
-
 	// Largest snapshot sent in chunks.
 	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
-	// Chunks of one snapshot.
-	Chunks int `yaml:"chunks" default:"100000" min:"1" max:"1000000000"`
 	// Memory for all snapshots that are being received in chunks at a time.
 	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
-	// Longest time for a snapshot to come in chunks.
-	UploadTime time.Duration `yaml:"upload_time" default:"5m" min:"1s" max:"24h"`
-	// Memory for the compiled snapshots that are held, to be named by digest; the least recently used go first.
-	CacheBytes Bytes `yaml:"cache_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
-	// Memory for those of one identity: of its own the least recently used go first.
-	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
-
-	// Sessions open at a time.
-	Sessions int `yaml:"sessions" default:"1000" min:"1" max:"1000000"`
-	// Sessions open at a time of one identity.
-	IdentitySessions int `yaml:"identity_sessions" default:"500" min:"1" max:"1000000"`
-	// Batches of one session that may be unanswered; the server reads no further.
-	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
-	// How long a session may last; its client is told to move a minute before.
-	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"8760h"`
-	// How long a session may go without a question.
-	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
+	// Memory in which a call or session keeps what a rollback may undo.
+	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
 }
 
-// Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in turn.
-type Overload struct {
-	// Calls and batches that are worked on at a time. 0: as many as there are processors.
-	Running int `yaml:"running" default:"0" max:"10000"`
-	// Memory that those may take together, by an estimate made before any is taken.
-	Memory Bytes `yaml:"memory" default:"2GiB" min:"1MiB" max:"2047GiB"`
-	// Calls and batches that may wait for their turn.
-	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`
-	// How long they may wait. Then they are refused, with a word about when to try again.
-	Wait time.Duration `yaml:"wait" default:"250ms" min:"1ms" max:"1m"`
-	// Unary calls that have begun, received or not.
-	Calls int `yaml:"calls" default:"2000" min:"1" max:"1000000"`
+// Cache holds compiled snapshots, to be named by digest.
+type Cache struct {
+	// Memory for the snapshots that are held; the least recently used go first.
+	Bytes Bytes `yaml:"bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// Memory for those of one identity: of its own it lets the least recently used go first.
+	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
+}
+
+// Session bounds the conversations about one snapshot.
+type Session struct {
+	// Sessions open at a time.
+	Maximum int `yaml:"maximum" default:"1000" min:"1" max:"1000000"`
+	// Batches of one session that may be unanswered; the server reads no further.
+	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
 }
 
 // Deadline bounds how long things may take.
@@ -220,4 +195,60 @@ type Log struct {
 	SampleFirst int `yaml:"sample_first" default:"100" max:"1000000"`
 	// Beyond those, one of so many is logged. 0: all are.
 	SampleEvery int `yaml:"sample_every" default:"100" max:"1000000"`
+}
+
+// Metrics are served at admin.listen, and sent where OpenTelemetry's environment says.
+type Metrics struct {
+	// Queues whose shares are shown as gauges, as they were last answered. 0: none.
+	Queues int `yaml:"queues" default:"0" max:"10000"`
+}
+
+// DecisionLog writes down what was decided, so that it can be explained, and decided again by apportion replay. No call waits for it longer
+// than is said here, and it takes no more memory.
+type DecisionLog struct {
+	// Where entries go, one JSON object each: lines of a file, lines of standard output, or where OpenTelemetry's environment says.
+	Sink string `yaml:"sink" default:"none" oneof:"none,file,stdout,otlp"`
+	// File of the entries, if they go to one.
+	File string `yaml:"file" path:"yes"`
+	// Size after which a new file is begun.
+	FileBytes Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`
+	// Old files that are kept: FILE.1 is the newest.
+	Keep int `yaml:"keep" default:"5" min:"1" max:"10000"`
+	// Directory in which snapshots and policies are kept by digest, without which nothing can be decided again. Empty: they are not kept.
+	Store string `yaml:"store" path:"yes"`
+	// Size beyond which the oldest of them are removed.
+	StoreBytes Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
+	// Of so many calls and sessions one is logged.
+	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
+	// What is written of the questions: all, or their digest.
+	Questions string `yaml:"questions" default:"full" oneof:"full,digest"`
+	// Fields whose texts are masked, as the contract names them (uid, name, queue), or identity, or policy_name.
+	Mask []string `yaml:"mask"`
+	// Entries that may wait to be written.
+	Waiting int `yaml:"waiting" default:"1024" min:"1" max:"10000000"`
+	// Memory that they may take, snapshots to be kept included.
+	WaitingBytes Bytes `yaml:"waiting_bytes" default:"64MiB" min:"64KiB" max:"2047GiB"`
+	// What happens when there is no more room: the newest or the oldest is dropped, or calls wait for block_time before the newest is.
+	Drop string `yaml:"drop" default:"newest" oneof:"newest,oldest,block"`
+	// How long a call waits for room, if it does.
+	BlockTime time.Duration `yaml:"block_time" default:"5ms" min:"1us" max:"10s"`
+}
+
+// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. Nobody's answer
+// changes by it.
+type Shadow struct {
+	// Name of the policy that decides beside the others. Empty: none does.
+	Policy string `yaml:"policy"`
+	// Name of the policy whose calls are decided again. Empty: those of all policies.
+	Of string `yaml:"of"`
+	// Of so many of these calls and sessions one is decided again.
+	OneIn int `yaml:"one_in" default:"10" min:"1" max:"1000000000"`
+	// Calls that may wait for it; more are not decided again.
+	Waiting int `yaml:"waiting" default:"64" min:"1" max:"1000000"`
+	// Memory that they may take.
+	WaitingBytes Bytes `yaml:"waiting_bytes" default:"256MiB" min:"64KiB" max:"2047GiB"`
+	// Sessions that are decided beside at a time.
+	Sessions int `yaml:"sessions" default:"16" min:"1" max:"100000"`
+	// Longest time for one call, or for one batch of a session.
+	Time time.Duration `yaml:"time" default:"10s" min:"1ms" max:"1h"`
 }

@@ -78,11 +78,18 @@ func TestEverySettingCanBeSetByFileVariableAndFlag(t *testing.T) {
 	values := map[string]string{
 		"listen": "localhost:1", "admin.listen": "localhost:2", "policies": "a=preset:x", "identities": `[{name: a, tokens: ["` + hash + `"]}]`,
 		"tls.certificate": "/c", "tls.key": "/k", "tls.client_ca": "/ca", "tls.client_certificate": "optional", "tls.min_version": "TLSv1.2",
-		"log.level": "debug", "extender.wait": "20s", "overload.wait": "20s", "limit.text_bytes": "8KiB", "limit.dimensions": "63", "limit.session_time": "2m", "log.format": "json", "extender.listen": "localhost:3", "extender.schedulers": "/a=p", "extender.shadow": "/a", "extender.users": "/u",
+		"log.level": "debug", "extender.wait": "20s", "log.format": "json",
+		"http.listen": "localhost:4", "decision_log.sink": "stdout", "decision_log.file": "/log", "decision_log.questions": "digest",
+		"decision_log.drop": "oldest", "decision_log.block_time": "7ms", "shadow.policy": "p", "shadow.of": "p",
+		"extender.listen": "localhost:3", "extender.schedulers": "/a=p", "extender.shadow": "/a", "extender.users": "/u",
 	}
 	complete := []string{
 		"--tls-certificate=/c", "--tls-key=/k", "--tls-client-ca=/ca",
 		`--identities=[{name: b, dns: [b.example.org], tokens: ["` + hash[:70] + "b" + `"]}]`,
+	}
+	beside := map[string][]string{
+		"decision_log.file": {"--decision-log-sink=file"}, "shadow.policy": {"--policies=p=preset:x"},
+		"shadow.of": {"--policies=p=preset:x", "--shadow-policy=p"},
 	}
 	for _, s := range config.Settings() {
 		t.Run(s.Path, func(t *testing.T) {
@@ -96,9 +103,9 @@ func TestEverySettingCanBeSetByFileVariableAndFlag(t *testing.T) {
 			case strings.HasSuffix(s.Default, "s"), strings.HasSuffix(s.Default, "m"):
 				value = "2m"
 			default:
-				value = "2001"
+				value = "2000"
 			}
-			var around []string
+			around := beside[s.Path]
 			for _, flag := range []string{"--extender-listen=localhost:3", "--policies=p=preset:x", "--extender-schedulers=/a=p"} {
 				if strings.HasPrefix(s.Path, "extender.") && !strings.HasPrefix(flag, "--"+s.Flag()+"=") {
 					around = append(around, flag)
@@ -239,4 +246,19 @@ func TestWhatIsPrintedTellsWhereEachValueCameFromAndNoSecret(t *testing.T) {
 	require.Contains(t, text, "  delay: 7s # flag --drain-delay\n")
 	require.Contains(t, text, "  time: 25s # default\n")
 	require.Contains(t, text, "policies: # "+file+":5\n")
+}
+
+func TestWhatWorksBesideTheDecisionsIsChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"decision_log: {sink: file}":                            "decision_log.file: a file is expected",
+		"decision_log: {file: a}":                               "decision_log.file: means something only with",
+		"decision_log: {sink: stdout, store: a, mask: [uid]}":   "decision_log.mask: snapshots are kept as they are",
+		"shadow: {policy: a}":                                   `shadow.policy: no policy "a" is configured`,
+		"{policies: {a: preset:x}, shadow: {of: a}}":            "shadow.of: means something only with shadow.policy",
+		"{policies: {a: preset:x}, shadow: {policy: a, of: b}}": `shadow.of: no policy "b" is configured`,
+		"http: {listen: ':80'}":                                 "http.listen: :80 can be reached from other machines",
+	} {
+		_, err := tryRead(t, write(t, text), nil)
+		require.ErrorContains(t, err, want, text)
+	}
 }

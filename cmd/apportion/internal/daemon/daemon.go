@@ -24,7 +24,6 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
-	"github.com/apportion/apportion/wire"
 )
 
 // Options of a Daemon.
@@ -49,6 +48,8 @@ type Daemon struct {
 	server    *service.Server
 	listeners []net.Listener
 	admin     net.Listener
+	http      net.Listener
+	beside    *beside
 	extender  *extending
 	policies  atomic.Pointer[map[string]*apportionv1.Policy]
 
@@ -79,8 +80,13 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	}
 	d.telemetry.Registry.MustRegister(handler.Collector())
 	d.metrics = newMetrics(d.telemetry.Registry, d.authority)
-	if d.service, err = service.New(d.serviceOptions(loaded)); err != nil {
+	if d.beside, err = d.newBeside(ctx, loaded); err != nil {
 		return nil, errors.Join(err, d.telemetry.Stop(ctx))
+	}
+	options := d.serviceOptions(loaded)
+	options.Observers = d.beside.observers
+	if d.service, err = service.New(options); err != nil {
+		return nil, errors.Join(err, d.beside.close(ctx), d.telemetry.Stop(ctx))
 	}
 	d.policies.Store(&loaded.policies)
 	d.server = service.NewServer(d.service, d.serverOptions())
@@ -129,22 +135,13 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 }
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
-	c, l, o := &d.settings.Config, &d.settings.Limit, &d.settings.Overload
+	c := &d.settings.Config
 	return service.Options{
-		Policies: loaded.policies, Permit: permit, Logger: d.log, CallTime: c.Deadline.Call,
-		AnswerBytes: int(l.AnswerBytes), UndoBytes: int64(l.UndoBytes),
-		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
-		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
-		Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
-		SessionTime: l.SessionTime, SessionIdle: l.SessionIdle,
-		Limits: service.Limits{
-			Limits: wire.Limits{
-				Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
-				Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
-			},
-			Steps: int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
-		},
-		Overload: service.Overload{Running: o.Running, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait, Calls: o.Calls},
+		Policies: loaded.policies, Permit: permit, Logger: d.log,
+		AnswerBytes: int(c.Limit.AnswerBytes), UndoBytes: int64(c.Limit.UndoBytes), CallTime: c.Deadline.Call,
+		SnapshotBytes: int64(c.Limit.SnapshotBytes), ReceivingBytes: int64(c.Limit.ReceivingBytes),
+		CacheBytes: int64(c.Cache.Bytes), IdentityBytes: int64(c.Cache.IdentityBytes),
+		Sessions: c.Session.Maximum, PendingBatches: c.Session.PendingBatches,
 	}
 }
 
@@ -187,19 +184,20 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	beside.Go(func() { d.follow(ctx) })
 	endAdmin := d.serveAdmin()
 	endExtender := d.extender.serve(ctx, d.log, stop)
+	endHTTP := d.serveHTTP(stop)
 	for _, l := range d.listeners {
 		d.log.InfoContext(ctx, "serving", "address", addressOf(l), "version", d.options.Version, "tls", d.authority != nil)
 	}
 	err := d.server.Serve(ctx, d.listeners...)
 	stop()
-	err = errors.Join(err, endExtender())
-	beside.Wait()
-	endAdmin()
-	d.log.InfoContext(last, "stopped")
 	const patience = 5 * time.Second
 	flush, cancel := context.WithTimeout(last, patience)
 	defer cancel()
-	return errors.Join(err, d.telemetry.Stop(flush))
+	err = errors.Join(err, endExtender(), endHTTP(flush))
+	beside.Wait()
+	endAdmin()
+	d.log.InfoContext(last, "stopped")
+	return errors.Join(err, d.beside.close(flush), d.telemetry.Stop(flush))
 }
 
 // follow reads files again when they change, and on SIGHUP.
@@ -233,7 +231,8 @@ func (d *Daemon) serveAdmin() (end func()) {
 	const patience, headerBytes = 10 * time.Second, 64 << 10
 	server := &http.Server{
 		Handler:           d.telemetry.Admin(telemetry.AdminOptions{Ready: d.server.Ready, Profiling: d.settings.Admin.Profiling}),
-		ReadHeaderTimeout: patience, ReadTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
+		// Not ReadTimeout: it would end a profile that takes longer.
+		ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	d.log.Info("serving metrics", "address", addressOf(d.admin))

@@ -27,6 +27,12 @@ func (d *Daemon) Listen(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("admin.listen: %w", err), d.close())
 		}
 	}
+	if address := d.settings.HTTP.Listen; address != "" {
+		if d.http, err = open(ctx, address); err != nil {
+			return errors.Join(fmt.Errorf("http.listen: %w", err), d.close())
+		}
+		d.http = &bounded{Listener: d.http, room: room, closed: make(chan struct{})}
+	}
 	if address := d.settings.Extender.Listen; address != "" {
 		if d.extender.listener, err = open(ctx, address); err != nil {
 			return errors.Join(fmt.Errorf("extender.listen: %w", err), d.close())
@@ -43,7 +49,10 @@ func (d *Daemon) close() error {
 	if d.admin != nil {
 		faults = append(faults, d.admin.Close())
 	}
-	d.listeners, d.admin = nil, nil
+	if d.http != nil {
+		faults = append(faults, d.http.Close())
+	}
+	d.listeners, d.admin, d.http = nil, nil, nil
 	return errors.Join(faults...)
 }
 

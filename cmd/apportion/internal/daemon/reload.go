@@ -81,6 +81,9 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 		return err
 	}
 	d.policies.Store(&loaded.policies)
+	if err := d.beside.use(&d.settings.Config, loaded); err != nil {
+		return err
+	}
 	d.extender.admit(loaded.users)
 	loaded.warn(ctx, d.log)
 	var left []string
