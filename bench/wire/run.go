@@ -83,7 +83,9 @@ type result struct {
 	all sample.Durations
 	// p50 in milliseconds, operations a second, and milliseconds of the server's and of this process's CPU an operation, by round.
 	p50, rate, cpu, client []float64
-	usage                  peer.Usage
+	// faults and collections of garbage of the server in one operation, by round.
+	faults, collections []float64
+	usage               peer.Usage
 }
 
 // interleave measures variants in rounds, after a short one that does not count.
@@ -122,6 +124,8 @@ func (m *result) measure(ctx context.Context, limit time.Duration) error {
 	if m.usage, err = m.server.Usage(); err != nil {
 		return err
 	}
+	m.faults = append(m.faults, float64(m.usage.Faults-before.Faults)/float64(b.operations))
+	m.collections = append(m.collections, float64(m.usage.Collections-before.Collections)/float64(b.operations))
 	m.all = append(m.all, b.latencies...)
 	p50 := math.NaN()
 	if len(b.latencies) > 0 {
@@ -162,14 +166,15 @@ func table(title string, byRate bool, results []*result) error {
 		name = "ops/s ratio (rounds)"
 	}
 	t := sample.NewTable("case", "p50 ms (rounds)", "p99 ms", "ops/s", name, "bytes up", "bytes down",
-		"server CPU ms/op", "client CPU ms/op", "server peak MB")
+		"server CPU ms/op", "client CPU ms/op", "server page faults/op", "server GC/op", "server peak MB")
 	for _, m := range results {
 		ratio := spread(ratios(m.p50, results[0].p50))
 		if byRate {
 			ratio = spread(ratios(m.rate, results[0].rate))
 		}
 		t.Add(m.name, spread(m.p50), sample.Milliseconds(m.all.Quantile(0.99)), sample.Median(m.rate), ratio, m.up, m.down,
-			sample.Median(m.cpu), sample.Median(m.client), float64(m.usage.Peak)/1e6)
+			sample.Median(m.cpu), sample.Median(m.client), sample.Median(m.faults),
+			sample.Median(m.collections), float64(m.usage.Peak)/1e6)
 	}
 	_, err := t.WriteTo(os.Stdout)
 	return err

@@ -20,6 +20,8 @@ type Usage struct {
 	CPU time.Duration `json:"cpu"`
 	// Peak is the most memory that was resident at a time, in bytes; 0 where the system does not tell.
 	Peak int64 `json:"peak"`
+	// Faults are first touches of memory pages that the system had to provide.
+	Faults int64 `json:"faults"`
 	// Allocated bytes and objects, and collections of garbage.
 	Bytes       uint64 `json:"bytes"`
 	Objects     uint64 `json:"objects"`

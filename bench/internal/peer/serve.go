@@ -59,7 +59,7 @@ func Used() Usage {
 	u := Usage{Peak: peak()}
 	var system syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &system) == nil {
-		u.CPU = time.Duration(system.Utime.Nano() + system.Stime.Nano())
+		u.CPU, u.Faults = time.Duration(system.Utime.Nano()+system.Stime.Nano()), system.Minflt
 	}
 	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(samples)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// process is a server in a process of its own, so that its memory can be told from the generator's.
+type process struct{ command *exec.Cmd }
+
+func startServer() (*process, string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // A port that is free, nothing more.
+	if err != nil {
+		return nil, "", err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return nil, "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	p := &process{exec.Command(self, "-serve", address, "-memory", strconv.FormatInt(*limit, 10))} //nolint:gosec,noctx // G204: this program itself.
+	p.command.Stderr = os.Stderr
+	if err := p.command.Start(); err != nil {
+		return nil, "", err
+	}
+	for range 100 {
+		time.Sleep(50 * time.Millisecond)
+		if conn, err := net.Dial("tcp", address); err == nil { //nolint:noctx // It is local.
+			return p, address, conn.Close()
+		}
+	}
+	p.end()
+	return nil, "", fmt.Errorf("no server on %s", address)
+}
+
+func (p *process) end() {
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait()
+}
+
+// peakMemory is the most memory that the server has taken so far; 0 where the system does not tell.
+func (p *process) peakMemory() int64 {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// result is what became of the calls at one rate.
+type result struct {
+	offered, good, refused, late float64
+
+	mutex            sync.Mutex
+	took             []time.Duration
+	refusals, misses int
+}
+
+func (r *result) latency(percent int) time.Duration {
+	if len(r.took) == 0 {
+		return 0
+	}
+	slices.Sort(r.took)
+	return r.took[(len(r.took)-1)*percent/100].Round(100 * time.Microsecond)
+}
+
+// payload is the request, encoded once: the generator must not be what is overloaded.
+var payload []byte
+
+func encode(request proto.Message) (err error) {
+	payload, err = proto.Marshal(request)
+	return err
+}
+
+// fixed sends the payload whatever the request, and does not decode answers.
+type fixed struct{}
+
+// Marshal returns the payload.
+func (fixed) Marshal(any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(payload)}, nil
+}
+
+// Unmarshal passes over an answer.
+func (fixed) Unmarshal(mem.BufferSlice, any) error { return nil }
+
+// Name is that of the codec for which this one stands.
+func (fixed) Name() string { return protocodec.Name }
+
+var _ encoding.CodecV2 = fixed{}
