@@ -30,8 +30,7 @@ type Config struct {
 	HTTP       HTTP       `yaml:"http"`
 	Extender   Extender   `yaml:"extender"`
 	Limit      Limit      `yaml:"limit"`
-	Cache      Cache      `yaml:"cache"`
-	Session    Session    `yaml:"session"`
+	Overload   Overload   `yaml:"overload"`
 	Deadline   Deadline   `yaml:"deadline"`
 	Connection Connection `yaml:"connection"`
 	Drain      Drain      `yaml:"drain"`
@@ -111,7 +110,7 @@ type Extender struct {
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
 }
 
-// Limit bounds what calls may take.
+// Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.
 type Limit struct {
 	// Largest message received. A larger snapshot can be sent in chunks.
 	MessageBytes Bytes `yaml:"message_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
@@ -119,28 +118,69 @@ type Limit struct {
 	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
 	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
-	// Largest snapshot sent in chunks.
-	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
-	// Memory for all snapshots that are being received in chunks at a time.
-	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// All of a message but its snapshot: questions, steps, the policy.
+	QuestionBytes Bytes `yaml:"question_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
+	// Largest policy within a request.
+	PolicyBytes Bytes `yaml:"policy_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
+	// Steps of one call, or of one batch of a session.
+	Steps int `yaml:"steps" default:"100000" min:"1" max:"1000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
 	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
-}
 
-// Cache holds compiled snapshots, to be named by digest.
-type Cache struct {
-	// Memory for the snapshots that are held; the least recently used go first.
-	Bytes Bytes `yaml:"bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
-	// Memory for those of one identity: of its own it lets the least recently used go first.
+	// Names of resources in a snapshot.
+	Dimensions int `yaml:"dimensions" default:"64" min:"1" max:"64"`
+	// Nodes in a snapshot.
+	Nodes int `yaml:"nodes" default:"1000000" min:"1" max:"1000000000"`
+	// Queues in a snapshot.
+	Queues int `yaml:"queues" default:"100000" min:"1" max:"1000000000"`
+	// How deep queues may be nested.
+	QueueDepth int `yaml:"queue_depth" default:"1000" min:"1" max:"1000000000"`
+	// Jobs in a snapshot, and those that the steps of one call or batch add.
+	Jobs int `yaml:"jobs" default:"2000000" min:"1" max:"1000000000"`
+	// Task groups of all jobs together.
+	Groups int `yaml:"groups" default:"4000000" min:"1" max:"1000000000"`
+	// Tasks given one by one; what is only counted costs nothing.
+	Tasks int `yaml:"tasks" default:"10000000" min:"1" max:"1000000000"`
+	// Longest name or uid.
+	TextBytes Bytes `yaml:"text_bytes" default:"4KiB" min:"128B" max:"1MiB"`
+
+	// Largest snapshot sent in chunks.
+	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
+	// Chunks of one snapshot.
+	Chunks int `yaml:"chunks" default:"100000" min:"1" max:"1000000000"`
+	// Memory for all snapshots that are being received in chunks at a time.
+	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// Longest time for a snapshot to come in chunks.
+	UploadTime time.Duration `yaml:"upload_time" default:"5m" min:"1s" max:"24h"`
+	// Memory for the compiled snapshots that are held, to be named by digest; the least recently used go first.
+	CacheBytes Bytes `yaml:"cache_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	// Memory for those of one identity: of its own the least recently used go first.
 	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
-}
 
-// Session bounds the conversations about one snapshot.
-type Session struct {
 	// Sessions open at a time.
-	Maximum int `yaml:"maximum" default:"1000" min:"1" max:"1000000"`
+	Sessions int `yaml:"sessions" default:"1000" min:"1" max:"1000000"`
+	// Sessions open at a time of one identity.
+	IdentitySessions int `yaml:"identity_sessions" default:"500" min:"1" max:"1000000"`
 	// Batches of one session that may be unanswered; the server reads no further.
 	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
+	// How long a session may last; its client is told to move a minute before.
+	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"8760h"`
+	// How long a session may go without a question.
+	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
+}
+
+// Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in turn.
+type Overload struct {
+	// Calls and batches that are worked on at a time. 0: as many as there are processors.
+	Running int `yaml:"running" default:"0" max:"10000"`
+	// Memory that those may take together, by an estimate made before any is taken.
+	Memory Bytes `yaml:"memory" default:"2GiB" min:"1MiB" max:"2047GiB"`
+	// Calls and batches that may wait for their turn.
+	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`
+	// How long they may wait. Then they are refused, with a word about when to try again.
+	Wait time.Duration `yaml:"wait" default:"250ms" min:"1ms" max:"1m"`
+	// Unary calls that have begun, received or not.
+	Calls int `yaml:"calls" default:"2000" min:"1" max:"1000000"`
 }
 
 // Deadline bounds how long things may take.

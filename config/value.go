@@ -94,7 +94,7 @@ func parseScalar(text string, into reflect.Value) error {
 		}
 		into.SetBool(text == "true")
 	case reflect.Int:
-		n, err := strconv.ParseInt(text, 10, 32)
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return errors.New("a whole number is expected")
 		}

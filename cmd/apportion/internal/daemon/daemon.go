@@ -24,6 +24,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
+	"github.com/apportion/apportion/wire"
 )
 
 // Options of a Daemon.
@@ -135,13 +136,22 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 }
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
-	c := &d.settings.Config
+	c, l, o := &d.settings.Config, &d.settings.Limit, &d.settings.Overload
 	return service.Options{
-		Policies: loaded.policies, Permit: permit, Logger: d.log,
-		AnswerBytes: int(c.Limit.AnswerBytes), UndoBytes: int64(c.Limit.UndoBytes), CallTime: c.Deadline.Call,
-		SnapshotBytes: int64(c.Limit.SnapshotBytes), ReceivingBytes: int64(c.Limit.ReceivingBytes),
-		CacheBytes: int64(c.Cache.Bytes), IdentityBytes: int64(c.Cache.IdentityBytes),
-		Sessions: c.Session.Maximum, PendingBatches: c.Session.PendingBatches,
+		Policies: loaded.policies, Permit: permit, Logger: d.log, CallTime: c.Deadline.Call,
+		AnswerBytes: int(l.AnswerBytes), UndoBytes: int64(l.UndoBytes),
+		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
+		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
+		Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
+		SessionTime: l.SessionTime, SessionIdle: l.SessionIdle,
+		Limits: service.Limits{
+			Limits: wire.Limits{
+				Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
+				Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
+			},
+			Steps: int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
+		},
+		Overload: service.Overload{Running: o.Running, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait, Calls: o.Calls},
 	}
 }
 
