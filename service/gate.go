@@ -261,14 +261,17 @@ func (s *Service) begin(ctx context.Context, method string) error {
 		return s.gate.busy("others wait for long already")
 	}
 	mine, all := s.begun.add(identity, 1), s.begun.all.Add(1)
-	context.AfterFunc(ctx, func() {
+	end := func() {
 		s.begun.add(identity, -1)
 		s.begun.all.Add(-1)
-	})
+	}
 	maximum := s.options.Overload.Calls
 	// The last half is left to those who have less than a half.
 	if int(all) > maximum || int(all) > maximum/2 && mine > maximum/2 && s.begun.others(identity) {
+		// The context of a call that a tap refuses never ends.
+		end()
 		return s.gate.busy("too many calls have begun")
 	}
+	context.AfterFunc(ctx, end)
 	return nil
 }
