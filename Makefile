@@ -72,6 +72,10 @@ bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-onl
 bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a plot (SCALEFLAGS='-max 100000').
 	$(GO) run $(strip ./bench/scale $(SCALEFLAGS))
 
+.PHONY: show-overload
+show-overload: ## Offer up to ten times what one server can do, and show what comes of it.
+	$(GO) run ./bench/overload
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.
 	scripts/fuzz.sh $(FUZZTIME)
