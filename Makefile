@@ -23,6 +23,7 @@ BENCH ?= .
 BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 WIREFLAGS ?=
+PLATFORMS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
 FUZZTIME ?= 10s
@@ -113,6 +114,19 @@ chart: ## Render deploy/chart with Helm's engine and check it against Kubernetes
 generate-chart: ## Take new settings of the server over into the chart's schema.
 	cd tools/chart && $(GO) test -run Schema . -update
 
+.PHONY: release
+release: ## Make archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).
+	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+	VERSION='$(VERSION)' scripts/release.sh $(PLATFORMS)
+
+.PHONY: reproducible
+reproducible: ## Build the binary twice in different places and compare.
+	VERSION='$(VERSION)' scripts/reproducible.sh
+
+.PHONY: vulnerabilities
+vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in what the code calls.
+	scripts/vulnerabilities.sh ./...
+
 ##@ Code
 
 .PHONY: lint
@@ -160,4 +174,5 @@ $(eval $(call tool,protoc-gen-go,protoc-gen,google.golang.org/protobuf/cmd/proto
 $(eval $(call tool,protoc-gen-go-grpc,protoc-gen,google.golang.org/grpc/cmd/protoc-gen-go-grpc))
 $(eval $(call tool,ghz,ghz,.))
 $(eval $(call tool,protoc-gen-connect-go,protoc-gen,connectrpc.com/connect/cmd/protoc-gen-connect-go))
+$(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))
 $(eval $(call tool,golangci-lint,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))

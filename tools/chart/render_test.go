@@ -54,7 +54,7 @@ func render(t *testing.T, with map[string]any) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Engine{Strict: true}.Render(chart, complete)
+	return engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, complete)
 }
 
 // objects are all that the chart makes with some values, by kind and name.
@@ -93,7 +93,7 @@ type podMonitor struct {
 // decode reads documents of YAML strictly: an unknown field, or one written twice, is a fault.
 func decode(t *testing.T, into objects, file, text string) {
 	t.Helper()
-	for _, document := range strings.Split("\n"+text, "\n---") {
+	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var kind struct {
 			metav1.TypeMeta   `json:",inline"`
 			metav1.ObjectMeta `json:"metadata"`

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds the binary twice, from copies of the sources in two directories, the second time with an empty build cache, and fails if the two
+# differ in a byte. The second build compiles everything: allow a few minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+elsewhere=$(mktemp -d)
+trap 'rm -rf "$elsewhere"' EXIT
+one=$elsewhere/one other=$elsewhere/quite/another/place
+mkdir -p "$one" "$other"
+# What is in the tree, committed or not: a change is tried before it is committed.
+git ls-files -z --cached --others --exclude-standard |
+  while IFS= read -r -d '' file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
+  tar --null --files-from=- --create | tar --extract --directory "$one"
+cp -R "$one/." "$other"
+
+version=${VERSION:-$(git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)}
+make --no-print-directory -C "$one" build VERSION="$version"
+make --no-print-directory -C "$other" build VERSION="$version" GO="env GOCACHE=$elsewhere/cache go"
+
+binary=$one/bin/apportion
+(cd "$one" && sha256sum bin/apportion)
+if ! cmp "$binary" "$other/bin/apportion"; then
+  echo "two builds of the same sources differ" >&2
+  exit 1
+fi
+said=$("$binary" version | head -n 1)
+if [[ $said != "apportion $version" ]]; then
+  echo "the binary says \"$said\", not \"apportion $version\"" >&2
+  exit 1
+fi
+echo "equal, and stamped $version"

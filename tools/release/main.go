@@ -1,0 +1,154 @@
+// Command release makes what a release consists of, without a container daemon and without a network: static binaries, archives, bills of
+// materials, a container image as an OCI layout, checksums. Equal sources make equal bytes.
+//
+//	release make  -root . -out dist -version v0.1.0 -epoch 1767225600 [-platforms linux/amd64,…]
+//	release check -out dist -version v0.1.0
+//	release push  -out dist registry.example.org/apportion:0.1.0
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// Release is what is made, and where.
+type Release struct {
+	// Root of the sources, Out for what is made.
+	Root, Out string
+	// Version as it is stamped, with the `v` of a tag.
+	Version string
+	// Revision is the commit.
+	Revision string
+	// Created is the moment that everything carries; not that of making it.
+	Created time.Time
+	// Platforms as os/arch.
+	Platforms []string
+}
+
+// platforms that are released; .goreleaser.yaml has the same.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errors.New("say make, check or push")
+	}
+	r := Release{}
+	var epoch int64
+	var wanted string
+	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
+	flags.StringVar(&r.Root, "root", ".", "root of the sources")
+	flags.StringVar(&r.Out, "out", "dist", "directory for what is made")
+	flags.StringVar(&r.Version, "version", "", "version to stamp, as git describes it")
+	flags.StringVar(&r.Revision, "revision", "", "commit that is released")
+	flags.Int64Var(&epoch, "epoch", 0, "moment that everything carries, in Unix seconds")
+	flags.StringVar(&wanted, "platforms", strings.Join(platforms, ","), "what to build for")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	r.Created, r.Platforms = time.Unix(epoch, 0).UTC(), strings.Split(wanted, ",")
+	for _, platform := range r.Platforms {
+		if !slices.Contains(platforms, platform) {
+			return fmt.Errorf("platform %q is not one of %v", platform, platforms)
+		}
+	}
+	if args[0] != "push" && !versions.MatchString(r.Version) {
+		return fmt.Errorf("version %q can be no part of a file's name", r.Version)
+	}
+	switch args[0] {
+	case "make":
+		return r.make(ctx, out)
+	case "check":
+		return r.check(ctx, out)
+	case "push":
+		return r.push(ctx, out, flags.Args())
+	}
+	return fmt.Errorf("%q is none of make, check and push", args[0])
+}
+
+var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+
+// make makes everything anew.
+func (r *Release) make(ctx context.Context, out io.Writer) error {
+	if err := r.versionsAgree(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(r.Out); err != nil {
+		return err
+	}
+	for _, platform := range r.Platforms {
+		binary, err := r.build(ctx, platform)
+		if err != nil {
+			return fmt.Errorf("%s: %w", platform, err)
+		}
+		for _, step := range []func(platform, binary string) error{r.archive, r.describe} {
+			if err := step(platform, binary); err != nil {
+				return fmt.Errorf("%s: %w", platform, err)
+			}
+		}
+		fmt.Fprintln(out, r.name(platform))
+	}
+	digest, err := r.image()
+	if err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	if digest != "" {
+		fmt.Fprintln(out, "image", digest)
+	}
+	return r.sum()
+}
+
+// name of what is made for a platform, without its ending.
+func (r *Release) name(platform string) string {
+	system, arch, _ := strings.Cut(platform, "/")
+	return fmt.Sprintf("apportion_%s_%s_%s", strings.TrimPrefix(r.Version, "v"), system, arch)
+}
+
+// binary is where the program for a platform is.
+func (r *Release) binary(platform string) string {
+	file := "apportion"
+	if strings.HasPrefix(platform, "windows/") {
+		file += ".exe"
+	}
+	return filepath.Join(r.Out, "binary", strings.ReplaceAll(platform, "/", "_"), file)
+}
+
+// tags of releases, as opposed to what git says of the commits after them.
+var tags = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+
+var engineVersion = regexp.MustCompile(`(?m)^const Version = "(.*)"$`)
+
+// versionsAgree refuses to release a tag under which the engine calls itself something else: answers carry the engine's version.
+func (r *Release) versionsAgree() error {
+	if !tags.MatchString(r.Version) {
+		return nil
+	}
+	source, err := os.ReadFile(filepath.Join(r.Root, "engine", "doc.go"))
+	if err != nil {
+		return err
+	}
+	found := engineVersion.FindSubmatch(source)
+	if found == nil || "v"+string(found[1]) != r.Version {
+		return fmt.Errorf("the tag is %s, but the engine's version is %s", r.Version, found)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// sources are a program that is smaller than the real one, and all that is released with it.
+func sources(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"go.mod":                "module github.com/apportion/apportion\n\ngo 1.26.0\n",
+		"engine/doc.go":         "package engine\n\nconst Version = \"0.1.0\"\n",
+		"cmd/apportion/main.go": "package main\n\nimport \"os\"\n\nvar version string\n\nfunc main() { os.Stdout.WriteString(\"apportion \" + version + \"\\n\") }\n",
+		"LICENSE":               "Do.\n", "README.md": "Read.\n", "CHANGELOG.md": "New.\n",
+	} {
+		path := filepath.Join(root, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return root
+}
+
+func release(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := run(t.Context(), args, &out)
+	return out.String(), err
+}
+
+// made makes a release of this machine's platform.
+func made(t *testing.T, root string) (out string, args []string) {
+	t.Helper()
+	out = filepath.Join(t.TempDir(), "dist")
+	args = []string{
+		"-root", root, "-out", out, "-version", "v0.1.0", "-revision", "abc", "-epoch", "1767225600",
+		"-platforms", runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	_, err := release(t, append([]string{"make"}, args...)...)
+	require.NoError(t, err)
+	return out, args
+}
+
+// contents are all files below a directory, by path.
+func contents(t *testing.T, directory string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	require.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, directory)] = string(data)
+		return err
+	}))
+	return all
+}
+
+func TestEqualSourcesMakeEqualBytes(t *testing.T) {
+	first, _ := made(t, sources(t))
+	second, _ := made(t, sources(t))
+	one, other := contents(t, first), contents(t, second)
+	require.Greater(t, len(one), 3)
+	require.Equal(t, one, other)
+}
+
+func TestWhatWasMadePassesTheCheck(t *testing.T) {
+	_, args := made(t, sources(t))
+	said, err := release(t, append([]string{"check"}, args...)...)
+	require.NoError(t, err)
+	require.Contains(t, said, "ok apportion_0.1.0_")
+	if runtime.GOOS == "linux" {
+		require.Contains(t, said, "ok image linux/")
+	}
+}
+
+func TestAChangedFileIsNoticed(t *testing.T) {
+	out, args := made(t, sources(t))
+	archives, err := filepath.Glob(filepath.Join(out, "*.tar.gz"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(archives[0], []byte("another"), 0o600))
+	_, err = release(t, append([]string{"check"}, args...)...)
+	require.EqualError(t, err, "checksums.txt is not of these files")
+}
+
+func TestTheTagAndTheEngineMustAgree(t *testing.T) {
+	root := sources(t)
+	_, err := release(t, "make", "-root", root, "-out", filepath.Join(t.TempDir(), "dist"), "-version", "v0.2.0")
+	require.ErrorContains(t, err, "the tag is v0.2.0, but the engine's version is")
+}
+
+func TestWhatCannotBeMadeIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"say make, check or push", nil},
+		{`"do" is none of make, check and push`, []string{"do", "-version", "v1"}},
+		{`platform "plan9/386"`, []string{"make", "-version", "v1", "-platforms", "plan9/386"}},
+		{`version "../x"`, []string{"make", "-version", "../x"}},
+	} {
+		_, err := release(t, test.args...)
+		require.ErrorContains(t, err, test.want)
+	}
+}
+
+func TestTheImageCanBePushedAndPulled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has images")
+	}
+	out, _ := made(t, sources(t))
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
+	defer server.Close()
+	reference := strings.TrimPrefix(server.URL, "http://") + "/apportion:0.1.0"
+	said, err := release(t, "push", "-out", out, reference)
+	require.NoError(t, err)
+
+	parsed, err := name.ParseReference(reference)
+	require.NoError(t, err)
+	pulled, err := remote.Index(parsed)
+	require.NoError(t, err)
+	digest, err := pulled.Digest()
+	require.NoError(t, err)
+	require.Contains(t, said, digest.String())
+	image, err := remote.Image(parsed)
+	require.NoError(t, err)
+	file, err := image.ConfigFile()
+	require.NoError(t, err)
+	require.Equal(t, "65532:65532", file.Config.User)
+	require.Equal(t, []string{"/apportion"}, file.Config.Entrypoint)
+	require.Equal(t, "abc", file.Config.Labels["org.opencontainers.image.revision"])
+}
+
+// .goreleaser.yaml says the same for those who release with goreleaser.
+func TestGoreleaserWouldReleaseTheSame(t *testing.T) {
+	data, err := os.ReadFile("../../.goreleaser.yaml")
+	require.NoError(t, err)
+	var config struct {
+		Builds []struct {
+			Main    string
+			Env     []string
+			Flags   []string
+			Ldflags []string
+			Targets []string
+		}
+		Archives []struct {
+			NameTemplate    string `yaml:"name_template"`
+			WrapInDirectory bool   `yaml:"wrap_in_directory"`
+			Files           []struct{ Src string }
+			FormatOverrides []struct {
+				GOOS    string
+				Formats []string
+			} `yaml:"format_overrides"`
+		}
+		Checksum struct {
+			NameTemplate string `yaml:"name_template"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(data, &config))
+	build := config.Builds[0]
+	require.Equal(t, "./cmd/apportion", build.Main)
+	require.Contains(t, build.Env, "CGO_ENABLED=0")
+	flags := (&Release{Version: "{{ .Tag }}"}).flags()
+	require.Equal(t, flags[1:3], build.Flags)
+	require.Equal(t, flags[4:], build.Ldflags)
+	var targets []string
+	for _, platform := range platforms {
+		targets = append(targets, strings.ReplaceAll(platform, "/", "_"))
+	}
+	require.Equal(t, targets, build.Targets)
+
+	archive := config.Archives[0]
+	require.Equal(t, "apportion_{{ .Version }}_{{ .Os }}_{{ .Arch }}", archive.NameTemplate)
+	require.True(t, archive.WrapInDirectory)
+	var files []string
+	for _, file := range archive.Files {
+		files = append(files, file.Src)
+	}
+	require.Equal(t, enclosed, files)
+	require.Equal(t, "windows", archive.FormatOverrides[0].GOOS)
+	require.Equal(t, []string{"zip"}, archive.FormatOverrides[0].Formats)
+	require.Equal(t, checksums, config.Checksum.NameTemplate)
+}
