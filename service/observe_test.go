@@ -19,7 +19,9 @@ type watcher struct {
 	told   []service.Decision
 }
 
-func (w *watcher) Wants(_ context.Context, method, _ string) bool { return w.wants == "" || w.wants == method }
+func (w *watcher) Wants(_ context.Context, method, _ string) bool {
+	return w.wants == "" || w.wants == method
+}
 
 func (w *watcher) Observe(_ context.Context, d *service.Decision) {
 	if w.panics {

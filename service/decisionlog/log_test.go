@@ -227,7 +227,7 @@ func TestAFileBeginsAnewWhenItIsFull(t *testing.T) {
 	}
 	require.Equal(t, "i", read(path)[:1])
 	require.Equal(t, "gh", strings.ReplaceAll(strings.ReplaceAll(read(path+".1"), strings.Repeat("g", 38)+"\n", ""), strings.Repeat("h", 38)+"\n", ""))
-	require.Equal(t, "e", read(path+".2")[:1])
+	require.Equal(t, "e", read(path + ".2")[:1])
 	require.NoFileExists(t, path+".3")
 
 	sink, err = decisionlog.NewFileSink(path, decisionlog.FileOptions{Bytes: 100, Keep: 2})

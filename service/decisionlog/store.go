@@ -71,7 +71,9 @@ func (s *Store) add(f stored) {
 func fileOf(digest, ending string) string { return strings.ReplaceAll(digest, ":", "-") + ending }
 
 // Snapshot stores the bytes of a snapshot.
-func (s *Store) Snapshot(digest string, data []byte) error { return s.write(fileOf(digest, snapshotEnding), data) }
+func (s *Store) Snapshot(digest string, data []byte) error {
+	return s.write(fileOf(digest, snapshotEnding), data)
+}
 
 // Policy stores a policy under the digest of its canonical form.
 func (s *Store) Policy(digest string, policy *apportionv1.Policy) error {

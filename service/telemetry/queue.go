@@ -64,13 +64,18 @@ func (q *Queues) Wants(_ context.Context, method, _ string) bool {
 func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
 	for _, answer := range d.Answers {
 		plugins := answer.GetShares().GetPlugins()
-		if len(plugins) == 0 || len(plugins[0].GetQueues()) == 0 || plugins[0].GetQueues()[0].GetName() == "" {
+		if !slices.ContainsFunc(plugins, named) {
 			continue
 		}
 		q.show(shown{
 			source: source{service.IdentityOf(ctx), d.PolicyName}, at: d.Began, dimensions: d.Basis.GetDimensions(), plugins: q.cut(plugins),
 		})
 	}
+}
+
+// named says whether a plugin's shares name queues.
+func named(p *apportionv1.PluginShares) bool {
+	return len(p.GetQueues()) > 0 && p.GetQueues()[0].GetName() != ""
 }
 
 // cut leaves out what would not be shown, so that it is not kept either.

@@ -177,4 +177,3 @@ func speakingHTTP(c *tls.Config) *tls.Config {
 	}
 	return c
 }
-
