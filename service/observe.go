@@ -221,9 +221,11 @@ func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answ
 func (r *record) done() {
 	r.Took = time.Since(r.Began)
 	r.service.metrics.deciding[r.Method].Observe(r.Took.Seconds())
-	r.span.SetAttributes(attribute.Int("apportion.steps", len(r.Steps)))
-	r.span.End()
-	r.span = noSpan
+	if r.span != noSpan {
+		r.span.SetAttributes(attribute.Int("apportion.steps", len(r.Steps)))
+		r.span.End()
+		r.span = noSpan
+	}
 }
 
 // refused notes that a call failed before its steps came to their turn.
