@@ -42,7 +42,8 @@ type Config struct {
 	Shadow      Shadow      `yaml:"shadow"`
 }
 
-// HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of gRPC.
+// HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of
+// gRPC.
 type HTTP struct {
 	// Address to answer on: host:port, or unix:PATH. Empty: there is none.
 	Listen string `yaml:"listen"`
@@ -169,7 +170,8 @@ type Limit struct {
 	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
 }
 
-// Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in turn.
+// Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in
+// turn.
 type Overload struct {
 	// Calls and batches that are worked on at a time. 0: as many as there are processors.
 	Running int `yaml:"running" default:"0" max:"10000"`

@@ -241,7 +241,7 @@ func (d *decoder) scalar(n *yaml.Node, into reflect.Value, path string) {
 	case into.Type() == bytesType:
 		d.fail(n, path, errBytes.Error())
 	case into.Kind() == reflect.Bool:
-		d.fail(n, path, "true or false is expected")
+		d.fail(n, path, errBool.Error())
 	default:
 		d.fail(n, path, "a whole number is expected")
 	}

@@ -20,7 +20,7 @@ func AddFlags(flags *pflag.FlagSet) *Flags {
 	for _, s := range Settings() {
 		added := flags.VarPF(&flag{s, f}, s.Flag(), "", usage(s))
 		if s.field.Type.Kind() == reflect.Bool {
-			added.NoOptDefVal = "true"
+			added.NoOptDefVal = yes
 		}
 	}
 	return f

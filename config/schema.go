@@ -135,7 +135,7 @@ func defaultOf(f reflect.StructField, text string) any {
 	case reflect.Slice:
 		return strings.Split(text, ",")
 	case reflect.Bool:
-		return text == "true"
+		return text == yes
 	case reflect.Int:
 		return json.Number(text)
 	default:

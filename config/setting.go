@@ -83,7 +83,7 @@ func Changed(a, b *Config) []*Setting {
 // Choices lists the values there are, if they are few.
 func (s *Setting) Choices() []string {
 	if s.field.Type.Kind() == reflect.Bool {
-		return []string{"true", "false"}
+		return []string{yes, no}
 	}
 	if allowed, ok := s.field.Tag.Lookup("oneof"); ok {
 		return strings.Split(allowed, ",")

@@ -58,6 +58,14 @@ var (
 // durationPattern is what time.ParseDuration reads, without signs.
 const durationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`
 
+// How booleans are written.
+const (
+	yes = "true"
+	no  = "false"
+)
+
+var errBool = errors.New("true or false is expected")
+
 var errDuration = errors.New("a duration is expected, such as 500ms, 25s or 1m30s")
 
 // isScalar reports whether values of a type are written as one word.
@@ -89,10 +97,10 @@ func parseScalar(text string, into reflect.Value) error {
 	case reflect.String:
 		into.SetString(text)
 	case reflect.Bool:
-		if text != "true" && text != "false" {
-			return errors.New("true or false is expected")
+		if text != yes && text != no {
+			return errBool
 		}
-		into.SetBool(text == "true")
+		into.SetBool(text == yes)
 	case reflect.Int:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

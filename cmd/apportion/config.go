@@ -27,8 +27,9 @@ func newConfigValidate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate",
 		Short: "Say whether the server would start",
-		Long: `Say whether the server would start with these settings: they are read with every file they name, policies and certificates included. All
-faults are told, each with the file and line, variable or flag it came from. It takes the flags of "serve".`,
+		Long: `Say whether the server would start with these settings: they are read with every file they name, policies and
+certificates included. All faults are told, each with the file and line, variable or flag it came from. It takes the
+flags of "serve".`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
@@ -54,8 +55,8 @@ func newConfigPrint(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print",
 		Short: "Show the settings in force, and where each came from",
-		Long: `Show the settings in force as a configuration file, each with the file and line, variable or flag it came from. Secrets are hidden. It takes
-the flags of "serve".`,
+		Long: `Show the settings in force as a configuration file, each with the file and line, variable or flag it came from.
+Secrets are hidden. It takes the flags of "serve".`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
@@ -89,8 +90,8 @@ func newConfigToken(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "token",
 		Short: "Make a bearer token, and the hash to configure",
-		Long: `Make a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN"; the configuration holds the
-hash alone, at identities[].tokens. The token is shown once and kept nowhere.`,
+		Long: `Make a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN";
+the configuration holds the hash alone, at identities[].tokens. The token is shown once and kept nowhere.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			token := identity.NewToken()

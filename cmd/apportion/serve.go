@@ -9,8 +9,9 @@ import (
 	"github.com/apportion/apportion/config"
 )
 
-const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file that --config or APPORTION_CONFIG names; a flag stands above a variable, and that
-above the file. docs/configuration.md explains each; "apportion config print" shows those in force.`
+const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file that --config or APPORTION_CONFIG names;
+a flag stands above a variable, and that above the file. docs/configuration.md explains each; "apportion config
+print" shows those in force.`
 
 // newServe is `apportion serve`.
 func newServe(s streams) *cobra.Command {
@@ -21,8 +22,8 @@ func newServe(s streams) *cobra.Command {
 
 ` + settingsHelp + `
 
-SIGTERM or an interrupt drains: health says NOT_SERVING, then no new calls are taken, and those under way may end. SIGHUP reads policies,
-identities and certificates again, as their changing does.`,
+SIGTERM or an interrupt drains: health says NOT_SERVING, then no new calls are taken, and those under way may
+end. SIGHUP reads policies, identities and certificates again, as their changing does.`,
 		Example: `  apportion serve
   apportion serve --policies cluster=volcano-scheduler.conf --admin-listen localhost:7172
   apportion serve --config apportion.yaml --log-format json`,

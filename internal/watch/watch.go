@@ -8,9 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -29,12 +29,17 @@ const (
 type Options struct {
 	// Interval at which files are looked at even if no change was told.
 	Interval time.Duration
+	// Seen is what the files held before they were read first. nil: what they hold now.
+	Seen Contents
 	// Logger of what keeps changes from being told.
 	Logger *slog.Logger
 }
 
+// Contents tells what files hold, by name. A file that is missing holds something of its own, so that its coming and going are changes.
+type Contents map[string][sha256.Size]byte
+
 // Files calls changed, in this goroutine, each time that the content of a file differs from what it was, until ctx ends. list is asked for
-// the files at the start and after each change. A file that is missing has a content of its own, so that its coming and going are changes.
+// the files at the start and after each change. What changes while changed reads is a change again, so that the last content is always read.
 func Files(ctx context.Context, o Options, list func() []string, changed func()) {
 	w := watcher{log: o.Logger, told: make(chan fsnotify.Event), directories: map[string]bool{}}
 	if w.log == nil {
@@ -47,17 +52,20 @@ func Files(ctx context.Context, o Options, list func() []string, changed func())
 		w.notifier, w.told = notifier, notifier.Events
 		defer w.close()
 	}
-	files := list()
+	files, last := list(), o.Seen
 	w.follow(ctx, files)
-	last := contents(files)
+	if last == nil {
+		last = Look(files)
+	}
 	tick := time.NewTicker(o.Interval)
 	defer tick.Stop()
-	for w.wait(ctx, tick.C) {
-		if now := contents(files); !slices.Equal(last, now) {
+	for ok := true; ok; ok = w.wait(ctx, tick.C) {
+		for now := Look(files); !maps.Equal(last, now); now = Look(files) {
+			last = now
 			changed()
+			// Files that are new may have changed since they were read: what they held is not known.
 			files = list()
 			w.follow(ctx, files)
-			last = contents(files)
 		}
 	}
 }
@@ -132,19 +140,25 @@ func (w *watcher) wait(ctx context.Context, tick <-chan time.Time) bool {
 	}
 }
 
-// contents returns a hash of each file; zero for one that cannot be read.
-func contents(files []string) [][sha256.Size]byte {
-	hashes := make([][sha256.Size]byte, len(files))
-	for i, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			continue
-		}
-		hash := sha256.New()
-		if _, err := io.Copy(hash, io.LimitReader(file, maxFile)); err == nil {
-			hash.Sum(hashes[i][:0])
-		}
-		_ = file.Close()
+// Look returns what files hold.
+func Look(files []string) Contents {
+	contents := make(Contents, len(files))
+	for _, name := range files {
+		contents[name] = contentOf(name)
 	}
-	return hashes
+	return contents
+}
+
+// contentOf returns a hash of a file; zero if it cannot be read.
+func contentOf(name string) (content [sha256.Size]byte) {
+	file, err := os.Open(name)
+	if err != nil {
+		return content
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.LimitReader(file, maxFile)); err == nil {
+		hash.Sum(content[:0])
+	}
+	_ = file.Close()
+	return content
 }

@@ -134,6 +134,7 @@ func TestTheFilesAreAskedForAgainAfterAChange(t *testing.T) {
 	file.Store(&second)
 	write(t, first, "2")
 	requireChange(t, changes)
+	requireChange(t, changes) // What the new file held when it was read is not known.
 	time.Sleep(50 * time.Millisecond)
 	write(t, second, "3")
 	requireChange(t, changes)
@@ -147,4 +148,25 @@ func TestChangesThatNobodyTellsAreFoundByLooking(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(name), 0o700))
 	write(t, name, "1")
 	requireChange(t, changes)
+}
+
+func TestAChangeWhileTheFilesAreReadIsAChangeAgain(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	write(t, name, "1")
+	seen := watch.Look([]string{name})
+	write(t, name, "2")
+	ctx, stop := context.WithCancel(t.Context())
+	var read []string
+	watch.Files(ctx, watch.Options{Interval: 10 * time.Millisecond, Seen: seen}, func() []string { return []string{name} }, func() {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		read = append(read, string(data))
+		switch len(read) {
+		case 1:
+			write(t, name, "3")
+		case 2:
+			stop()
+		}
+	})
+	require.Equal(t, []string{"2", "3"}, read)
 }

@@ -54,6 +54,8 @@ type Daemon struct {
 	extender  *extending
 	policies  atomic.Pointer[map[string]*apportionv1.Policy]
 
+	// seen is what the files held before they were read.
+	seen watch.Contents
 	// reloading guards settings, those in force.
 	reloading sync.Mutex
 	settings  *config.Effective
@@ -62,13 +64,13 @@ type Daemon struct {
 // Open makes a server of settings: everything they name is read and checked, nothing is listened on yet.
 func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, error) {
 	d := &Daemon{options: o, settings: settings}
+	d.seen = watch.Look(d.files())
 	loaded, err := load(&settings.Config)
-	if err != nil {
+	authority, faultTLS := loadTLS(&settings.TLS)
+	if err := errors.Join(err, faultTLS); err != nil {
 		return nil, err
 	}
-	if d.authority, err = loadTLS(&settings.TLS); err != nil {
-		return nil, err
-	}
+	d.authority = authority
 	d.gate = identity.NewGate(d.authority)
 	if err := d.gate.Admit(loaded.identities); err != nil {
 		return nil, err
@@ -87,15 +89,20 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	options := d.serviceOptions(loaded)
 	options.Observers = d.beside.observers
 	if d.service, err = service.New(options); err != nil {
-		return nil, errors.Join(err, d.beside.close(ctx), d.telemetry.Stop(ctx))
+		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	d.policies.Store(&loaded.policies)
 	d.server = service.NewServer(d.service, d.serverOptions())
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
-		return nil, errors.Join(err, d.telemetry.Stop(ctx))
+		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	loaded.warn(ctx, d.log)
 	return d, nil
+}
+
+// abandon ends what was begun for a server that will not serve.
+func (d *Daemon) abandon(ctx context.Context) error {
+	return errors.Join(d.beside.close(ctx), d.telemetry.Stop(ctx))
 }
 
 // Check reads and checks everything that settings name, and returns what is suspicious.
@@ -131,7 +138,8 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 		version = tls.VersionTLS12
 	}
 	return identity.LoadTLS(identity.TLSOptions{
-		Certificate: c.Certificate, Key: c.Key, ClientCA: c.ClientCA, ClientOptional: c.ClientCertificate == "optional", MinVersion: version,
+		Certificate: c.Certificate, Key: c.Key, ClientCA: c.ClientCA, ClientOptional: c.ClientCertificate == "optional",
+		MinVersion: version,
 	})
 }
 
@@ -162,7 +170,8 @@ func (d *Daemon) serverOptions() service.ServerOptions {
 		Tap: []tap.ServerInHandle{d.gate.Tap, named}, Transport: d.gate.ServerOptions(),
 		RequestBytes: int(c.Limit.MessageBytes), HeaderBytes: uint32(c.Limit.HeaderBytes), NoReflection: !c.Reflection,
 		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
-		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping, HandshakeTime: c.Deadline.Handshake, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
+		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping,
+		HandshakeTime: c.Deadline.Handshake, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
 	}
 }
 
@@ -219,7 +228,7 @@ func (d *Daemon) follow(ctx context.Context) {
 	defer watching.Wait()
 	if c := d.settings.Reload; c.Watch {
 		watching.Go(func() {
-			watch.Files(ctx, watch.Options{Interval: c.Interval, Logger: d.log}, d.files, func() { d.Reload(ctx) })
+			watch.Files(ctx, watch.Options{Interval: c.Interval, Seen: d.seen, Logger: d.log}, d.files, func() { d.Reload(ctx) })
 		})
 	}
 	for {
@@ -240,7 +249,7 @@ func (d *Daemon) serveAdmin() (end func()) {
 	}
 	const patience, headerBytes = 10 * time.Second, 64 << 10
 	server := &http.Server{
-		Handler:           d.telemetry.Admin(telemetry.AdminOptions{Ready: d.server.Ready, Profiling: d.settings.Admin.Profiling}),
+		Handler: d.telemetry.Admin(telemetry.AdminOptions{Ready: d.server.Ready, Profiling: d.settings.Admin.Profiling}),
 		// Not ReadTimeout: it would end a profile that takes longer.
 		ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),

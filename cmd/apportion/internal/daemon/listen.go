@@ -11,31 +11,38 @@ import (
 	"syscall"
 )
 
-// Listen opens all listeners, or none.
+// Listen opens all listeners. If one cannot be opened, the server is done with.
 func (d *Daemon) Listen(ctx context.Context) error {
+	if err := d.openAll(ctx); err != nil {
+		return errors.Join(err, d.close(), d.abandon(ctx))
+	}
+	return nil
+}
+
+func (d *Daemon) openAll(ctx context.Context) error {
 	room := make(chan struct{}, d.settings.Connection.Maximum)
 	for _, address := range d.settings.Listen {
 		l, err := open(ctx, address)
 		if err != nil {
-			return errors.Join(fmt.Errorf("listen: %w", err), d.close())
+			return fmt.Errorf("listen: %w", err)
 		}
 		d.listeners = append(d.listeners, &bounded{Listener: l, room: room, closed: make(chan struct{})})
 	}
 	var err error
 	if address := d.settings.Admin.Listen; address != "" {
 		if d.admin, err = open(ctx, address); err != nil {
-			return errors.Join(fmt.Errorf("admin.listen: %w", err), d.close())
+			return fmt.Errorf("admin.listen: %w", err)
 		}
 	}
 	if address := d.settings.HTTP.Listen; address != "" {
 		if d.http, err = open(ctx, address); err != nil {
-			return errors.Join(fmt.Errorf("http.listen: %w", err), d.close())
+			return fmt.Errorf("http.listen: %w", err)
 		}
 		d.http = &bounded{Listener: d.http, room: room, closed: make(chan struct{})}
 	}
 	if address := d.settings.Extender.Listen; address != "" {
 		if d.extender.listener, err = open(ctx, address); err != nil {
-			return errors.Join(fmt.Errorf("extender.listen: %w", err), d.close())
+			return fmt.Errorf("extender.listen: %w", err)
 		}
 	}
 	return nil

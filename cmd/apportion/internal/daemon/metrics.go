@@ -21,7 +21,8 @@ const (
 func newMetrics(registry prometheus.Registerer, authority *identity.Authority) *metrics {
 	m := &metrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "apportion_config_last_reload_successful", Help: "1 if the configuration that was read last is in force, 0 if it was faulty.",
+			Name: "apportion_config_last_reload_successful",
+			Help: "1 if the configuration that was read last is in force, 0 if it was faulty.",
 		}),
 		taken: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "apportion_config_last_reload_success_timestamp_seconds", Help: "When the configuration in force was read.",

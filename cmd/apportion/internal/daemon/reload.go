@@ -24,8 +24,10 @@ func (d *Daemon) files() []string {
 	if users := d.settings.Extender.Users; users != "" {
 		files = append(files, users)
 	}
-	if d.authority != nil {
-		files = append(files, d.authority.Files()...)
+	for _, name := range []string{d.settings.TLS.Certificate, d.settings.TLS.Key, d.settings.TLS.ClientCA} {
+		if name != "" {
+			files = append(files, name)
+		}
 	}
 	return files
 }
