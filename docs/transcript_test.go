@@ -144,7 +144,7 @@ func (c *console) names(tasks []model.TaskID) string {
 	}
 	list := make([]string, len(tasks))
 	for i, t := range tasks {
-		list[i] = c.view().Tasks[t].UID
+		list[i] = c.view().TaskUID(t)
 	}
 	return strings.Join(list, " ")
 }
@@ -219,7 +219,7 @@ func (c *console) each(words []string, ask func([]model.TaskID, *policy.Reasons)
 	for _, t := range tasks {
 		var why policy.Reasons
 		yes := ask([]model.TaskID{t}, &why)
-		c.verdict(c.view().Tasks[t].UID, yes, &why)
+		c.verdict(c.view().TaskUID(t), yes, &why)
 	}
 }
 
@@ -279,7 +279,7 @@ func (c *console) evict(words []string, ask func(model.TaskID, []model.TaskID, b
 		if slices.Contains(choice.Victims, check.Task) {
 			continue
 		}
-		c.say("  %s is spared: %s", c.view().Tasks[check.Task].UID, c.reason(check.Reason))
+		c.say("  %s is spared: %s", c.view().TaskUID(check.Task), c.reason(check.Reason))
 	}
 }
 
@@ -391,7 +391,7 @@ func (c *console) allocate(words []string) {
 	}
 	for _, t := range c.tasks(words) {
 		if err := c.s.Allocate(t, node); err != nil {
-			c.say("%s: %s", c.view().Tasks[t].UID, err)
+			c.say("%s: %s", c.view().TaskUID(t), err)
 		}
 	}
 }
@@ -399,7 +399,7 @@ func (c *console) allocate(words []string) {
 func (c *console) deallocate(words []string) {
 	for _, t := range c.tasks(words) {
 		if err := c.s.Deallocate(t, model.Releasing); err != nil {
-			c.say("%s: %s", c.view().Tasks[t].UID, err)
+			c.say("%s: %s", c.view().TaskUID(t), err)
 		}
 	}
 }
