@@ -44,7 +44,8 @@ The exit code is 2 if something would change.`,
 	flags.StringArrayVarP(&a.input.files, "file", "f", nil,
 		"file or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
 	flags.StringVar(&a.input.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
-	flags.StringVar(&a.input.asOf, "as-of", "", "moment of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy looks at it, else none")
+	flags.StringVar(&a.input.asOf, "as-of", "",
+		"moment of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy looks at it, else none")
 	flags.StringArrayVar(&policies, "policy", nil,
 		"the policy that decides, and then the one to compare it with: a preset ("+strings.Join(client.Presets(), ", ")+") or a `FILE`")
 	a.output.register(command, true)

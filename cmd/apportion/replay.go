@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -98,7 +97,7 @@ func (r *replaying) run(files []string) error {
 }
 
 func (r *replaying) file(again *decisionlog.Replayer, name string) error {
-	var log io.Reader = r.in
+	log := r.in
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {

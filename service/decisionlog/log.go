@@ -100,13 +100,15 @@ func New(o Options) *Log {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
-		options: o, queue: backlog.New[item](o.Entries, o.Bytes), mask: map[string]bool{}, nonce: strconv.FormatUint(rand.Uint64(), 36),
+		options: o, queue: backlog.New[item](o.Entries, o.Bytes), mask: map[string]bool{},
+		nonce:   strconv.FormatUint(rand.Uint64(), 36), //nolint:gosec // It is no secret.
 		closing: make(chan struct{}), closed: make(chan struct{}),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "apportion_decision_log_written_total", Help: "Entries of the decision log that were written.",
 		}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apportion_decision_log_dropped_total", Help: "Entries of the decision log, or snapshots to be stored, that were dropped.",
+			Name: "apportion_decision_log_dropped_total",
+			Help: "Entries of the decision log, or snapshots to be stored, that were dropped.",
 		}, []string{"cause"}),
 	}
 	for _, name := range o.Mask {
@@ -146,7 +148,7 @@ func (l *Log) Collectors() []prometheus.Collector {
 
 // Wants a share of the calls.
 func (l *Log) Wants(context.Context, string, string) bool {
-	return l.options.Share <= 0 || rand.Float64() < l.options.Share
+	return l.options.Share <= 0 || rand.Float64() < l.options.Share //nolint:gosec // Who guesses it gains nothing.
 }
 
 // entryBytes is about what an entry takes beside its messages.

@@ -58,7 +58,8 @@ func NewReplayer(directory string) *Replayer {
 // maxLine bounds a line of a log, in bytes.
 const maxLine = 1 << 30
 
-// Replay decides every entry of a log again and tells what became of it. It stops at a line that is no entry, or when each returns an error.
+// Replay decides every entry of a log again and tells what became of it. It stops at a line that is no entry, or when each returns an
+// error.
 func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(make([]byte, 1<<16), maxLine)

@@ -61,7 +61,10 @@ func NewFileSink(path string, o FileOptions) (Sink, error) {
 		o.Keep = keep
 	}
 	s := &fileSink{path: path, options: o}
-	return s, s.open()
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *fileSink) open() error {

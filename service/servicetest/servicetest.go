@@ -29,7 +29,7 @@ type Replica struct {
 }
 
 // Start starts a replica that ends with the test.
-func Start(tb testing.TB, options service.Options, serverOptions service.ServerOptions) *Replica {
+func Start(tb testing.TB, options service.Options, serverOptions service.ServerOptions) *Replica { //nolint:gocritic // Once a test.
 	tb.Helper()
 	s, err := service.New(options)
 	require.NoError(tb, err)
@@ -125,9 +125,10 @@ func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*a
 	tb.Helper()
 	stream, err := r.RunSession(tb.Context())
 	require.NoError(tb, err)
-	require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
+	open := &apportionv1.OpenSession{
 		Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.OpenSession_PolicyName{PolicyName: policy},
-	}}}))
+	}
+	require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}}))
 	opened, err := stream.Recv()
 	require.NoError(tb, err)
 	require.NotNil(tb, opened.GetOpened())
@@ -148,18 +149,19 @@ func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*a
 
 // Steps ask and change something of every kind that a small cluster has an answer to.
 func Steps() []*apportionv1.Step {
-	task := &apportionv1.Tasks{Index: []uint32{0}}
+	task, several := &apportionv1.Tasks{Index: []uint32{0}}, &apportionv1.Tasks{Index: []uint32{0, 1, 2, 3}}
+	queues := &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
 	return []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}},
 		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
 		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}},
-		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Index: []uint32{0, 1, 2, 3}}}}},
+		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: several}}},
 		{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: task}}},
 		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}},
 		{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{Claimant: task}}},
-		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: queues}}},
 		{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: task}}},
 		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}},
 		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 99}}},

@@ -120,7 +120,8 @@ func New(o Options) (*Shadow, error) {
 			Help: "Steps that the shadow policy decided too, by kind of question, and whether what it decided is the same.",
 		}, []string{"question", "result"}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apportion_shadow_dropped_total", Help: "Calls, and batches of sessions, that were to be decided by the shadow policy and were not.",
+			Name: "apportion_shadow_dropped_total",
+			Help: "Calls, and batches of sessions, that were to be decided by the shadow policy and were not.",
 		}, []string{"cause"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "apportion_shadow_panics_total", Help: "Calls on which the shadow policy panicked.",
@@ -152,7 +153,8 @@ func (s *Shadow) Collectors() []prometheus.Collector {
 
 // Wants a share of the calls by the policy that is shadowed.
 func (s *Shadow) Wants(_ context.Context, _, policyName string) bool {
-	return (s.options.Of == "" || s.options.Of == policyName) && rand.Float64() < s.options.Share
+	of := s.options.Of == "" || s.options.Of == policyName
+	return of && rand.Float64() < s.options.Share //nolint:gosec // Who guesses it gains nothing.
 }
 
 // Observe queues a call.
@@ -245,18 +247,21 @@ func (s *Shadow) decide(j *job) {
 
 // ask answers steps by the shadow policy. A panic is an error like others.
 func (s *Shadow) ask(session *wire.Session, d *service.Decision) (answers []*apportionv1.Answer, err error) {
-	defer s.recover(&err)
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked(p)
+		}
+	}()
 	end := time.Now().Add(s.options.Time)
 	session.Stop(func() bool { return time.Now().After(end) })
 	return service.Decide(session, d.Method, d.Steps)
 }
 
-func (s *Shadow) recover(err *error) {
-	if p := recover(); p != nil {
-		s.panics.Inc()
-		s.options.Logger.Error("the shadow policy panicked", slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-		*err = errPanicked
-	}
+// panicked counts and logs a panic.
+func (s *Shadow) panicked(p any) error {
+	s.panics.Inc()
+	s.options.Logger.Error("the shadow policy panicked", slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+	return errPanicked
 }
 
 // session returns the session that decides a call; neither session nor error: there is none for this batch.
@@ -289,7 +294,11 @@ func (s *Shadow) session(j *job) (*wire.Session, error) {
 }
 
 func (s *Shadow) open(j *job) (session *wire.Session, err error) {
-	defer s.recover(&err)
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked(p)
+		}
+	}()
 	end := time.Now().Add(s.options.Time)
 	m := j.decision.Snapshot.Model
 	if m == nil {
@@ -358,5 +367,6 @@ func (s *Shadow) log(j *job, level slog.Level, text string, attrs ...slog.Attr) 
 		slog.String("method", d.Method), slog.String("identity", j.identity), slog.String("policy", d.PolicyName),
 		slog.String("policy_digest", d.Basis.GetPolicyDigest()), slog.String("shadow", s.options.Name),
 		slog.String("shadow_digest", wire.PolicyDigest(s.policy.Load())), slog.String("snapshot_digest", d.Snapshot.Digest))
-	s.options.Logger.LogAttrs(trace.ContextWithSpanContext(context.Background(), j.span), level, text, attrs...)
+	ctx := trace.ContextWithSpanContext(context.Background(), j.span)
+	s.options.Logger.LogAttrs(ctx, level, text, attrs...) //nolint:sloglint // The texts are those of the callers above.
 }

@@ -71,7 +71,12 @@ func (t *Telemetry) serveVersion(w http.ResponseWriter, _ *http.Request) {
 			about.Modules[m.Path] = m.Version
 		}
 	}
+	data, err := json.Marshal(about)
+	if err != nil {
+		http.Error(w, "the version cannot be told", http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	// Who has gone does not hear.
-	_ = json.NewEncoder(w).Encode(about)
+	_, _ = w.Write(append(data, '\n'))
 }

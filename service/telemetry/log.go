@@ -43,7 +43,7 @@ func NewLogHandler(to slog.Handler, sampling Sampling) *LogHandler {
 func (h *LogHandler) Collector() prometheus.Collector { return h.dropped }
 
 // Handle logs an entry, or leaves it out.
-func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error { //nolint:gocritic // The interface has it so.
 	if !h.keeps(&r) {
 		h.dropped.Inc()
 		return nil

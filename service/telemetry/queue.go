@@ -68,7 +68,8 @@ func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
 			continue
 		}
 		q.show(shown{
-			source: source{service.IdentityOf(ctx), d.PolicyName}, at: d.Began, dimensions: d.Basis.GetDimensions(), plugins: q.cut(plugins),
+			source: source{service.IdentityOf(ctx), d.PolicyName}, at: d.Began,
+			dimensions: d.Basis.GetDimensions(), plugins: q.cut(plugins),
 		})
 	}
 }
@@ -100,7 +101,7 @@ func (q *Queues) show(s shown) {
 
 var (
 	queueLabels    = []string{"identity", "policy", "plugin", "queue"}
-	resourceLabels = append(queueLabels[:len(queueLabels):len(queueLabels)], "resource")
+	resourceLabels = append(slices.Clip(queueLabels), "resource")
 
 	weightDesc   = queueDesc("weight", "Weight.", queueLabels)
 	shareDesc    = queueDesc("share", "Allocated over deserved, in the dominant resource.", queueLabels)
@@ -118,10 +119,13 @@ var amounts = []struct {
 	{queueDesc("deserved", "Deserved."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetDeserved},
 	{queueDesc("allocated", "Allocated."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetAllocated},
 	{queueDesc("request", "Requested."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetRequest},
-	{queueDesc("inqueue", "Minimum of admitted jobs that do not run yet."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetInqueue},
+	{queueDesc("inqueue", "Minimum of admitted jobs that wait."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetInqueue},
 	{queueDesc("elastic", "Used above the minimum of jobs."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetElastic},
 	{queueDesc("capability", "Most that may be used."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetCapability},
-	{queueDesc("real_capability", "Most that may be used beside the guarantees of others."+resourceUnits, resourceLabels), (*apportionv1.QueueShare).GetRealCapability},
+	{
+		queueDesc("real_capability", "Most that may be used beside the guarantees of others."+resourceUnits, resourceLabels),
+		(*apportionv1.QueueShare).GetRealCapability,
+	},
 }
 
 func queueDesc(name, help string, labels []string) *prometheus.Desc {
@@ -193,7 +197,7 @@ func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apporti
 		r := a.of(share)
 		for i, d := range r.GetDimension() {
 			name := s.dimensions[d]
-			gauge(a.desc, r.GetAmount()[i]/scaleOf(name), append(labels[:len(labels):len(labels)], name)...)
+			gauge(a.desc, r.GetAmount()[i]/scaleOf(name), append(slices.Clip(labels), name)...)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { //nolint:contextcheck // What fails later fails in no call.
 		log.LogAttrs(context.Background(), slog.LevelWarn, "telemetry was not sent", slog.String("error", err.Error()))
 	}))
 	t.Registry.MustRegister(

@@ -63,9 +63,9 @@ func begin(t *testing.T) *telemetry.Telemetry {
 	return tele
 }
 
-func replica(t *testing.T, tele *telemetry.Telemetry, o service.Options) *servicetest.Replica {
+func replica(t *testing.T, tele *telemetry.Telemetry, observers ...service.Observer) *servicetest.Replica {
 	t.Helper()
-	o.Policies = map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}
+	o := service.Options{Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}, Observers: observers}
 	return servicetest.Start(t, o, service.ServerOptions{
 		Registry: tele.Registry, Meter: tele.Meter, Tracer: tele.Tracer, Propagator: tele.Propagator,
 	})
@@ -80,7 +80,7 @@ func ask(t *testing.T, r *servicetest.Replica) {
 func TestNothingIsSentUnlessTheEnvironmentAsksForIt(t *testing.T) {
 	tele := begin(t)
 	require.Nil(t, tele.Tracer)
-	ask(t, replica(t, tele, service.Options{}))
+	ask(t, replica(t, tele))
 	require.NoError(t, tele.Stop(t.Context()))
 }
 
@@ -93,7 +93,7 @@ func TestTracesMetricsAndDecisionsGoWhereTheEnvironmentSays(t *testing.T) {
 	sink, err := decisionlog.NewOTLPSink(t.Context(), "v0.0.0-test")
 	require.NoError(t, err)
 	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := replica(t, tele, service.Options{Observers: []service.Observer{log}})
+	r := replica(t, tele, log)
 	ask(t, r)
 	r.Stop()
 	require.NoError(t, log.Close(t.Context()))
@@ -131,12 +131,12 @@ func TestAnEnvironmentThatIsNotUnderstoodIsRefused(t *testing.T) {
 
 func TestTheAddressForOperatorsShowsMetricsHealthAndVersion(t *testing.T) {
 	tele := begin(t)
-	ask(t, replica(t, tele, service.Options{}))
+	ask(t, replica(t, tele))
 	ready := false
 	admin := httptest.NewServer(tele.Admin(telemetry.AdminOptions{Ready: func() bool { return ready }}))
 	t.Cleanup(admin.Close)
 	get := func(path string) (int, string) {
-		response, err := admin.Client().Get(admin.URL + path) //nolint:noctx // It ends with the test.
+		response, err := admin.Client().Get(admin.URL + path)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, response.Body.Close()) }()
 		data, err := io.ReadAll(response.Body)
@@ -166,7 +166,7 @@ func TestTheAddressForOperatorsShowsMetricsHealthAndVersion(t *testing.T) {
 
 	profiling := httptest.NewServer(tele.Admin(telemetry.AdminOptions{Profiling: true}))
 	t.Cleanup(profiling.Close)
-	response, err := profiling.Client().Get(profiling.URL + "/debug/pprof/heap?debug=1") //nolint:noctx // It ends with the test.
+	response, err := profiling.Client().Get(profiling.URL + "/debug/pprof/heap?debug=1")
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)
@@ -211,7 +211,7 @@ func TestQueuesShowWhatWasLastAnsweredAboutThem(t *testing.T) {
 	queues := telemetry.NewQueues(telemetry.QueueOptions{Maximum: 4})
 	tele := begin(t)
 	tele.Registry.MustRegister(queues)
-	r := replica(t, tele, service.Options{Observers: []service.Observer{queues}})
+	r := replica(t, tele, queues)
 	require.Zero(t, testutil.CollectAndCount(queues))
 	ask(t, r)
 	require.Equal(t, 4, testutil.CollectAndCount(queues, "apportion_queue_weight"), "six queues have jobs, four are shown")
@@ -278,7 +278,7 @@ func TestWhatCannotBeSentIsLogged(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
 	tele, err := telemetry.Start(t.Context(), telemetry.Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
 	require.NoError(t, err)
-	ask(t, replica(t, tele, service.Options{}))
+	ask(t, replica(t, tele))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err = tele.Stop(ctx)

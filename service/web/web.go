@@ -68,7 +68,8 @@ func NewHandler(s *service.Service, server *service.Server, o Options) http.Hand
 	}
 	h := &handler{service: s, server: server, options: o, room: make(chan struct{}, o.Calls)}
 	h.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "apportion_http_call_duration_seconds", Help: "Time to answer a call over HTTP, from its headers to its answer, by how it ended.",
+		Name:    "apportion_http_call_duration_seconds",
+		Help:    "Time to answer a call over HTTP, from its message to its answer, by how it ended.",
 		Buckets: []float64{1e-4, 5e-4, 1e-3, 5e-3, .01, .05, .1, .5, 1, 5, 10},
 	}, []string{"method", "code"})
 	if o.Registry != nil {
@@ -180,6 +181,7 @@ func (h *handler) begin(ctx context.Context, procedure string) (context.Context,
 	}
 	headers, _ := metadata.FromIncomingContext(ctx)
 	ctx = h.options.Propagator.Extract(ctx, carrier(headers))
+	//nolint:spancheck // What is returned ends it.
 	ctx, span := h.tracer.Start(ctx, strings.TrimPrefix(procedure, "/"), trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, func(err *connect.Error) {
 		if err != nil {
@@ -228,8 +230,8 @@ func (h *handler) preflight(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
-	w.Header().Set("Access-Control-Allow-Headers",
-		"Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, X-User-Agent, Traceparent, Tracestate")
+	w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, "+
+		"Grpc-Timeout, X-Grpc-Web, X-User-Agent, Traceparent, Tracestate")
 	w.Header().Set("Access-Control-Max-Age", "7200")
 	w.WriteHeader(http.StatusNoContent)
 	return true

@@ -139,7 +139,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 			case *apportionv1.ScoreNodesRequest:
 				return s.ScoreNodes(ctx, r)
 			default:
-				return s.Simulate(ctx, r.(*apportionv1.SimulateRequest)) //nolint:forcetypeassert // It is the last of the list.
+				return s.Simulate(ctx, r.(*apportionv1.SimulateRequest))
 			}
 		}, func() (proto.Message, error) {
 			switch r := r.(type) {
@@ -154,7 +154,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 			case *apportionv1.ScoreNodesRequest:
 				return client.ScoreNodes(ctx, r)
 			default:
-				return client.Simulate(ctx, r.(*apportionv1.SimulateRequest)) //nolint:forcetypeassert // It is the last of the list.
+				return client.Simulate(ctx, r.(*apportionv1.SimulateRequest))
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 	}}, web.Options{Calls: 1})
 	first := make(chan int, 1)
 	go func() {
-		response, err := s.http.Client().Post(s.http.URL+shares, "application/json", strings.NewReader(small)) //nolint:noctx // It is waited for.
+		response, err := s.http.Client().Post(s.http.URL+shares, "application/json", strings.NewReader(small))
 		if err != nil {
 			first <- 0
 			return
@@ -309,8 +309,8 @@ func TestCallsAreMeasuredAndTraced(t *testing.T) {
 	s := start(t, service.ServerOptions{}, web.Options{
 		Registry: registry, Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
 	})
-	_, _, _ = s.post(t, shares, small, "Traceparent", "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
-	_, _, _ = s.post(t, shares, "{}")
+	s.post(t, shares, small, "Traceparent", "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
+	s.post(t, shares, "{}")
 	require.Equal(t, 2, testutil.CollectAndCount(registry, "apportion_http_call_duration_seconds"))
 	var names []string
 	for _, span := range spans.GetSpans() {

@@ -115,7 +115,7 @@ func exported(t *testing.T) string {
 	})))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
-	r := &servicetest.Replica{ApportionServiceClient: apportionv1.NewApportionServiceClient(conn), Conn: conn}
+	r := apportionv1.NewApportionServiceClient(conn)
 	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 	_, err = r.EvaluateShares(t.Context(), request)
 	require.Error(t, err, "nobody is let in without a token")
@@ -222,12 +222,14 @@ func TestWhatIsExportedIsWhatIsWritten(t *testing.T) {
 		data, err := os.ReadFile("../../../../deploy/grafana/apportion.json")
 		require.NoError(t, err)
 		var board struct {
-			Title  string
-			UID    string
+			Title  string `json:"title"`
+			UID    string `json:"uid"`
 			Panels []struct {
-				Title   string
-				Targets []struct{ Expr string }
-			}
+				Title   string `json:"title"`
+				Targets []struct {
+					Expr string `json:"expr"`
+				} `json:"targets"`
+			} `json:"panels"`
 		}
 		require.NoError(t, json.Unmarshal(data, &board))
 		require.NotEmpty(t, board.UID)
@@ -271,7 +273,7 @@ func requireKnown(t *testing.T, text string, families map[string]string, where, 
 			if slices.Contains([]string{"job", "instance", "namespace"}, m[1]) {
 				continue
 			}
-			require.Regexp(t, regexp.MustCompile(`(?m)^`+s[1]+`\{[^}]*\b`+m[1]+`=`), text, "%s: label %s of %s", where, m[1], s[1])
+			require.Regexp(t, `(?m)^`+s[1]+`\{[^}]*\b`+m[1]+`=`, text, "%s: label %s of %s", where, m[1], s[1])
 		}
 	}
 }
