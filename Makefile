@@ -24,6 +24,7 @@ BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 WIREFLAGS ?=
 PLATFORMS ?=
+REPLICAFLAGS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
 FUZZTIME ?= 10s
@@ -113,6 +114,10 @@ chart: ## Render deploy/chart with Helm's engine and check it against Kubernetes
 .PHONY: generate-chart
 generate-chart: ## Take new settings of the server over into the chart's schema.
 	cd tools/chart && $(GO) test -run Schema . -update
+
+.PHONY: show-replicas
+show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing client (REPLICAFLAGS='-time 2s').
+	scripts/show-replicas.sh $(REPLICAFLAGS)
 
 .PHONY: release
 release: ## Make archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).

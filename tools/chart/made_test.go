@@ -3,6 +3,8 @@ package chart
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
@@ -147,6 +150,42 @@ func TestTheKubeletWaitsAsLongAsTheServerDrains(t *testing.T) {
 		grace := *of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec.TerminationGracePeriodSeconds
 		require.Greater(t, grace, int64(needed/time.Second), file)
 	}
+}
+
+// mebibytes reads a size as configuration and environment write it.
+func mebibytes(t *testing.T, text string) float64 {
+	t.Helper()
+	quantity, err := resource.ParseQuantity(strings.TrimSuffix(text, "B"))
+	require.NoError(t, err)
+	return quantity.AsApproximateFloat64() / (1 << 20)
+}
+
+func TestWhatMayFillMemoryFitsIntoThePod(t *testing.T) {
+	for _, file := range settings(t) {
+		all := made(t, file)
+		written := serverConfiguration(t, all, names(file))
+		limit := written["limit"].(map[string]any)
+		sum := mebibytes(t, written["overload"].(map[string]any)["memory"].(string)) +
+			mebibytes(t, limit["cache_bytes"].(string)) + mebibytes(t, limit["receiving_bytes"].(string))
+		container := of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec.Containers[0]
+		most := mebibytes(t, container.Resources.Limits.Memory().String())
+		if container.Env != nil {
+			soft := mebibytes(t, container.Env[0].Value)
+			require.Less(t, soft, most, file)
+			most = soft
+		}
+		require.Less(t, sum, most, file)
+	}
+}
+
+func TestTheServerItselfFindsTheDefaultsInOrder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "apportion.yaml")
+	text := of[*corev1.Secret](t, made(t, "testdata/plain.yaml"), "Secret/fair-apportion").StringData["apportion.yaml"]
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/apportion", "config", "validate", "--config", file)
+	command.Dir = "../.."
+	said, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", said)
 }
 
 func TestEveryObjectMeansThePodsOfTheDeployment(t *testing.T) {
