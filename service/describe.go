@@ -140,7 +140,9 @@ func description(limits *Limits) *grpc.ServiceDesc {
 		d.Methods[i].Handler = func(service any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			var snapshot snapshotBytes
 			defer snapshot.free()
-			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error { return receiveApart(request, &snapshot, limits, decode) }, i)
+			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error {
+				return receiveApart(request, &snapshot, limits, decode)
+			}, i)
 		}
 	}
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)

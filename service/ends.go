@@ -45,7 +45,7 @@ func (e *ends) stop() {
 	e.idle.Stop()
 }
 
-// counts counts something by identity, and forgets who has none.
+// counts keeps count of something by identity, and forgets who has none.
 type counts struct {
 	mutex sync.Mutex
 	of    map[string]int

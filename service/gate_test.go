@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
+//nolint:unparam // Ranks differ where tests wait.
 func enterNow(t *testing.T, g *gate, identity string, r rank, bytes int64) func() {
 	t.Helper()
 	leave, err := g.enter(t.Context(), identity, r, bytes)

@@ -38,7 +38,8 @@ func (s *Server) chain() []grpc.ServerOption {
 		selector.StreamServerInterceptor(logging.StreamServerInterceptor(logger, logs...), audible),
 		recovery.StreamServerInterceptor(recovering),
 	}
-	s.unary = append(unary, s.options.Unary...)
+	unary = append(unary, s.options.Unary...)
+	s.unary = unary
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unary...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),

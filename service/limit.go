@@ -67,7 +67,8 @@ func exceeded(limit string, value, maximum int64, text string) error {
 	if value <= maximum {
 		return nil
 	}
-	return wire.Exceeded(limit, value, maximum, text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
+	return wire.Exceeded(limit, value, maximum,
+		text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }
 
 // policyField is where a message names a policy, stepsField where it lists steps: path and number.

@@ -112,6 +112,8 @@ type rule struct {
 }
 
 // New returns a service, or what is wrong with the named policies.
+//
+//nolint:gocritic // Options are given once.
 func New(options Options) (*Service, error) {
 	options.complete()
 	s := &Service{options: options, log: options.Logger, draining: make(chan struct{})}

@@ -34,6 +34,8 @@ type replica struct {
 }
 
 // start starts a replica that ends with the test.
+//
+//nolint:gocritic // Options are given once.
 func start(t *testing.T, options service.Options, serverOptions service.ServerOptions) *replica {
 	t.Helper()
 	s, err := service.New(options)

@@ -219,7 +219,8 @@ func (c *conversation) run() error {
 			}
 		case <-ends.over.C:
 			o := &c.service.options
-			return limitFault("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), "the session has lasted long enough")
+			return limitFault("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(),
+				"the session has lasted long enough")
 		case <-ends.idle.C:
 			o := &c.service.options
 			return limitFault("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),

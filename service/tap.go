@@ -64,7 +64,7 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 			t.refuse(in, call.FullMethodName, err)
 			return in, err
 		}
-		ctx = next
+		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
 	}
 	if t.service == nil {
 		return ctx, nil
@@ -83,5 +83,6 @@ func (t *taps) refuse(ctx context.Context, method string, err error) {
 	}
 	code := status.Code(err)
 	t.refused.WithLabelValues(method, code.String()).Inc()
-	t.log.LogAttrs(ctx, levelOf(code), "a call was refused", slog.String("method", method), slog.String("code", code.String()), errorAttr(err))
+	t.log.LogAttrs(ctx, levelOf(code), "a call was refused",
+		slog.String("method", method), slog.String("code", code.String()), errorAttr(err))
 }

@@ -72,7 +72,8 @@ func (s *Service) upload(
 		return nil, err
 	}
 	if !holds {
-		return nil, limitFault("identity_bytes", int64(len(c.data)), s.cache.quota, "the snapshot is larger than what one identity may have held here")
+		return nil, limitFault("identity_bytes", int64(len(c.data)), s.cache.quota,
+			"the snapshot is larger than what one identity may have held here")
 	}
 	return &apportionv1.UploadSnapshotResponse{Digest: c.digest, Size: uint64(len(c.data)), AlreadyHeld: already}, nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -98,7 +99,8 @@ func (z Size) Within(l Limits) error {
 	} {
 		if one.maximum > 0 && one.value > one.maximum {
 			return Exceeded(one.limit, one.value, one.maximum,
-				"the snapshot has "+strconv.FormatInt(one.value, 10)+" "+one.limit+", at most "+strconv.FormatInt(one.maximum, 10)+" are taken")
+				"the snapshot has "+strconv.FormatInt(one.value, 10)+" "+one.limit+
+					", at most "+strconv.FormatInt(one.maximum, 10)+" are taken")
 		}
 	}
 	return nil
@@ -200,9 +202,9 @@ func depth(m *model.Model, maximum int64) error {
 		if ok {
 			level = levels[at]
 		}
-		for i := len(path) - 1; i >= 0; i-- {
+		for _, q := range slices.Backward(path) {
 			level++
-			levels[path[i]] = level
+			levels[q] = level
 		}
 		if level > maximum {
 			return Exceeded("queue_depth", level, maximum,

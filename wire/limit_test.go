@@ -12,10 +12,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-func encoded(t testing.TB, m proto.Message) []byte {
-	t.Helper()
+func encoded(tb testing.TB, m proto.Message) []byte {
+	tb.Helper()
 	data, err := proto.Marshal(m)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return data
 }
 
@@ -125,7 +125,8 @@ func TestWorkOnAMillionTasksEndsSoonAfterItIsAskedTo(t *testing.T) {
 		t.Skip("a million tasks")
 	}
 	p := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
-		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}}, {Plugin: &apportionv1.Plugin_Drf{Drf: &apportionv1.Drf{}}},
+		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}},
+		{Plugin: &apportionv1.Plugin_Drf{Drf: &apportionv1.Drf{}}},
 		{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}},
 	}}}}
 	for name, snapshot := range map[string]*apportionv1.Snapshot{"a thousand jobs": crowd(1000, 1000), "as many jobs": crowd(100_000, 1)} {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -44,7 +43,8 @@ func main() {
 		err = run()
 	}
 	if err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
@@ -80,7 +80,8 @@ func question() *apportionv1.EvaluateSharesRequest {
 		})
 	}
 	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
-		{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}}, {Plugin: &apportionv1.Plugin_Drf{Drf: &apportionv1.Drf{}}},
+		{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}},
+		{Plugin: &apportionv1.Plugin_Drf{Drf: &apportionv1.Drf{}}},
 	}}}}
 	return &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy},
@@ -99,10 +100,12 @@ func run() error {
 	defer server.end()
 	var clients []apportionv1.ApportionServiceClient
 	for range 8 {
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(fixed{})))
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(fixed{})))
 		if err != nil {
 			return err
 		}
+		//nolint:errcheck,gocritic,revive // All stay open until the end.
 		defer conn.Close()
 		clients = append(clients, apportionv1.NewApportionServiceClient(conn))
 	}
@@ -118,7 +121,8 @@ func run() error {
 	for _, factor := range []float64{0.5, 0.8, 1, 2, 5, 10} {
 		r := openLoop(clients, peak*factor)
 		best, last = max(best, r.good), r.good
-		fmt.Printf("| %gx | %.0f | %.0f | %.0f %% | %.0f | %.0f | %v | %v | %d |\n", factor, r.offered, r.good, 100*r.good/best, r.refused, r.late,
+		fmt.Printf("| %gx | %.0f | %.0f | %.0f %% | %.0f | %.0f | %v | %v | %d |\n",
+			factor, r.offered, r.good, 100*r.good/best, r.refused, r.late,
 			r.latency(50), r.latency(99), server.peakMemory()>>20)
 	}
 	fmt.Printf("goodput at 10x is %.0f %% of its peak\n", 100*last/best)

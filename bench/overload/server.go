@@ -34,7 +34,8 @@ func startServer() (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	p := &process{exec.Command(self, "-serve", address, "-memory", strconv.FormatInt(*limit, 10))} //nolint:gosec,noctx // G204: this program itself.
+	//nolint:gosec,noctx // G204: this program itself.
+	p := &process{exec.Command(self, "-serve", address, "-memory", strconv.FormatInt(*limit, 10))}
 	p.command.Stderr = os.Stderr
 	if err := p.command.Start(); err != nil {
 		return nil, "", err
@@ -60,7 +61,7 @@ func (p *process) peakMemory() int64 {
 	if err != nil {
 		return 0
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // It was read only.
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if text, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
 			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)

@@ -39,7 +39,8 @@ type Options struct {
 type Contents map[string][sha256.Size]byte
 
 // Files calls changed, in this goroutine, each time that the content of a file differs from what it was, until ctx ends. list is asked for
-// the files at the start and after each change. What changes while changed reads is a change again, so that the last content is always read.
+// the files at the start and after each change. What changes while changed reads is a change again, so that the last content is
+// always read.
 func Files(ctx context.Context, o Options, list func() []string, changed func()) {
 	w := watcher{log: o.Logger, told: make(chan fsnotify.Event), directories: map[string]bool{}}
 	if w.log == nil {
