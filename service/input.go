@@ -87,8 +87,8 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 		return call{}, err
 	}
 	seen.Policy = r.policy
-	ended := phase(ctx, "open")
-	defer ended()
+	opened := phase(ctx, "open")
+	defer opened()
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		seen.Snapshot = snapshotOf(ctx, source.Snapshot)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,7 @@ func (s *Server) chain() []grpc.ServerOption {
 		selector.StreamServerInterceptor(logging.StreamServerInterceptor(logger, logs...), audible),
 		recovery.StreamServerInterceptor(recovering),
 	}
-	unary = append(unary, s.options.Unary...)
-	s.unary = unary
+	s.unary = slices.Concat(unary, s.options.Unary)
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unary...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),

@@ -99,8 +99,8 @@ func (m *metrics) decide() {
 	})
 	for i, kind := range []string{"queues", "jobs", "tasks", "nodes"} {
 		m.sizes[i] = prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "apportion_snapshot_" + kind,
-			Help: "Number of " + kind + " in the snapshots compiled; tasks that are only counted are left out.",
+			Name:    "apportion_snapshot_" + kind,
+			Help:    "Number of " + kind + " in the snapshots compiled; tasks that are only counted are left out.",
 			Buckets: []float64{1, 10, 100, 1000, 1e4, 1e5, 1e6},
 		})
 	}

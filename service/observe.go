@@ -177,7 +177,7 @@ func (r *record) close(ctx context.Context) {
 func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
 	r.Basis, r.Began = basis, time.Now()
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		//nolint:spancheck // The record ends it.
+		//nolint:spancheck // It ends with done.
 		_, r.span = span.TracerProvider().Tracer(scope).Start(ctx, "decide", trace.WithAttributes(
 			attribute.String("apportion.policy.digest", basis.GetPolicyDigest()),
 			attribute.String("apportion.snapshot.digest", basis.GetSnapshotDigest()),

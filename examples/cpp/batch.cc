@@ -11,7 +11,6 @@
 #include "session.h"
 
 namespace platform {
-namespace {
 
 // Keeps its records in the contract's own messages, so that a snapshot is always at hand.
 class Platform {
@@ -39,7 +38,7 @@ class Platform {
 
   void forget(const std::string& uid) {
     auto& jobs = *snapshot_.mutable_jobs();
-    jobs.erase(std::find_if(jobs.begin(), jobs.end(), [&](const auto& job) { return job.uid() == uid; }));
+    jobs.erase(std::remove_if(jobs.begin(), jobs.end(), [&](const auto& job) { return job.uid() == uid; }), jobs.end());
   }
 
   // Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle.
@@ -80,17 +79,15 @@ class Platform {
       if (owner != &job || task->has_node()) continue;
       v1::Tasks claimant;
       claimant.add_uid(task->uid());
-      const auto where = [&](v1::StepBatch& batch) {
-        auto& nodes = *batch.add_steps()->mutable_nodes();
-        *nodes.mutable_tasks() = claimant;
-        nodes.set_top(1);
-      };
+      v1::NodesStep where;
+      *where.mutable_tasks() = claimant;
+      where.set_top(1);
       const auto answers = session.ask([&](v1::StepBatch& batch) {
         *batch.add_steps()->mutable_allocatable()->mutable_tasks() = claimant;
         *batch.add_steps()->mutable_preemptive()->mutable_tasks() = claimant;
         *batch.add_steps()->mutable_reclaim()->mutable_claimant() = claimant;
         standing(batch);
-        where(batch);
+        *batch.add_steps()->mutable_nodes() = where;
       });
       if (const auto why = refusal(answers[0].allocatable().tasks(0).verdict(), session.dimensions())) {
         std::cout << "wait " << task->uid() << ": " << *why << '\n';
@@ -105,7 +102,7 @@ class Platform {
             auto& gone = *batch.add_steps()->mutable_deallocate();
             gone.mutable_tasks()->add_index(victim);
             gone.set_status(v1::TASK_STATUS_PENDING);
-            where(batch);
+            *batch.add_steps()->mutable_nodes() = where;
           });
           node = freed[1].nodes().tasks(0).node();
           evicted.push_back(tasks[victim].second);
@@ -144,7 +141,6 @@ class Platform {
   std::chrono::milliseconds within_;
 };
 
-}  // namespace
 }  // namespace platform
 
 int main(int count, char** arguments) {

@@ -6,7 +6,7 @@ import grpc
 from apportion.v1 import reason_pb2, service_pb2, service_pb2_grpc, snapshot_pb2, step_pb2
 from google.protobuf import json_format
 
-from session import Session, fault, grounds
+from session import fault, grounds, open_session
 
 Step = step_pb2.Step
 
@@ -34,7 +34,7 @@ class Platform:
     def cycle(self):
         """Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle."""
         try:
-            with Session(self.stub, self.snapshot, self.policy, self.seconds) as session:
+            with open_session(self.stub, self.snapshot, self.policy, self.seconds) as session:
                 enqueue, queues, jobs = session.ask(
                     Step(enqueue={"mode": "ENQUEUE_MODE_ACTION"}), Step(order={"queues": {}}), Step(order={"jobs": {}})
                 )

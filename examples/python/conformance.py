@@ -38,6 +38,8 @@ def replay(channel, path):
                 raise AssertionError(f"answered with {next(answers)}")
             except grpc.RpcError as error:
                 assert rpc_status.from_call(error) == expected, error
+                return
+    assert next(answers, None) is None, "answered once more"
 
 
 def main(address, folder):

@@ -1,5 +1,6 @@
 """What a client of Apportion wants beside its stubs: a session that is asked like a function, and errors and reasons in words."""
 
+import contextlib
 import queue
 
 from apportion.v1 import reason_pb2, service_pb2
@@ -11,20 +12,25 @@ class StepError(Exception):
     """A step failed and changed nothing. The session goes on."""
 
 
+@contextlib.contextmanager
+def open_session(stub, snapshot, policy, seconds):
+    """A conversation about one snapshot, which ends with the block. It must be over within the seconds given."""
+    requests = queue.SimpleQueue()
+    responses = stub.RunSession(iter(requests.get, None), timeout=seconds)
+    requests.put(service_pb2.RunSessionRequest(open={"snapshot": snapshot, "policy": policy}))
+    try:
+        yield Session(requests, responses, next(responses).opened.basis.dimensions)
+    finally:
+        requests.put(None)
+    for _ in responses:
+        pass
+
+
 class Session:
-    """A conversation about one snapshot: each question sees what the steps before it changed."""
+    """Each question sees what the steps before it changed."""
 
-    def __init__(self, stub, snapshot, policy, seconds):
-        self._requests = queue.SimpleQueue()
-        self._responses = stub.RunSession(iter(self._requests.get, None), timeout=seconds)
-        self._requests.put(service_pb2.RunSessionRequest(open={"snapshot": snapshot, "policy": policy}))
-        self.dimensions = next(self._responses).opened.basis.dimensions
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._requests.put(None)
+    def __init__(self, requests, responses, dimensions):
+        self._requests, self._responses, self.dimensions = requests, responses, dimensions
 
     def ask(self, *steps):
         """Returns one answer for each step."""

@@ -183,7 +183,7 @@ func (h *handler) begin(ctx context.Context, procedure string) (context.Context,
 	ctx = h.options.Propagator.Extract(ctx, carrier(headers))
 	//nolint:spancheck // What is returned ends it.
 	ctx, span := h.tracer.Start(ctx, strings.TrimPrefix(procedure, "/"), trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, func(err *connect.Error) {
+	return ctx, func(err *connect.Error) { //nolint:spancheck // As above.
 		if err != nil {
 			span.SetStatus(codes.Error, err.Message())
 		}

@@ -1,7 +1,7 @@
 //! The stubs, and what a client of Apportion wants beside them: a session that is asked like a function, errors and reasons in words, and
 //! protobuf's JSON.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{error::Error, sync::LazyLock, time::Duration};
 
 use prost_reflect::{DescriptorPool, DynamicMessage};
 use tokio::sync::mpsc;
@@ -79,7 +79,10 @@ pub fn unexpected() -> Status {
 pub fn fault(error: &Status) -> String {
     let details = error.get_error_details();
     let Some(info) = details.error_info() else {
-        return name(error.code()); // The call did not come to the server, or not back.
+        // The call did not come to the server, or not back. A deadline that passes on this side is a cancellation to tonic.
+        let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+        let late = causes.any(|cause| cause.is::<tonic::TimeoutExpired>());
+        return name(if late { tonic::Code::DeadlineExceeded } else { error.code() });
     };
     let violations = details.bad_request().into_iter().flat_map(|bad| &bad.field_violations);
     violations.fold(info.reason.clone(), |text, violation| format!("{text}, {}: {}", violation.field, violation.description))
@@ -101,7 +104,7 @@ pub fn refusal(verdict: Option<&v1::Verdict>, dimensions: &[String]) -> Option<S
 }
 
 /// A message of the contract from protobuf's JSON, which prost does not read by itself.
-pub fn from_json<M: prost::Message + Default>(name: &str, text: &str) -> Result<M, Box<dyn std::error::Error>> {
+pub fn from_json<M: prost::Message + Default>(name: &str, text: &str) -> Result<M, Box<dyn Error>> {
     static CONTRACT: LazyLock<DescriptorPool> = LazyLock::new(|| {
         DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/contract.binpb")).as_slice()).expect("made by build.rs")
     });

@@ -46,8 +46,7 @@ func (d *Daemon) newBeside(ctx context.Context, loaded *loaded) (*beside, error)
 		d.telemetry.Registry.MustRegister(log.Collectors()...)
 	}
 	if s := &c.Shadow; s.Policy != "" {
-		//nolint:contextcheck // The shadow decides for itself, whatever becomes of the call.
-		b.shadow, err = shadow.New(shadow.Options{
+		b.shadow, err = shadow.New(shadow.Options{ //nolint:contextcheck // What it decides later is part of no call.
 			Policy: loaded.policies[s.Policy], Name: s.Policy, Of: s.Of, Share: 1 / float64(s.OneIn), Calls: s.Waiting,
 			Bytes: int64(s.WaitingBytes), Sessions: s.Sessions, Time: s.Time, Logger: d.log,
 		})

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# clients.sh generate|test [LANGUAGE…]: generates and builds the example clients (default: all five). test also starts the server, plays
+# the batch platform's scenario and the conformance vectors with each of them, and compares what they print with examples/batch.
+# APPORTION names a server's program, else it is built. Each ecosystem's own client fetches what it needs; everything stays in folders below examples/ that git ignores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly examples=$PWD/examples vectors=$PWD/testdata/conformance scenario=$PWD/examples/batch/scenario.json
+
+die() { echo "clients.sh: $*" >&2; exit 1; }
+
+# Each language: build_L fetches, generates and builds; run_L PROGRAM ARGUMENT… runs batch or conformance.
+
+build_python() (
+  cd "$examples/python"
+  [[ -x .venv/bin/python ]] || python3 -m venv .venv
+  .venv/bin/pip install --quiet --requirement requirements.txt
+  rm -rf gen
+  mkdir gen
+  .venv/bin/python -m grpc_tools.protoc -I ../../proto -I ../../third_party \
+    --python_out gen --pyi_out gen --grpc_python_out gen ../../proto/apportion/v1/*.proto
+)
+run_python() {
+  PYTHONPATH=$examples/python/gen "$examples/python/.venv/bin/python" "$examples/python/$1.py" "${@:2}"
+}
+
+build_typescript() (
+  cd "$examples/typescript"
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel error
+  npm run --silent generate
+  npm run --silent build
+)
+run_typescript() { node "$examples/typescript/dist/$1.js" "${@:2}"; }
+
+build_java() (
+  cd "$examples/java"
+  mvn --batch-mode --no-transfer-progress --quiet -Dstyle.color=never compile
+)
+run_java() {
+  java -cp "$examples/java/target/classes:$examples/java/target/lib/*" "dev.apportion.example.${1^}" "${@:2}"
+}
+
+build_rust() (
+  cd "$examples/rust"
+  cargo build --quiet
+)
+run_rust() { "$examples/rust/target/debug/$1" "${@:2}"; }
+
+build_cpp() (
+  packages=(cmake g++ libgrpc++-dev libprotobuf-dev make pkg-config protobuf-compiler protobuf-compiler-grpc)
+  if ! dpkg --status "${packages[@]}" >/dev/null 2>&1; then
+    command -v apt-get >/dev/null || die "cpp needs gRPC and protobuf for C++ and CMake; see examples/cpp/README.md"
+    sudo=$( ((EUID == 0)) || echo sudo)
+    $sudo apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+  fi
+  cd "$examples/cpp"
+  cmake -S . -B build >/dev/null
+  cmake --build build --parallel "$(nproc)" >/dev/null
+)
+run_cpp() { "$examples/cpp/build/$1" "${@:2}"; }
+
+# serve: starts a server on a free port; sets server to its process, and address.
+serve() {
+  local log
+  log=$(mktemp "$work/log.XXXXXX")
+  "$APPORTION" serve --listen 127.0.0.1:0 --drain-delay 0s --policies "fair=$vectors/fair.json" 2>"$log" &
+  server=$!
+  disown "$server"
+  servers+=("$server")
+  for ((i = 0; i < 100; i++)); do
+    address=$(sed -n 's/.* address=\(127\.0\.0\.1:[0-9]*\).*/\1/p' "$log" | head -n 1)
+    [[ -z $address ]] || return 0
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+  done
+  cat "$log" >&2
+  die "the server did not start"
+}
+
+# play LANGUAGE: the scenario, the scenario on a server that keeps silent, and the vectors.
+play() {
+  local said
+  serve
+  said=$("run_$1" batch "$address" "$scenario")
+  diff "$examples/batch/expected.txt" - <<<"$said"
+  "run_$1" conformance "$address" "$vectors"
+  kill "$server"
+  serve
+  kill -STOP "$server"
+  said=$("run_$1" batch "$address" "$scenario" 0.3)
+  diff "$examples/batch/expected-late.txt" - <<<"$said"
+}
+
+# one LANGUAGE: builds it, and plays with it if that is asked for.
+one() {
+  local started=$SECONDS built
+  declare -F "build_$1" >/dev/null || die "no language $1"
+  "build_$1"
+  built=$((SECONDS - started))
+  if [[ $mode == generate ]]; then
+    echo "$1: built in $built s"
+    return
+  fi
+  started=$SECONDS
+  play "$1"
+  echo "$1: built in $built s, played in $((SECONDS - started)) s"
+}
+
+servers=()
+cleanup() {
+  for server in "${servers[@]}"; do kill -KILL "$server" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+
+mode=${1:-}
+[[ $mode == generate || $mode == test ]] || die "say generate or test, then languages"
+shift
+work=$(mktemp -d)
+trap cleanup EXIT
+if [[ $mode == test && -z ${APPORTION:-} ]]; then
+  export APPORTION=$work/apportion
+  CGO_ENABLED=0 go build -o "$APPORTION" ./cmd/apportion
+fi
+if (($# == 1)); then
+  one "$1"
+  exit
+fi
+(($# > 0)) || set -- python typescript java rust cpp
+# Each in a process of its own, so that a fault ends it there, and the others are still heard.
+failures=()
+for language; do
+  printf '\n-- %s\n' "$language"
+  "$0" "$mode" "$language" || failures+=("$language")
+done
+printf '\nclients: %d passed, %d failed\n' "$(($# - ${#failures[@]}))" "${#failures[@]}"
+((${#failures[@]} == 0)) || die "failed: ${failures[*]}"
