@@ -28,6 +28,7 @@ REPLICAFLAGS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
 FUZZTIME ?= 10s
+LANGUAGES ?=
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
 
@@ -104,6 +105,18 @@ proto-format: $(TOOLS)/buf ## Format proto/ in place.
 .PHONY: proto-breaking
 proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest release.
 	scripts/proto-breaking.sh
+
+.PHONY: conformance
+conformance: ## Write the conformance vectors anew: testdata/conformance, from its requests.
+	$(GO) run ./internal/conformance
+
+.PHONY: generate-clients
+generate-clients: ## Generate and build the stubs and examples of other languages (LANGUAGES='python rust').
+	scripts/clients.sh generate $(LANGUAGES)
+
+.PHONY: test-clients
+test-clients: ## Play the examples of other languages and the conformance vectors (LANGUAGES='python rust').
+	scripts/clients.sh test $(LANGUAGES)
 
 ##@ Deployment
 

@@ -99,6 +99,7 @@ type Option func(*dialing)
 
 type dialing struct {
 	credentials credentials.TransportCredentials
+	token       TokenSource
 	options     []grpc.DialOption
 }
 
@@ -127,10 +128,10 @@ func Dial(target string, opts ...Option) (*Client, error) {
 	for _, opt := range opts {
 		opt(&d)
 	}
-	options := append([]grpc.DialOption{
+	options := append(d.tokenOptions(),
 		grpc.WithTransportCredentials(d.credentials),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-	}, d.options...)
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+	options = append(options, d.options...)
 	connection, err := grpc.NewClient(target, options...)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func memory(ctx context.Context, r *run, line *sample.Line) error {
 	}
 	q.message = nil
 	fmt.Printf("\n### EvaluateShares, %s MB a request, from several clients at once\n\n", sample.Number(float64(len(q.bytes))/1e6))
-	table := sample.NewTable("clients", "calls", "p50 ms", "p99 ms", "calls/s", "idle MB", "peak MB", "peak / request bytes in flight")
+	table := sample.NewTable("clients", "calls", "p50 ms", "p99 ms", "calls/s", "refused", "idle MB", "peak MB", "peak / request bytes in flight")
 	for _, clients := range []int{1, 8, 16} {
 		b, idle, usage, err := r.crowd(ctx, q, clients)
 		if err != nil {
@@ -26,7 +26,7 @@ func memory(ctx context.Context, r *run, line *sample.Line) error {
 		}
 		ratio := float64(usage.Peak-idle.Peak) / float64(clients*len(q.bytes))
 		table.Add(clients, b.operations, sample.Milliseconds(b.latencies.Quantile(0.5)), sample.Milliseconds(b.latencies.Quantile(0.99)),
-			float64(b.operations)/b.elapsed.Seconds(), float64(idle.Peak)/1e6, float64(usage.Peak)/1e6, ratio)
+			float64(b.operations)/b.elapsed.Seconds(), b.refused, float64(idle.Peak)/1e6, float64(usage.Peak)/1e6, ratio)
 		line.Add(fmt.Sprintf("memory_%d_clients_mb", clients), float64(usage.Peak)/1e6)
 		line.Add(fmt.Sprintf("memory_%d_clients_ratio", clients), ratio)
 	}

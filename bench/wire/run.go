@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/bench/internal/floor"
 	"github.com/apportion/apportion/bench/internal/peer"
@@ -65,7 +67,9 @@ func (r *run) close() error {
 type block struct {
 	latencies  sample.Durations
 	operations int
-	elapsed    time.Duration
+	// refused counts the calls that a busy server sent away, and that were made again.
+	refused int
+	elapsed time.Duration
 }
 
 // variant is one of the cases that are compared.
@@ -86,6 +90,7 @@ type result struct {
 	// faults and collections of garbage of the server in one operation, by round.
 	faults, collections []float64
 	usage               peer.Usage
+	refused             int
 }
 
 // interleave measures variants in rounds, after a short one that does not count.
@@ -126,6 +131,7 @@ func (m *result) measure(ctx context.Context, limit time.Duration) error {
 	}
 	m.faults = append(m.faults, float64(m.usage.Faults-before.Faults)/float64(b.operations))
 	m.collections = append(m.collections, float64(m.usage.Collections-before.Collections)/float64(b.operations))
+	m.refused += b.refused
 	m.all = append(m.all, b.latencies...)
 	p50 := math.NaN()
 	if len(b.latencies) > 0 {
@@ -176,18 +182,34 @@ func table(title string, byRate bool, results []*result) error {
 			sample.Median(m.cpu), sample.Median(m.client), sample.Median(m.faults),
 			sample.Median(m.collections), float64(m.usage.Peak)/1e6)
 	}
-	_, err := t.WriteTo(os.Stdout)
-	return err
+	if _, err := t.WriteTo(os.Stdout); err != nil {
+		return err
+	}
+	for _, m := range results {
+		if m.refused > 0 {
+			fmt.Printf("\n%s: %d calls succeeded, %d were refused by the busy server and made again.\n", m.name, len(m.all), m.refused)
+		}
+	}
+	return nil
 }
 
-// sequential repeats an operation until time is up, three times at least.
+// pause is how long a client waits that was refused.
+const pause = 5 * time.Millisecond
+
+// sequential repeats an operation until time is up, three times at least. The latency of a call is that of the attempt that succeeded.
 func sequential(operation func(context.Context) error) func(context.Context, time.Duration) (block, error) {
 	return func(ctx context.Context, limit time.Duration) (block, error) {
 		var b block
 		begin := time.Now()
 		for b.elapsed < limit || b.operations < 3 {
 			at := time.Now()
-			if err := operation(ctx); err != nil {
+			err := operation(ctx)
+			if status.Code(err) == codes.ResourceExhausted && time.Since(begin) < 60*limit {
+				b.refused++
+				time.Sleep(pause)
+				continue
+			}
+			if err != nil {
 				return b, err
 			}
 			b.latencies = append(b.latencies, time.Since(at))
@@ -218,6 +240,7 @@ func concurrent(clients int, operation func(context.Context) error) func(context
 			o := <-outcomes
 			all.latencies = append(all.latencies, o.latencies...)
 			all.operations += o.operations
+			all.refused += o.refused
 			faults = append(faults, o.err)
 		}
 		all.elapsed = time.Since(begin)

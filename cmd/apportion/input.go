@@ -207,27 +207,55 @@ func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given
 	return moment, true, nil
 }
 
+// options say how the server is reached, and who asks.
+func (f *serverFlags) options() ([]client.Option, error) {
+	options := []client.Option{client.WithPlaintext()}
+	if f.tls || f.authority != "" || f.certificate != "" || f.key != "" {
+		config, err := f.encryption()
+		if err != nil {
+			return nil, err
+		}
+		options = []client.Option{client.WithTLS(config)}
+	}
+	if f.token != "" {
+		options = append(options, client.WithToken(client.TokenFile(f.token)))
+	}
+	return options, nil
+}
+
+// encryption says whom to trust, and what to show.
+func (f *serverFlags) encryption() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.authority != "" {
+		pem, err := os.ReadFile(f.authority)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: no certificate is in it", f.authority)
+		}
+	}
+	if f.certificate != "" || f.key != "" {
+		pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-certificate, --tls-key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
 // decider is who decides. The context ends with the flags' timeout if a server is asked.
 func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
 	if f.address == "" {
 		return client.InProcess(), ctx, func() {}, nil
 	}
-	option := client.WithPlaintext()
-	if f.tls || f.authority != "" {
-		config := &tls.Config{MinVersion: tls.VersionTLS12}
-		if f.authority != "" {
-			pem, err := os.ReadFile(f.authority)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			config.RootCAs = x509.NewCertPool()
-			if !config.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, nil, nil, fmt.Errorf("%s: no certificate is in it", f.authority)
-			}
-		}
-		option = client.WithTLS(config)
+	options, err := f.options()
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	decider, err := client.Dial(f.address, option)
+	decider, err := client.Dial(f.address, options...)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("--server: %w", err)
 	}

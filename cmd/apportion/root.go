@@ -136,16 +136,21 @@ func speaksUTF8() bool {
 
 // serverFlags say who decides.
 type serverFlags struct {
-	address   string
-	tls       bool
-	authority string
-	timeout   time.Duration
+	address          string
+	tls              bool
+	authority        string
+	certificate, key string
+	token            string
+	timeout          time.Duration
 }
 
 func (f *serverFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "server", "", "ask the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
 	flags.BoolVar(&f.tls, "tls", false, "speak TLS with the server")
 	flags.StringVar(&f.authority, "tls-ca", "", "`FILE` of the certificates that sign the server's; default: the system's (implies --tls)")
+	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the certificate to show the server (implies --tls)")
+	flags.StringVar(&f.key, "tls-key", "", "`FILE` of its private key")
+	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token to show the server")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "give up after this long")
 }
 

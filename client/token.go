@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// TokenSource returns the bearer token to show. It is asked for each call, so that a token may be changed without a new Client.
+type TokenSource func(context.Context) (string, error)
+
+// Token is a source of always the same token.
+func Token(token string) TokenSource {
+	return func(context.Context) (string, error) { return token, nil }
+}
+
+// TokenFile is a source of what a file holds, read again when it is older than some seconds: secrets that are mounted change in place.
+func TokenFile(name string) TokenSource {
+	const age = 10 * time.Second
+	var mutex sync.Mutex
+	var token string
+	var read time.Time
+	return func(context.Context) (string, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if token != "" && time.Since(read) < age {
+			return token, nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		if token = strings.TrimSpace(string(data)); token == "" {
+			return "", errors.New(name + ": no token is in it")
+		}
+		read = time.Now()
+		return token, nil
+	}
+}
+
+// WithToken shows a bearer token with each call. Over WithPlaintext it can be read by whoever listens.
+func WithToken(source TokenSource) Option {
+	return func(d *dialing) { d.token = source }
+}
+
+// bearer shows a token to gRPC.
+type bearer struct {
+	source TokenSource
+	secure bool
+}
+
+// GetRequestMetadata returns the headers of a call.
+func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	token, err := b.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
+}
+
+// RequireTransportSecurity keeps a token off connections that somebody took for encrypted.
+func (b bearer) RequireTransportSecurity() bool { return b.secure }
+
+// tokenOptions show the token.
+func (d *dialing) tokenOptions() []grpc.DialOption {
+	if d.token == nil {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{d.token, d.credentials.Info().SecurityProtocol != "insecure"})}
+}

@@ -1,0 +1,28 @@
+package client_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client"
+)
+
+func TestATokenOfAFileIsWhatTheFileHolds(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "token")
+	source := client.TokenFile(name)
+	_, err := source(t.Context())
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(name, []byte("\n"), 0o600))
+	_, err = source(t.Context())
+	require.ErrorContains(t, err, "no token is in it")
+	require.NoError(t, os.WriteFile(name, []byte("sesame\n"), 0o600))
+	token, err := source(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "sesame", token)
+	token, err = client.Token("open")(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "open", token)
+}

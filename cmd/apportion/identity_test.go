@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/internal/certtest"
+)
+
+func TestAServerIsAskedWithATokenOrACertificate(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string { return certtest.Write(t, filepath.Join(dir, name), []byte(text)) }
+	authority := certtest.New(t)
+	certtest.Files(t, dir, authority.Issue(t), authority)
+	mine := authority.Issue(t, certtest.Named("ops.example.org"))
+	certificate, key := file("me.crt", string(mine.Certificate)), file("me.key", string(mine.Key))
+
+	var made bytes.Buffer
+	require.Equal(t, exitYes, run(t.Context(), []string{"config", "token"}, nil, &made, io.Discard))
+	words := strings.Fields(made.String())
+	require.Len(t, words, 4)
+	token, wrong := file("token", words[1]), file("wrong", "guess")
+	settings := file("apportion.yaml", `
+listen: ["127.0.0.1:0"]
+drain: {delay: 0s}
+tls: {certificate: tls.crt, key: tls.key, client_ca: ca.crt, client_certificate: optional}
+policies: {house: preset:proportion}
+identities:
+- {name: operator, dns: [ops.example.org]}
+- {name: dashboard, tokens: ["`+words[3]+`"], methods: [CheckEnqueue]}
+`)
+	var out, problems bytes.Buffer
+	require.Equal(t, exitYes, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, &out, &problems), problems.String())
+	require.Equal(t, "the configuration is valid\n", out.String())
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log, ended := &lockedBuffer{}, make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"serve", "--config", settings}, strings.NewReader(""), io.Discard, log)
+	}()
+	address := log.find(t, `msg=serving address=(\S+)`)
+
+	ask := func(want int, says string, flags ...string) {
+		t.Helper()
+		var problems bytes.Buffer
+		args := append([]string{"shares", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--policy-name", "house"}, flags...)
+		require.Equal(t, want, run(t.Context(), args, nil, io.Discard, &problems), problems.String())
+		require.Contains(t, problems.String(), says)
+	}
+	trusting := []string{"--tls-ca", filepath.Join(dir, "ca.crt")}
+	ask(exitYes, "", append(trusting, "--tls-certificate", certificate, "--tls-key", key)...)
+	ask(exitService, "neither a certificate nor a bearer token was shown (Unauthenticated)", trusting...)
+	ask(exitService, "the bearer token is not known (Unauthenticated)", append(trusting, "--token-file", wrong)...)
+	ask(exitService, `identity "dashboard" may not call EvaluateShares (PermissionDenied)`, append(trusting, "--token-file", token)...)
+	ask(exitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)
+	ask(exitService, "Unavailable", "--timeout", "2s")
+	var answer bytes.Buffer
+	args := append([]string{"enqueue", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--token-file", token}, trusting...)
+	require.NotEqual(t, exitService, run(t.Context(), args, nil, &answer, &problems), problems.String())
+	stop()
+	require.Equal(t, exitYes, <-ended)
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "tls.key")))
+	problems.Reset()
+	require.Equal(t, exitUsage, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, io.Discard, &problems))
+	require.Contains(t, problems.String(), "tls.key: no such file")
+}
