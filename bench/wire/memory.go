@@ -18,7 +18,7 @@ func memory(ctx context.Context, r *run, line *sample.Line) error {
 	}
 	q.message = nil
 	fmt.Printf("\n### EvaluateShares, %s MB a request, from several clients at once\n\n", sample.Number(float64(len(q.bytes))/1e6))
-	table := sample.NewTable("clients", "calls", "p50 ms", "p99 ms", "calls/s", "refused", "idle MB", "peak MB", "peak / request bytes in flight")
+	table := sample.NewTable("clients", "calls", "p50 ms", "p99 ms", "calls/s", "refused", "idle MB", "peak MB", "peak / request bytes in flight") //nolint:lll // One row of a table.
 	for _, clients := range []int{1, 8, 16} {
 		b, idle, usage, err := r.crowd(ctx, q, clients)
 		if err != nil {
