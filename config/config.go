@@ -208,7 +208,7 @@ type Connection struct {
 	// hung up on.
 	Ping time.Duration `yaml:"ping" default:"1m" min:"1s" max:"24h"`
 	// Time without a call after which a connection is closed. 0s: never.
-	Idle time.Duration `yaml:"idle" default:"0s" max:"8760h"`
+	Idle time.Duration `yaml:"idle" default:"15m" max:"8760h"`
 }
 
 // Drain says how the server ends.

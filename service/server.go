@@ -39,6 +39,8 @@ type ServerOptions struct {
 	ConnectionPing time.Duration
 	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
 	HandshakeTime time.Duration
+	// MessageTime bounds how long the message of a unary call may take to come. 0: a minute.
+	MessageTime time.Duration
 	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
 	HeaderBytes uint32
 	// NoReflection leaves gRPC reflection out.
@@ -71,6 +73,7 @@ const (
 	defaultConnectionStreams = 1000
 	defaultDrainTime         = 25 * time.Second
 	defaultHandshakeTime     = 10 * time.Second
+	defaultMessageTime       = time.Minute
 	defaultConnectionPing    = time.Minute
 	defaultHeaderBytes       = 64 << 10
 	// clientPings is how often a client may ask whether the connection still stands.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
@@ -26,11 +29,13 @@ type taps struct {
 	methods map[string]bool
 	refused *prometheus.CounterVec
 	log     *slog.Logger
+	// receiving bounds how long a message may take to come.
+	receiving time.Duration
 }
 
 func (s *Server) newTaps() *taps {
 	t := &taps{
-		service: s.service, ask: s.options.Tap, log: s.log,
+		service: s.service, ask: s.options.Tap, log: s.log, receiving: orDefault(s.options.MessageTime, defaultMessageTime),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 		}, []string{"method", "code"}),
@@ -69,6 +74,7 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 	if t.service == nil {
 		return ctx, nil
 	}
+	ctx = t.bounded(ctx, call.FullMethodName)
 	if err := t.service.begin(ctx, call.FullMethodName); err != nil {
 		err = statusOf(err)
 		t.refuse(in, call.FullMethodName, err)
@@ -76,6 +82,28 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 	}
 	return ctx, nil
 }
+
+// bounded ends a unary call whose message does not come, or whose answer is not taken. The time to answer is bounded by the service; this
+// adds the time to receive.
+func (t *taps) bounded(ctx context.Context, method string) context.Context {
+	answering := t.service.options.CallTime
+	if answering <= 0 || !unary[method] {
+		return ctx
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.receiving+answering)
+	// It ends with the call, whose context is its parent.
+	_ = cancel
+	return ctx
+}
+
+// unary holds the full names of the unary methods.
+var unary = func() map[string]bool {
+	names := map[string]bool{}
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
+		names["/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+m.MethodName] = true
+	}
+	return names
+}()
 
 func (t *taps) refuse(ctx context.Context, method string, err error) {
 	if !t.methods[method] {

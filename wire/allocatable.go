@@ -22,7 +22,7 @@ func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answ
 	if err != nil {
 		return nil, err
 	}
-	out := s.out.allocatable.one()
+	out := &whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]{}
 	out.body.Tasks, out.member.Allocatable, out.answer.Answer = tasks, &out.body, &out.member
 	return &out.answer, nil
 }
@@ -32,7 +32,7 @@ func (s *Session) preemptive(q *apportionv1.PreemptiveStep) (*apportionv1.Answer
 	if err != nil {
 		return nil, err
 	}
-	out := s.out.preemptive.one()
+	out := &whole[apportionv1.Answer_Preemptive, apportionv1.PreemptiveAnswer]{}
 	out.body.Tasks, out.member.Preemptive, out.answer.Answer = tasks, &out.body, &out.member
 	return &out.answer, nil
 }

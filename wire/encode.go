@@ -29,11 +29,10 @@ type encoder struct {
 	amounts       chunk[float64]
 	taskVerdicts  chunk[apportionv1.TaskVerdict]
 	taskLists     chunk[*apportionv1.TaskVerdict]
-	allocatable   chunk[whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]]
-	preemptive    chunk[whole[apportionv1.Answer_Preemptive, apportionv1.PreemptiveAnswer]]
 }
 
-// whole is an answer with the parts that make it of one kind.
+// whole is an answer with the parts that make it of one kind, in one piece of memory. It is no part of a larger piece: that would keep
+// every answer in it, with all that these refer to, as long as any of them.
 type whole[M, B any] struct {
 	answer apportionv1.Answer
 	member M
