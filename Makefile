@@ -24,6 +24,7 @@ BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
 WIREFLAGS ?=
 PLATFORMS ?=
+DRAINFLAGS ?=
 REPLICAFLAGS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
@@ -131,6 +132,10 @@ generate-chart: ## Take new settings of the server over into the chart's schema.
 .PHONY: show-replicas
 show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing client (REPLICAFLAGS='-time 2s').
 	scripts/show-replicas.sh $(REPLICAFLAGS)
+
+.PHONY: show-drain
+show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are restarted or killed (DRAINFLAGS='-time 30s').
+	$(GO) run $(strip ./bench/drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
 
 .PHONY: release
 release: ## Make archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).

@@ -1,41 +1,34 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/apportion/apportion/internal/replica"
 )
 
 // cluster is servers, and a proxy before them.
 type cluster struct {
-	replicas []*replica
-	proxy    *exec.Cmd
+	replicas []*replica.Replica
+	// left is the first one's state: told to end.
+	left  bool
+	proxy *exec.Cmd
 	// proxied is the proxy's address where it takes HTTP/2 apart, connected where it passes bytes on.
 	proxied, connected string
 	directory          string
 }
 
-// replica is one server.
-type replica struct {
-	command        *exec.Cmd
-	address, admin string
-	gone           bool
-}
-
-// leave tells the server to end, and does not wait for it.
-func (r *replica) leave() error {
-	r.gone = true
-	return r.command.Process.Signal(syscall.SIGTERM)
+// leave tells the first server to end, and does not wait for it.
+func (c *cluster) leave() error {
+	c.left = true
+	return c.replicas[0].Leave()
 }
 
 func start(ctx context.Context, s *setting, replicas int) (*cluster, error) {
@@ -52,25 +45,18 @@ func start(ctx context.Context, s *setting, replicas int) (*cluster, error) {
 
 func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 	for range replicas {
-		r := &replica{}
-		for _, address := range []*string{&r.address, &r.admin} {
-			var err error
-			if *address, err = free(ctx); err != nil {
-				return err
-			}
-		}
-		//nolint:gosec // the operator's own server
-		r.command = exec.CommandContext(ctx, s.binary, "serve", "--listen", r.address, "--admin-listen", r.admin,
-			"--drain-delay", "1s", "--log-level", "error")
-		r.command.Env, r.command.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
-		if err := r.command.Start(); err != nil {
+		r, err := replica.New(ctx, s.binary, "--drain-delay", "1s")
+		if err != nil {
 			return err
 		}
 		c.replicas = append(c.replicas, r)
+		if err := r.Start(ctx); err != nil {
+			return err
+		}
 	}
 	for _, address := range []*string{&c.proxied, &c.connected} {
 		var err error
-		if *address, err = free(ctx); err != nil {
+		if *address, err = replica.Free(ctx); err != nil {
 			return err
 		}
 	}
@@ -83,7 +69,7 @@ func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 		return err
 	}
 	for _, r := range c.replicas {
-		if err := ready(ctx, r.admin); err != nil {
+		if err := r.Ready(ctx); err != nil {
 			return err
 		}
 	}
@@ -105,8 +91,8 @@ func (c *cluster) configuration() string {
 			way.name, way.mode, way.address, way.protocol, way.name)
 		fmt.Fprintf(&text, "backend %s\n  mode %s\n  balance roundrobin\n  option httpchk GET /readyz\n", way.name, way.mode)
 		for i, r := range c.replicas {
-			_, port, _ := net.SplitHostPort(r.admin)
-			fmt.Fprintf(&text, "  server r%d %s%s port %s", i, r.address, way.protocol, port)
+			_, port, _ := net.SplitHostPort(r.Admin)
+			fmt.Fprintf(&text, "  server r%d %s%s port %s", i, r.Address, way.protocol, port)
 			if way.protocol != "" {
 				text.WriteString(" check-proto h1")
 			}
@@ -123,72 +109,21 @@ func (c *cluster) stop() error {
 		_ = c.proxy.Wait()
 	}
 	for _, r := range c.replicas {
-		_ = r.command.Process.Kill()
-		_ = r.command.Wait()
+		r.Kill()
 	}
 	return os.RemoveAll(c.directory)
-}
-
-// free is an address that nobody listens on.
-func free(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-// ready waits until a server takes calls.
-func ready(ctx context.Context, admin string) error {
-	for range 100 {
-		if body, err := get(ctx, admin, "/readyz"); err == nil {
-			return body.Body.Close()
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return fmt.Errorf("the server at %s did not become ready", admin)
-}
-
-func get(ctx context.Context, address, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%s%s: %s", address, path, response.Status), response.Body.Close())
-	}
-	return response, nil
 }
 
 // answered is how many calls each replica says that it has answered; -1 from one that has left.
 func (c *cluster) answered(ctx context.Context) ([]int, error) {
 	counts := make([]int, len(c.replicas))
 	for i, r := range c.replicas {
-		if r.gone {
+		if i == 0 && c.left {
 			counts[i] = -1
 			continue
 		}
-		response, err := get(ctx, r.admin, "/metrics")
-		if err != nil {
-			return nil, err
-		}
-		lines := bufio.NewScanner(response.Body)
-		for lines.Scan() {
-			name, value, _ := strings.Cut(lines.Text(), " ")
-			if !strings.HasPrefix(name, "grpc_server_call_duration_seconds_count{") || !strings.Contains(name, "EvaluateShares") {
-				continue
-			}
-			count, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return nil, err
-			}
-			counts[i] += int(count)
-		}
-		if err := errors.Join(lines.Err(), response.Body.Close()); err != nil {
+		var err error
+		if counts[i], err = r.Answered(ctx, "EvaluateShares"); err != nil {
 			return nil, err
 		}
 	}

@@ -8,12 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/health" // the client asks replicas whether they serve
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
-
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/internal/replica"
 )
 
 // caller asks one question again and again.
@@ -27,18 +23,9 @@ func dialOne(address string) (*caller, error) {
 	return newCaller(client.Dial(address, client.WithPlaintext()))
 }
 
-// dialAll knows every replica, as from the addresses of a headless service, and takes turns among those that say that they serve.
+// dialAll knows every replica.
 func dialAll(c *cluster) (*caller, error) {
-	addresses := manual.NewBuilderWithScheme("replicas")
-	state := resolver.State{}
-	for _, r := range c.replicas {
-		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.address})
-	}
-	addresses.InitialState(state)
-	return newCaller(client.Dial("replicas:///", client.WithPlaintext(), client.WithDialOptions(
-		grpc.WithResolvers(addresses),
-		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}`),
-	)))
+	return newCaller(replica.Dial(c.replicas))
 }
 
 func newCaller(asked *client.Client, err error) (*caller, error) {

@@ -98,7 +98,7 @@ func one(
 	}
 	var half func() error
 	if leave {
-		half = c.replicas[0].leave
+		half = c.leave
 	}
 	result, err := asking.load(ctx, s.workers, s.span, half)
 	if err != nil && !leave {

@@ -2,7 +2,10 @@ module github.com/apportion/apportion/tools/ghz
 
 go 1.26.0
 
-require github.com/bojand/ghz v0.93.0
+require (
+	github.com/bojand/ghz v0.93.0
+	google.golang.org/grpc v1.34.0
+)
 
 require (
 	github.com/BurntSushi/toml v0.3.1 // indirect
@@ -25,7 +28,6 @@ require (
 	golang.org/x/tools v0.0.0-20200812195022-5ae4c3c160a0 // indirect
 	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
 	google.golang.org/genproto v0.0.0-20200526211855-cb27e3aa2013 // indirect
-	google.golang.org/grpc v1.34.0 // indirect
 	google.golang.org/protobuf v1.25.0 // indirect
 	gopkg.in/yaml.v2 v2.3.0 // indirect
 	honnef.co/go/tools v0.0.1-2020.1.5 // indirect

@@ -2,7 +2,8 @@
 //
 //	ghz CONFIG.json REPORT.json REPORT.html
 //
-// CONFIG.json is a configuration file of ghz (https://ghz.sh/docs/options).
+// CONFIG.json is a configuration file of ghz (https://ghz.sh/docs/options). A host of the form static:///HOST:PORT,HOST:PORT is several
+// replicas, among which calls take turns.
 package main
 
 import (

@@ -1,0 +1,24 @@
+package replica
+
+import (
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/health" // the client asks replicas whether they serve
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/apportion/apportion/client"
+)
+
+// Dial knows every replica, as from the addresses of a headless service, and takes turns among those that say that they serve.
+func Dial(replicas []*Replica, options ...grpc.DialOption) (*client.Client, error) {
+	addresses := manual.NewBuilderWithScheme("replicas")
+	state := resolver.State{}
+	for _, r := range replicas {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.Address})
+	}
+	addresses.InitialState(state)
+	return client.Dial("replicas:///", client.WithPlaintext(), client.WithDialOptions(append(options,
+		grpc.WithResolvers(addresses),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}`),
+	)...))
+}

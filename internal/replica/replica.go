@@ -1,0 +1,124 @@
+// Package replica runs servers as an operator does: processes of the built binary, each at an address that it keeps when it starts anew.
+package replica
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Replica is one server on loopback.
+type Replica struct {
+	// Address is where it serves gRPC, Admin where operators look.
+	Address, Admin string
+
+	binary    string
+	arguments []string
+	command   *exec.Cmd
+}
+
+// New chooses free addresses for a server that Start runs, with these arguments of `apportion serve` besides.
+func New(ctx context.Context, binary string, arguments ...string) (*Replica, error) {
+	r := &Replica{binary: binary}
+	for _, address := range []*string{&r.Address, &r.Admin} {
+		var err error
+		if *address, err = Free(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.arguments = append([]string{"serve", "--listen", r.Address, "--admin-listen", r.Admin, "--log-level", "error"}, arguments...)
+	return r, nil
+}
+
+// Start runs the process, which does not take calls yet. It uses one processor at most and ends with ctx at the latest.
+func (r *Replica) Start(ctx context.Context) error {
+	r.command = exec.CommandContext(ctx, r.binary, r.arguments...) //nolint:gosec // G204: the caller's own server.
+	r.command.Env, r.command.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
+	return r.command.Start()
+}
+
+// Ready waits until the server takes calls.
+func (r *Replica) Ready(ctx context.Context) error {
+	for range 100 {
+		if response, err := r.get(ctx, "/readyz"); err == nil {
+			return response.Body.Close()
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("the server at %s did not become ready", r.Admin)
+}
+
+// Leave tells the server to end, and does not wait for it.
+func (r *Replica) Leave() error { return r.command.Process.Signal(syscall.SIGTERM) }
+
+// End tells the server to end, and returns nil once it has, drained.
+func (r *Replica) End() error {
+	if err := r.Leave(); err != nil {
+		return err
+	}
+	return r.command.Wait()
+}
+
+// Kill ends the process at once, as a lost machine would. It may have ended before.
+func (r *Replica) Kill() {
+	if r.command == nil || r.command.Process == nil {
+		return
+	}
+	_ = r.command.Process.Kill()
+	_ = r.command.Wait()
+}
+
+// Answered is how many calls of a method the server says that it has answered since it started.
+func (r *Replica) Answered(ctx context.Context, method string) (int, error) {
+	response, err := r.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if !strings.HasPrefix(name, "grpc_server_call_duration_seconds_count{") || !strings.Contains(name, method) {
+			continue
+		}
+		count, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, errors.Join(err, response.Body.Close())
+		}
+		total += int(count)
+	}
+	return total, errors.Join(lines.Err(), response.Body.Close())
+}
+
+func (r *Replica) get(ctx context.Context, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.Admin+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s%s: %s", r.Admin, path, response.Status), response.Body.Close())
+	}
+	return response, nil
+}
+
+// Free is an address that nobody listens on.
+func Free(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
