@@ -51,8 +51,8 @@ build_cpp() (
   if ! dpkg --status "${packages[@]}" >/dev/null 2>&1; then
     command -v apt-get >/dev/null || die "cpp needs gRPC and protobuf for C++ and CMake; see examples/cpp/README.md"
     sudo=$( ((EUID == 0)) || echo sudo)
-    $sudo apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+    $sudo apt-get update -qq -o Acquire::Retries=3
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends "${packages[@]}" >/dev/null
   fi
   cd "$examples/cpp"
   cmake -S . -B build >/dev/null
