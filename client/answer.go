@@ -13,6 +13,8 @@ import (
 type Shares struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.SharesAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 }
 
 // QueueShare is one queue's account, quantities by name.
@@ -82,17 +84,26 @@ type Verdict struct {
 	Why     string
 }
 
-func newVerdict(names text.Names, v *apportionv1.Verdict) Verdict {
-	return Verdict{
+func newVerdict(names text.Names, v *apportionv1.Verdict, by Fallback) Verdict {
+	verdict := Verdict{
 		Permitted: v.GetVote() != apportionv1.Vote_VOTE_REJECT, Vote: v.GetVote(),
 		Reasons: v.GetReasons(), Why: text.Reasons(names, v.GetReasons()),
 	}
+	if by == FailClosed {
+		verdict.Why = noAnswer
+	}
+	return verdict
 }
+
+// noAnswer is why FailClosed says no.
+const noAnswer = "the service did not answer"
 
 // Admissions is which jobs may enter.
 type Admissions struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.EnqueueAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 	// Jobs in the order of deciding.
 	Jobs []Admission
 }
@@ -104,11 +115,11 @@ type Admission struct {
 	Verdict
 }
 
-func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse) *Admissions {
+func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, by Fallback) *Admissions {
 	names := text.NamesOf(response.GetBasis(), in.snapshot())
-	a := &Admissions{Basis: response.GetBasis(), Answer: response.GetEnqueue()}
+	a := &Admissions{Basis: response.GetBasis(), Answer: response.GetEnqueue(), Fallback: by}
 	for _, job := range response.GetEnqueue().GetJobs() {
-		a.Jobs = append(a.Jobs, Admission{Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict())})
+		a.Jobs = append(a.Jobs, Admission{Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict(), by)})
 	}
 	return a
 }
@@ -117,6 +128,8 @@ func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse) *Admiss
 type Allowances struct {
 	Basis    *apportionv1.Basis
 	Response *apportionv1.CheckAllocatableResponse
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 	// Allocatable and Preemptive have one entry for each task asked, or one for all of them jointly. Preemptive only if asked.
 	Allocatable, Preemptive []Allowance
 }
@@ -148,13 +161,15 @@ type Allowance struct {
 	Checks []*apportionv1.AccountCheck
 }
 
-func newAllowances(in Input, question AllocatableQuestion, response *apportionv1.CheckAllocatableResponse) *Allowances {
+func newAllowances(
+	in Input, question AllocatableQuestion, response *apportionv1.CheckAllocatableResponse, by Fallback,
+) *Allowances {
 	names := text.NamesOf(response.GetBasis(), in.snapshot())
 	read := func(verdicts []*apportionv1.TaskVerdict) []Allowance {
 		var list []Allowance
 		for i, v := range verdicts {
-			a := Allowance{Verdict: newVerdict(names, v.GetVerdict()), Checks: v.GetChecks()}
-			if v.Task != nil && i < len(question.Tasks) {
+			a := Allowance{Verdict: newVerdict(names, v.GetVerdict(), by), Checks: v.GetChecks()}
+			if !question.Jointly && i < len(question.Tasks) {
 				a.Task = question.Tasks[i]
 			}
 			list = append(list, a)
@@ -162,7 +177,7 @@ func newAllowances(in Input, question AllocatableQuestion, response *apportionv1
 		return list
 	}
 	return &Allowances{
-		Basis: response.GetBasis(), Response: response,
+		Basis: response.GetBasis(), Response: response, Fallback: by,
 		Allocatable: read(response.GetAllocatable().GetTasks()), Preemptive: read(response.GetPreemptive().GetTasks()),
 	}
 }
@@ -171,6 +186,8 @@ func newAllowances(in Input, question AllocatableQuestion, response *apportionv1
 type Victims struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.VictimsAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 	// Decided is false if no plugin had an opinion; true without victims means that nobody is to be evicted.
 	Decided bool
 	// Tasks by uid, or namespace/name, in the order in which the policy named them.
@@ -186,10 +203,10 @@ type Spared struct {
 	Why     string
 }
 
-func newVictims(in Input, response *apportionv1.SelectVictimsResponse) *Victims {
+func newVictims(in Input, response *apportionv1.SelectVictimsResponse, by Fallback) *Victims {
 	names := text.NamesOf(response.GetBasis(), in.snapshot())
 	answer := response.GetVictims()
-	v := &Victims{Basis: response.GetBasis(), Answer: answer, Decided: answer.GetDecided()}
+	v := &Victims{Basis: response.GetBasis(), Answer: answer, Fallback: by, Decided: answer.GetDecided()}
 	for _, victim := range answer.GetVictims() {
 		v.Tasks = append(v.Tasks, victim.GetUid())
 	}
@@ -205,6 +222,8 @@ func newVictims(in Input, response *apportionv1.SelectVictimsResponse) *Victims 
 type Scores struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.NodesAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 	// Tasks in the order asked.
 	Tasks []TaskScores
 }
@@ -226,10 +245,10 @@ type NodeScore struct {
 	Why string
 }
 
-func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNodesResponse) *Scores {
+func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNodesResponse, by Fallback) *Scores {
 	names := text.NamesOf(response.GetBasis(), in.snapshot())
 	nodes := in.snapshot().GetNodes()
-	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes()}
+	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes(), Fallback: by}
 	for i, row := range response.GetNodes().GetTasks() {
 		why := make(map[uint32]string, len(row.GetUnfit()))
 		for _, unfit := range row.GetUnfit() {
@@ -264,6 +283,8 @@ type Simulation struct {
 	Basis *apportionv1.Basis
 	// Answers, one for each step, at its position.
 	Answers []*apportionv1.Answer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
 }
 
 // Err is the error of the step at a position, nil if it was answered.

@@ -2,11 +2,8 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -34,7 +31,7 @@ type Input struct {
 	Upload *Upload
 	// Policy decides; nil: PolicyName does.
 	Policy *apportionv1.Policy
-	// PolicyName is that of a policy which the operator of the service configured. In process there are none.
+	// PolicyName is that of a policy which the operator of the service configured, or in process of one that WithPolicy gave.
 	PolicyName string
 }
 
@@ -86,66 +83,30 @@ type calls interface {
 
 // Client asks a service, or decides in process. It is safe for concurrent use.
 type Client struct {
+	settings
+
 	calls calls
 	// remote is nil in process.
 	remote     apportionv1.ApportionServiceClient
 	connection *grpc.ClientConn
+	engine     local
+	budget     budget
+	counters   counters
 }
 
 var _ Decider = (*Client)(nil)
 
-// Option sets how a service is reached.
-type Option func(*dialing)
-
-type dialing struct {
-	credentials credentials.TransportCredentials
-	token       TokenSource
-	options     []grpc.DialOption
+// InProcess decides in the caller's own process, with the same engine and the same answers, and without a network. Options about the
+// network mean nothing here.
+func InProcess(opts ...Option) *Client {
+	c := &Client{settings: newSettings(opts)}
+	c.engine = local{policies: c.policies}
+	c.calls = c.engine
+	c.counters = newCounters(c.meter)
+	return c
 }
 
-// WithPlaintext does without TLS, as within a trusted network or behind a proxy that adds it.
-func WithPlaintext() Option {
-	return func(d *dialing) { d.credentials = insecure.NewCredentials() }
-}
-
-// WithTLS sets the TLS configuration.
-func WithTLS(config *tls.Config) Option {
-	return func(d *dialing) { d.credentials = credentials.NewTLS(config) }
-}
-
-// WithDialOptions adds options of gRPC: interceptors, per-call credentials, a load-balancing policy.
-func WithDialOptions(options ...grpc.DialOption) Option {
-	return func(d *dialing) { d.options = append(d.options, options...) }
-}
-
-// maxMessage is the size of requests and answers that a client allows; the service has limits of its own.
-const maxMessage = 1 << 30
-
-// Dial prepares to ask the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option says
-// otherwise. Connecting happens with the first call.
-func Dial(target string, opts ...Option) (*Client, error) {
-	d := dialing{credentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})}
-	for _, opt := range opts {
-		opt(&d)
-	}
-	options := append(d.tokenOptions(),
-		grpc.WithTransportCredentials(d.credentials),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
-	options = append(options, d.options...)
-	connection, err := grpc.NewClient(target, options...)
-	if err != nil {
-		return nil, err
-	}
-	remote := apportionv1.NewApportionServiceClient(connection)
-	return &Client{calls: remote, remote: remote, connection: connection}, nil
-}
-
-// InProcess decides in the caller's own process, with the same engine and the same answers, and without a network.
-func InProcess() *Client {
-	return &Client{calls: local{}}
-}
-
-// Close lets go of the connection.
+// Close lets go of the connection. Sessions end with it.
 func (c *Client) Close() error {
 	if c.connection == nil {
 		return nil

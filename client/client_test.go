@@ -177,7 +177,7 @@ func TestStepsAreAnsweredOnTheStateThatEarlierOnesLeft(t *testing.T) {
 			session, err := c.OpenSession(t.Context(), in)
 			require.NoError(t, err)
 			for i, step := range steps {
-				answers, err := session.Do(step)
+				answers, err := session.Do(t.Context(), step)
 				require.NoError(t, err)
 				require.Len(t, answers, 1)
 				require.Equal(t, i == 3, answers[0].GetError() != nil)

@@ -11,7 +11,9 @@ import (
 )
 
 // local answers the calls of the contract in process. Its errors are those of the service.
-type local struct{}
+type local struct {
+	policies map[string]*apportionv1.Policy
+}
 
 // failure is an error as a service would return it.
 func failure(err error) error {
@@ -21,14 +23,19 @@ func failure(err error) error {
 	return status.FromProto(wire.Status(err)).Err()
 }
 
-// open is a session on the input of a request.
-func open(ctx context.Context, in *apportionv1.Input) (*wire.Session, error) {
+// open is a session on the input of a request, which lets go of what takes long when stop says so.
+func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, error) {
+	var policy *apportionv1.Policy
 	switch rule := in.GetRule().(type) {
 	case nil:
 		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.policy", "no policy is given"))
+	case *apportionv1.Input_Policy:
+		policy = rule.Policy
 	case *apportionv1.Input_PolicyName:
-		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, "input.policy_name",
-			"no policy %q: in process there are none to be named", rule.PolicyName))
+		if policy = l.policies[rule.PolicyName]; policy == nil {
+			return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, "input.policy_name",
+				"no policy %q: in process there are those of WithPolicy", rule.PolicyName))
+		}
 	}
 	snapshot := in.GetSnapshot()
 	if snapshot == nil {
@@ -39,13 +46,16 @@ func open(ctx context.Context, in *apportionv1.Input) (*wire.Session, error) {
 	if err != nil {
 		return nil, failure(err)
 	}
-	session, err := wire.Open(model, in.GetPolicy(), wire.Options{Stop: func() bool { return ctx.Err() != nil }})
+	session, err := wire.Open(model, policy, wire.Options{Stop: stop})
 	return session, failure(err)
 }
 
+// stopped reports whether nobody waits any more.
+func stopped(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
+
 // ask opens a session and does one step.
-func ask(ctx context.Context, in *apportionv1.Input, step *apportionv1.Step) (*apportionv1.Basis, *apportionv1.Answer, error) {
-	session, err := open(ctx, in)
+func (l local) ask(ctx context.Context, in *apportionv1.Input, step *apportionv1.Step) (*apportionv1.Basis, *apportionv1.Answer, error) {
+	session, err := l.open(in, stopped(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,14 +67,14 @@ func ask(ctx context.Context, in *apportionv1.Input, step *apportionv1.Step) (*a
 }
 
 // EvaluateShares is the call of this name.
-func (local) EvaluateShares(
+func (l local) EvaluateShares(
 	ctx context.Context, request *apportionv1.EvaluateSharesRequest, _ ...grpc.CallOption,
 ) (*apportionv1.EvaluateSharesResponse, error) {
 	question := request.GetShares()
 	if question == nil {
 		question = &apportionv1.SharesStep{}
 	}
-	basis, answer, err := ask(ctx, request.GetInput(), sharesStep(question))
+	basis, answer, err := l.ask(ctx, request.GetInput(), sharesStep(question))
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +82,14 @@ func (local) EvaluateShares(
 }
 
 // CheckEnqueue is the call of this name.
-func (local) CheckEnqueue(
+func (l local) CheckEnqueue(
 	ctx context.Context, request *apportionv1.CheckEnqueueRequest, _ ...grpc.CallOption,
 ) (*apportionv1.CheckEnqueueResponse, error) {
 	question := request.GetEnqueue()
 	if question == nil {
 		question = &apportionv1.EnqueueStep{}
 	}
-	basis, answer, err := ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: question}})
+	basis, answer, err := l.ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: question}})
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +97,10 @@ func (local) CheckEnqueue(
 }
 
 // CheckAllocatable is the call of this name.
-func (local) CheckAllocatable(
+func (l local) CheckAllocatable(
 	ctx context.Context, request *apportionv1.CheckAllocatableRequest, _ ...grpc.CallOption,
 ) (*apportionv1.CheckAllocatableResponse, error) {
-	session, err := open(ctx, request.GetInput())
+	session, err := l.open(request.GetInput(), stopped(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +123,14 @@ func (local) CheckAllocatable(
 }
 
 // SelectVictims is the call of this name.
-func (local) SelectVictims(
+func (l local) SelectVictims(
 	ctx context.Context, request *apportionv1.SelectVictimsRequest, _ ...grpc.CallOption,
 ) (*apportionv1.SelectVictimsResponse, error) {
 	step := &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: request.GetReclaim()}}
 	if preempt := request.GetPreempt(); preempt != nil {
 		step = &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}}
 	}
-	basis, answer, err := ask(ctx, request.GetInput(), step)
+	basis, answer, err := l.ask(ctx, request.GetInput(), step)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +142,10 @@ func (local) SelectVictims(
 }
 
 // ScoreNodes is the call of this name.
-func (local) ScoreNodes(
+func (l local) ScoreNodes(
 	ctx context.Context, request *apportionv1.ScoreNodesRequest, _ ...grpc.CallOption,
 ) (*apportionv1.ScoreNodesResponse, error) {
-	basis, answer, err := ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: request.GetNodes()}})
+	basis, answer, err := l.ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: request.GetNodes()}})
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +153,10 @@ func (local) ScoreNodes(
 }
 
 // Simulate is the call of this name.
-func (local) Simulate(
+func (l local) Simulate(
 	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,
 ) (*apportionv1.SimulateResponse, error) {
-	session, err := open(ctx, request.GetInput())
+	session, err := l.open(request.GetInput(), stopped(ctx))
 	if err != nil {
 		return nil, err
 	}

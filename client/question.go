@@ -69,104 +69,134 @@ type NodesQuestion struct {
 }
 
 // Shares asks who deserves what, who has what, and who comes first.
-func (c *Client) Shares(ctx context.Context, in Input, question SharesQuestion) (*Shares, error) {
-	step := &apportionv1.SharesStep{Fields: question.Fields, Tree: question.Tree}
-	if question.Queues != nil {
-		step.Queues = &apportionv1.Queues{Name: question.Queues}
+func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
+	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
+	if asked.Queues != nil {
+		step.Queues = &apportionv1.Queues{Name: asked.Queues}
 	}
-	if question.JobShares {
+	if asked.JobShares {
 		step.Jobs = &apportionv1.Jobs{}
 	}
-	if question.Explain {
+	if asked.Explain {
 		step.Explain = &apportionv1.Explain{}
 	}
-	response, err := call(ctx, c, in, c.calls.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
+	response, by, err := question[apportionv1.EvaluateSharesRequest, apportionv1.EvaluateSharesResponse]{
+		kind: KindShares, remote: c.calls.EvaluateShares, engine: c.engine.EvaluateShares,
+		input:  (*apportionv1.EvaluateSharesRequest).GetInput,
+		answer: unanswerable[apportionv1.EvaluateSharesResponse],
+	}.ask(ctx, c, in, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
 	if err != nil {
 		return nil, err
 	}
-	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares()}, nil
+	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares(), Fallback: by}, nil
 }
 
 // Enqueue asks which jobs may enter their queues.
-func (c *Client) Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error) {
+func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (*Admissions, error) {
 	step := &apportionv1.EnqueueStep{}
-	if question.Jobs != nil {
-		step.Jobs = &apportionv1.Jobs{Uid: question.Jobs}
+	if asked.Jobs != nil {
+		step.Jobs = &apportionv1.Jobs{Uid: asked.Jobs}
 	}
-	if question.AsAction {
+	if asked.AsAction {
 		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
 	}
-	response, err := call(ctx, c, in, c.calls.CheckEnqueue, &apportionv1.CheckEnqueueRequest{Input: in.message(), Enqueue: step})
+	response, by, err := question[apportionv1.CheckEnqueueRequest, apportionv1.CheckEnqueueResponse]{
+		kind: KindEnqueue, remote: c.calls.CheckEnqueue, engine: c.engine.CheckEnqueue,
+		input: (*apportionv1.CheckEnqueueRequest).GetInput,
+		answer: func(vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
+			return plainEnqueue(in, asked, vote)
+		},
+	}.ask(ctx, c, in, &apportionv1.CheckEnqueueRequest{Input: in.message(), Enqueue: step})
 	if err != nil {
 		return nil, err
 	}
-	return newAdmissions(in, response), nil
+	return newAdmissions(in, response, by), nil
 }
 
 // Allocatable asks whether the queues of tasks may use that much more.
-func (c *Client) Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error) {
-	tasks := &apportionv1.Tasks{Uid: question.Tasks}
+func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
+	tasks := &apportionv1.Tasks{Uid: asked.Tasks}
 	request := &apportionv1.CheckAllocatableRequest{
 		Input:       in.message(),
-		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: question.Jointly, Explain: question.Explain},
+		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain},
 	}
-	if question.Simulation {
+	if asked.Simulation {
 		request.Allocatable.Mode = apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
 	}
-	if question.Preemptive {
-		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: question.Jointly, Explain: question.Explain}
+	if asked.Preemptive {
+		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
 	}
-	response, err := call(ctx, c, in, c.calls.CheckAllocatable, request)
+	response, by, err := question[apportionv1.CheckAllocatableRequest, apportionv1.CheckAllocatableResponse]{
+		kind: KindAllocatable, remote: c.calls.CheckAllocatable, engine: c.engine.CheckAllocatable,
+		input: (*apportionv1.CheckAllocatableRequest).GetInput,
+		answer: func(vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
+			return plainAllocatable(asked, vote)
+		},
+	}.ask(ctx, c, in, request)
 	if err != nil {
 		return nil, err
 	}
-	return newAllowances(in, question, response), nil
+	return newAllowances(in, asked, response, by), nil
 }
 
 // Victims asks whom a task may evict.
-func (c *Client) Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error) {
-	claimant := &apportionv1.Tasks{Uid: []string{question.Claimant}}
+func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
+	claimant := &apportionv1.Tasks{Uid: []string{asked.Claimant}}
 	var candidates *apportionv1.Tasks
-	if question.Candidates != nil {
-		candidates = &apportionv1.Tasks{Uid: question.Candidates}
+	if asked.Candidates != nil {
+		candidates = &apportionv1.Tasks{Uid: asked.Candidates}
 	}
 	request := &apportionv1.SelectVictimsRequest{Input: in.message()}
-	if question.Preempt {
+	if asked.Preempt {
 		request.Question = &apportionv1.SelectVictimsRequest_Preempt{Preempt: &apportionv1.PreemptStep{
-			Claimant: claimant, Candidates: candidates, EligibleOnly: question.EligibleOnly, Explain: question.Explain,
+			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
 		}}
 	} else {
 		request.Question = &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: claimant, Candidates: candidates, EligibleOnly: question.EligibleOnly, Explain: question.Explain,
+			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
 		}}
 	}
-	response, err := call(ctx, c, in, c.calls.SelectVictims, request)
+	response, by, err := question[apportionv1.SelectVictimsRequest, apportionv1.SelectVictimsResponse]{
+		kind: KindVictims, remote: c.calls.SelectVictims, engine: c.engine.SelectVictims,
+		input: (*apportionv1.SelectVictimsRequest).GetInput,
+		answer: func(apportionv1.Vote) (*apportionv1.SelectVictimsResponse, bool) {
+			return &apportionv1.SelectVictimsResponse{Victims: &apportionv1.VictimsAnswer{Decided: true}}, true
+		},
+	}.ask(ctx, c, in, request)
 	if err != nil {
 		return nil, err
 	}
-	return newVictims(in, response), nil
+	return newVictims(in, response, by), nil
 }
 
 // ScoreNodes asks where tasks fit, and how well.
-func (c *Client) ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error) {
+func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) (*Scores, error) {
 	step := &apportionv1.NodesStep{
-		Tasks: &apportionv1.Tasks{Uid: question.Tasks}, Top: question.Top, ByPlugin: question.ByPlugin, Explain: question.Explain,
+		Tasks: &apportionv1.Tasks{Uid: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
 	}
-	if question.Nodes != nil {
-		step.Nodes = &apportionv1.Nodes{Name: question.Nodes}
+	if asked.Nodes != nil {
+		step.Nodes = &apportionv1.Nodes{Name: asked.Nodes}
 	}
-	response, err := call(ctx, c, in, c.calls.ScoreNodes, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
+	response, by, err := question[apportionv1.ScoreNodesRequest, apportionv1.ScoreNodesResponse]{
+		kind: KindNodes, remote: c.calls.ScoreNodes, engine: c.engine.ScoreNodes,
+		input:  (*apportionv1.ScoreNodesRequest).GetInput,
+		answer: func(apportionv1.Vote) (*apportionv1.ScoreNodesResponse, bool) { return plainNodes(in, asked) },
+	}.ask(ctx, c, in, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
 	if err != nil {
 		return nil, err
 	}
-	return newScores(in, question, response), nil
+	return newScores(in, asked, response, by), nil
 }
 
 // Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
-	response, err := call(ctx, c, in, c.calls.Simulate, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
+	response, by, err := question[apportionv1.SimulateRequest, apportionv1.SimulateResponse]{
+		kind: KindSimulate, remote: c.calls.Simulate, engine: c.engine.Simulate,
+		input:  (*apportionv1.SimulateRequest).GetInput,
+		answer: unanswerable[apportionv1.SimulateResponse],
+	}.ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
 	if err != nil {
 		return nil, err
 	}
-	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers()}, nil
+	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers(), Fallback: by}, nil
 }

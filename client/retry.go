@@ -2,48 +2,122 @@ package client
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// attempts bounds how often a question is asked in all, and patience the first wait between two of them; each later one may be twice as
-// long.
 const (
-	attempts = 5
-	patience = 20 * time.Millisecond
+	// defaultAttempts bounds how often a question is asked in all.
+	defaultAttempts = 5
+	// patience is the first wait between two attempts, half of it by chance; each later one is twice as long.
+	patience = 50 * time.Millisecond
+	// budgetMost is how many attempts may be made again before a client has asked anything, budgetShare how many more with each question.
+	budgetMost  = 100
+	budgetShare = 0.2
 )
 
-// again asks until there is an answer, or an error that asking again does not mend. No question changes anything, so that it may be asked
-// any number of times; gRPC itself does not repeat calls that are larger than its retry buffer, or that a replica had begun to answer.
-func again[A any](ctx context.Context, ask func() (A, error)) (A, error) {
-	wait := patience
-	for n := 1; ; n++ {
-		answer, err := ask()
-		if err == nil || n == attempts || !passing(err) {
-			return answer, err
-		}
-		pause := wait/2 + rand.N(wait/2) //nolint:gosec // G404: only to spread callers in time.
-		if told := retryDelay(err); told > 0 {
-			pause = told + rand.N(told) //nolint:gosec // G404: as above.
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return answer, err
-		}
-		wait *= 2
+// budget bounds the attempts that are made again by the questions that were asked.
+type budget struct {
+	mutex  sync.Mutex
+	tokens float64
+}
+
+// asked notes a question's first attempt.
+func (b *budget) asked() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.tokens = min(b.tokens+budgetShare, budgetMost)
+}
+
+// again reports whether another attempt is within the budget, and takes it.
+func (b *budget) again() bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// attempt counts the attempts at one question.
+type attempt struct {
+	client *Client
+	kind   Kind
+	n      int
+	wait   time.Duration
+}
+
+func (c *Client) newAttempt(kind Kind) *attempt {
+	c.budget.asked()
+	return &attempt{client: c, kind: kind, n: 1, wait: patience}
+}
+
+// again waits until the question may be asked again after an error, and reports false if it is not to be: asking does not mend the error,
+// it was asked often enough, or there is no time.
+func (a *attempt) again(ctx context.Context, err error) bool {
+	if a.n >= a.client.attempts || !passing(err) || ctx.Err() != nil {
+		return false
+	}
+	pause := a.wait/2 + rand.N(a.wait/2) //nolint:gosec // G404: only to spread callers in time.
+	if told := retryDelay(err); told > 0 {
+		pause = told + rand.N(told) //nolint:gosec // G404: as above.
+	}
+	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) <= pause || !a.client.budget.again() {
+		return false
+	}
+	if !sleep(ctx, pause) {
+		return false
+	}
+	a.n++
+	a.wait *= 2
+	a.client.logger.LogAttrs(ctx, slog.LevelDebug, "a question is asked again",
+		slog.String("kind", string(a.kind)), slog.Int("attempt", a.n), slog.Any("error", err))
+	count(ctx, a.client.counters.retries, attribute.String("kind", string(a.kind)))
+	return true
+}
+
+// sleep reports false if the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
-// passing reports whether a replica was lost, or was too busy and said when to come again.
+// again asks until there is an answer, or an error that asking again does not mend. No question changes anything, so that it may be asked
+// any number of times.
+func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, error)) (A, error) {
+	a := c.newAttempt(kind)
+	for {
+		answer, err := ask()
+		if err == nil || !a.again(ctx, err) {
+			return answer, err
+		}
+	}
+}
+
+// passing reports whether a replica was lost or ended a session for its age, or was too busy and said when to come again.
 func passing(err error) bool {
-	return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted && retryDelay(err) > 0
+	switch status.Code(err) {
+	case codes.Unavailable:
+		return true
+	case codes.ResourceExhausted:
+		return retryDelay(err) > 0 || aged(err)
+	default:
+		return false
+	}
 }
 
 // retryDelay is when a service asks to be asked again; 0: it does not say.
@@ -54,4 +128,15 @@ func retryDelay(err error) time.Duration {
 		}
 	}
 	return 0
+}
+
+// aged reports whether a server ended a session that had lasted, or had been idle, for too long.
+func aged(err error) bool {
+	for _, detail := range status.Convert(err).Details() {
+		if found, ok := detail.(*errdetails.ErrorInfo); ok {
+			limit := found.GetMetadata()["limit"]
+			return limit == "session_time" || limit == "session_idle"
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,15 +28,16 @@ func TestAWholeCallIsTriedAgainWhereThatMayHelp(t *testing.T) {
 		err           error
 	}{
 		"an answer":                      {nil, 1, 0, 0, nil},
-		"a replica that was lost":        {[]error{lost}, 2, 10 * time.Millisecond, 20 * time.Millisecond, nil},
+		"a replica that was lost":        {[]error{lost}, 2, 25 * time.Millisecond, 50 * time.Millisecond, nil},
 		"a replica that is busy":         {[]error{busy, busy}, 3, 2 * time.Second, 4 * time.Second, nil},
 		"what no asking mends":           {[]error{tooLarge}, 1, 0, 0, tooLarge},
-		"all replicas that are lost":     {[]error{lost, lost, lost, lost, lost}, 5, 150 * time.Millisecond, 300 * time.Millisecond, lost},
-		"a fault of the question itself": {[]error{lost, status.Error(codes.InvalidArgument, "no")}, 2, 10 * time.Millisecond, 20 * time.Millisecond, status.Error(codes.InvalidArgument, "no")},
+		"all replicas that are lost":     {[]error{lost, lost, lost, lost, lost}, 5, 375 * time.Millisecond, 750 * time.Millisecond, lost},
+		"a fault of the question itself": {[]error{lost, status.Error(codes.InvalidArgument, "no")}, 2, 25 * time.Millisecond, 50 * time.Millisecond, status.Error(codes.InvalidArgument, "no")},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			c := patient()
 			began, asked := time.Now(), 0
-			_, err := again(t.Context(), func() (int, error) {
+			_, err := again(t.Context(), c, KindShares, func() (int, error) {
 				asked++
 				if asked <= len(tc.errors) {
 					return 0, tc.errors[asked-1]
@@ -52,12 +54,65 @@ func TestAWholeCallIsTriedAgainWhereThatMayHelp(t *testing.T) {
 
 func TestNobodyTriesAgainForACallerThatHasGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	asked := 0
-	_, err := again(ctx, func() (int, error) {
+	asked, c := 0, patient()
+	_, err := again(ctx, c, KindShares, func() (int, error) {
 		asked++
 		cancel()
 		return 0, status.Error(codes.Unavailable, "lost")
 	})
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.Equal(t, 1, asked)
+}
+
+// patient is a client that asks again, and is connected to nobody.
+func patient(opts ...Option) *Client {
+	c := InProcess(append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	c.budget.tokens = budgetMost
+	return c
+}
+
+func TestThereIsABudgetForAskingAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := patient()
+		asked := 0
+		ask := func(questions int) int {
+			asked = 0
+			for range questions {
+				_, err := again(t.Context(), c, KindShares, func() (int, error) {
+					asked++
+					return 0, status.Error(codes.Unavailable, "lost")
+				})
+				require.Equal(t, codes.Unavailable, status.Code(err))
+			}
+			return asked
+		}
+		require.InDelta(t, 1000+budgetMost+1000*budgetShare, ask(1000), 5, "all that was saved, and a fifth of each question")
+		require.InDelta(t, 1000+1000*budgetShare, ask(1000), 5, "a fifth of each question")
+	})
+}
+
+func TestAQuestionWithoutTimeForAnotherAttemptEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: 2 * time.Second})).Err()
+		began := time.Now()
+		_, err := again(ctx, patient(), KindShares, func() (int, error) { return 0, busy })
+		require.Equal(t, busy, err)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+func TestAttemptsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, n := range []int{1, 3} {
+			asked := 0
+			_, err := again(t.Context(), patient(WithAttempts(n)), KindShares, func() (int, error) {
+				asked++
+				return 0, status.Error(codes.Unavailable, "lost")
+			})
+			require.Error(t, err)
+			require.Equal(t, n, asked)
+		}
+	})
 }

@@ -3,161 +3,239 @@ package client
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"log/slog"
 	"sync"
+	"time"
 
-	"google.golang.org/grpc/codes"
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
 )
 
 // Session is a conversation about one snapshot: its steps are answered on the state that earlier ones left, which ends with it. It is safe
 // for concurrent use; batches are answered one after the other.
+//
+// The state is the replica's. When that is lost, or says that it goes away, the session is opened at another one, and the steps that
+// changed something are done again there; equal engines and policies come to equal states. Where they are not equal, or the steps were too
+// many to keep, the session has ended: Do says so with ErrMoved, or ErrLogFull.
 type Session struct {
-	basis *apportionv1.Basis
+	client *Client
+	in     Input
+	// ctx is the session's, cancel ends it.
+	ctx     context.Context //nolint:containedctx // A session lives as long as the context that it was opened with.
+	cancel  context.CancelFunc
+	movings sync.WaitGroup
 
 	mutex sync.Mutex
-	do    func([]*apportionv1.Step) ([]*apportionv1.Answer, error)
-	close func() error
+	basis *apportionv1.Basis
+	// current is where the state is; nil: it was lost.
+	current conversation
+	log     stepLog
+	ended   error
 }
 
-// OpenSession opens a session on the input. It ends with Close, or with ctx.
+var (
+	// ErrMoved is that of a session whose policy or engine was another one where it should have gone on.
+	ErrMoved = errors.New("the session cannot go on: policy or engine have changed")
+	// ErrLogFull is that of a session that was lost after more steps than WithSessionLog keeps.
+	ErrLogFull = errors.New("the session was lost, and its steps were too many to do them again")
+	// ErrClosed is that of a session after Close.
+	ErrClosed = errors.New("the session is closed")
+)
+
+// conversation is a place that holds the state of a session.
+type conversation interface {
+	basis() *apportionv1.Basis
+	// do answers steps. After an error there is no state any more.
+	do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error)
+	close()
+}
+
+// OpenSession opens a session on the input. It ends with Close, or with ctx; a deadline for opening alone is that of KindSession.
 func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
-	if c.remote == nil {
-		return openLocal(ctx, in)
+	s := &Session{client: c, in: in, log: stepLog{limit: c.logBytes}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	opening, done := c.within(s.ctx, KindSession)
+	defer done()
+	current, err := again(opening, c, KindSession, func() (conversation, error) { return s.restore(opening) })
+	if err != nil {
+		current, err = s.instead(s.ctx, err)
 	}
-	session, err := c.openRemote(ctx, in)
-	if in.Upload != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
-		if err := c.send(ctx, in.Upload); err != nil {
-			return nil, err
-		}
-		return c.openRemote(ctx, in)
+	if err != nil {
+		s.cancel()
+		return nil, err
 	}
-	return session, err
+	s.current, s.basis = current, current.basis()
+	return s, nil
 }
 
 // Basis is what the answers rest on.
 func (s *Session) Basis() *apportionv1.Basis { return s.basis }
 
-// Do answers steps in order. A step that failed has an answer with an error, and changed nothing. An error of Do itself ends the session.
-func (s *Session) Do(steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
+// Do answers steps in order. A step that failed has an answer with an error, and changed nothing. After an error of Do itself nothing of
+// the batch has been done; the session goes on with the next batch unless the error is ErrMoved, ErrLogFull or ErrClosed, or its context
+// has ended.
+func (s *Session) Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.do(steps)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	answers, err := s.do(ctx, steps)
+	if err == nil {
+		s.log.add(steps, answers)
+	}
+	return answers, err
+}
+
+// do has steps answered, by a fallback if no replica does.
+func (s *Session) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	within, cancel := s.client.within(ctx, KindBatch)
+	defer cancel()
+	attempt := s.client.newAttempt(KindBatch)
+	for {
+		answers, err := s.once(within, steps)
+		if err == nil || s.ended != nil {
+			return answers, err
+		}
+		if attempt.again(within, err) {
+			continue
+		}
+		if s.current, err = s.instead(ctx, err); err != nil {
+			return nil, err
+		}
+		return s.once(ctx, steps)
+	}
+}
+
+// once has steps answered, where the state is or else where it can be restored.
+func (s *Session) once(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	if s.ended == nil && s.ctx.Err() != nil {
+		s.ended = status.FromContextError(s.ctx.Err()).Err()
+	}
+	if s.ended != nil {
+		return nil, s.ended
+	}
+	if s.current == nil {
+		current, err := s.restore(ctx)
+		if errors.Is(err, ErrMoved) {
+			s.ended = err
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.current = current
+		s.moved(ctx)
+	}
+	answers, err := s.current.do(ctx, steps)
+	if err == nil {
+		return answers, nil
+	}
+	s.current.close()
+	s.current = nil
+	if s.log.full {
+		s.ended = fmt.Errorf("%w (%d bytes): %w", ErrLogFull, s.log.limit, err)
+		return nil, s.ended
+	}
+	return nil, err
+}
+
+// restore opens the session anew, and brings it to the state of its log.
+func (s *Session) restore(ctx context.Context) (conversation, error) {
+	if s.client.remote == nil {
+		return s.replayed(ctx, s.openLocal)
+	}
+	return s.replayed(ctx, s.openRemote)
+}
+
+// instead restores the session in process, if that is the fallback for the error with which no replica could.
+func (s *Session) instead(ctx context.Context, err error) (conversation, error) {
+	if s.client.fallback(ctx, KindSession, err) != FallbackEngine {
+		return nil, err
+	}
+	current, refused := s.replayed(ctx, s.openLocal)
+	if refused != nil {
+		return nil, fmt.Errorf("%w; nor can it in process: %v", err, refused) //nolint:errorlint // The service may come back.
+	}
+	s.client.fellBack(ctx, KindSession, FallbackEngine, err)
+	return current, nil
+}
+
+// replayed opens a conversation and does the steps of the log in it.
+func (s *Session) replayed(ctx context.Context, open func(context.Context) (conversation, error)) (conversation, error) {
+	current, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.basis == nil {
+		return current, nil
+	}
+	if err := s.replay(ctx, current); err != nil {
+		current.close()
+		return nil, err
+	}
+	return current, nil
+}
+
+func (s *Session) replay(ctx context.Context, current conversation) error {
+	was, is := s.basis, current.basis()
+	if was.GetPolicyDigest() != is.GetPolicyDigest() {
+		return fmt.Errorf("%w: policy %s, and %s now", ErrMoved, was.GetPolicyDigest(), is.GetPolicyDigest())
+	}
+	if was.GetEngineVersion() != is.GetEngineVersion() {
+		return fmt.Errorf("%w: engine %s, and %s now", ErrMoved, was.GetEngineVersion(), is.GetEngineVersion())
+	}
+	for batch := range s.log.batches() {
+		answers, err := current.do(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, answer := range answers {
+			if fault := answer.GetError(); fault != nil {
+				return fmt.Errorf("%w: a step that was answered is refused now: %w", ErrMoved, status.FromProto(fault).Err())
+			}
+		}
+	}
+	return nil
+}
+
+// moved tells of a session that goes on elsewhere.
+func (s *Session) moved(ctx context.Context) {
+	s.client.logger.LogAttrs(ctx, slog.LevelInfo, "a session goes on at another replica", slog.Int("steps", s.log.len()))
+	count(ctx, s.client.counters.moves, attribute.String("kind", string(KindSession)))
+}
+
+// leave moves the session away from a replica that ends within a time. It stays where it is if that fails, for as long as that lasts.
+func (s *Session) leave(from conversation, within time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.current != from || s.ended != nil || s.log.full {
+		return
+	}
+	ctx, cancel := s.client.within(s.ctx, KindSession)
+	defer cancel()
+	current, err := again(ctx, s.client, KindSession, func() (conversation, error) { return s.restore(ctx) })
+	if err != nil {
+		s.client.logger.LogAttrs(ctx, slog.LevelWarn, "a session could not leave a replica that ends",
+			slog.Duration("within", within), slog.Any("error", err))
+		return
+	}
+	s.current.close()
+	s.current = current
+	s.moved(ctx)
 }
 
 // Close ends the session.
 func (s *Session) Close() error {
+	s.cancel()
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.close()
-}
-
-func openLocal(ctx context.Context, in Input) (*Session, error) {
-	session, err := open(ctx, in.message())
-	if err != nil {
-		return nil, err
+	if s.current != nil {
+		s.current.close()
 	}
-	return &Session{
-		basis: session.Basis(),
-		do: func(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-			answers, err := session.DoAll(steps)
-			return answers, failure(err)
-		},
-		close: func() error { return nil },
-	}, nil
-}
-
-func (c *Client) openRemote(ctx context.Context, in Input) (*Session, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.remote.RunSession(ctx)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	r := &remote{receive: stream.Recv, send: stream.Send, cancel: cancel}
-	opened, err := r.open(in)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return &Session{basis: opened.GetBasis(), do: r.do, close: func() error {
-		defer cancel()
-		return stream.CloseSend()
-	}}, nil
-}
-
-// remote is the stream of a session.
-type remote struct {
-	send    func(*apportionv1.RunSessionRequest) error
-	receive func() (*apportionv1.RunSessionResponse, error)
-	cancel  context.CancelFunc
-	last    uint64
-}
-
-// open sends the first message and waits for the answer.
-func (r *remote) open(in Input) (*apportionv1.SessionOpened, error) {
-	message, open := in.message(), &apportionv1.OpenSession{}
-	switch source := message.GetSource().(type) {
-	case *apportionv1.Input_Snapshot:
-		open.Source = &apportionv1.OpenSession_Snapshot{Snapshot: source.Snapshot}
-	case *apportionv1.Input_SnapshotDigest:
-		open.Source = &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: source.SnapshotDigest}
-	}
-	switch rule := message.GetRule().(type) {
-	case *apportionv1.Input_Policy:
-		open.Rule = &apportionv1.OpenSession_Policy{Policy: rule.Policy}
-	case *apportionv1.Input_PolicyName:
-		open.Rule = &apportionv1.OpenSession_PolicyName{PolicyName: rule.PolicyName}
-	}
-	response, err := r.exchange(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}})
-	if err != nil {
-		return nil, err
-	}
-	if opened := response.GetOpened(); opened != nil {
-		return opened, nil
-	}
-	return nil, protocol("the session was not opened")
-}
-
-func (r *remote) do(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	r.last++
-	batch := &apportionv1.StepBatch{Id: r.last, Steps: steps}
-	response, err := r.exchange(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: batch}})
-	if err != nil {
-		r.cancel()
-		return nil, err
-	}
-	answers := response.GetAnswers()
-	if answers.GetId() != r.last || len(answers.GetAnswers()) != len(steps) {
-		r.cancel()
-		return nil, protocol("an answer to another batch")
-	}
-	return answers.GetAnswers(), nil
-}
-
-// exchange sends a message and waits for the one that answers it.
-func (r *remote) exchange(message *apportionv1.RunSessionRequest) (*apportionv1.RunSessionResponse, error) {
-	// io.EOF: the stream has ended; receiving tells why.
-	if err := r.send(message); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	for {
-		response, err := r.receive()
-		if errors.Is(err, io.EOF) {
-			return nil, protocol("the server ended the session")
-		}
-		if err != nil || response.GetGoingAway() == nil {
-			return response, err
-		}
-	}
-}
-
-// protocol is a fault of the conversation itself.
-func protocol(message string) error {
-	return status.FromProto(wire.Status(&wire.Fault{
-		Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: message,
-	})).Err()
+	s.current, s.ended = nil, ErrClosed
+	s.mutex.Unlock()
+	s.movings.Wait()
+	return nil
 }

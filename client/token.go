@@ -45,7 +45,7 @@ func TokenFile(name string) TokenSource {
 
 // WithToken shows a bearer token with each call. Over WithPlaintext it can be read by whoever listens.
 func WithToken(source TokenSource) Option {
-	return func(d *dialing) { d.token = source }
+	return func(s *settings) { s.token = source }
 }
 
 // bearer shows a token to gRPC.
@@ -67,9 +67,9 @@ func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
 // tokenOptions show the token.
-func (d *dialing) tokenOptions() []grpc.DialOption {
-	if d.token == nil {
+func (s *settings) tokenOptions() []grpc.DialOption {
+	if s.token == nil {
 		return nil
 	}
-	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{d.token, d.credentials.Info().SecurityProtocol != "insecure"})}
+	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{s.token, s.credentials.Info().SecurityProtocol != "insecure"})}
 }

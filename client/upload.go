@@ -45,7 +45,9 @@ const replicas = 8
 
 // send uploads the bytes, to another replica if one is lost meanwhile.
 func (c *Client) send(ctx context.Context, u *Upload) error {
-	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, c.sendOnce(ctx, u) })
+	ctx, cancel := c.within(ctx, KindUpload)
+	defer cancel()
+	_, err := again(ctx, c, KindUpload, func() (struct{}, error) { return struct{}{}, c.sendOnce(ctx, u) })
 	return err
 }
 
@@ -77,14 +79,14 @@ func (c *Client) sendOnce(ctx context.Context, u *Upload) error {
 
 // call makes a unary call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
 func call[Q, A any](
-	ctx context.Context, c *Client, in Input, ask func(context.Context, *Q, ...grpc.CallOption) (*A, error), question *Q,
+	ctx context.Context, c *Client, kind Kind, in Input, ask func(context.Context, *Q, ...grpc.CallOption) (*A, error), request *Q,
 ) (*A, error) {
 	if c.remote == nil {
-		return ask(ctx, question)
+		return ask(ctx, request)
 	}
 	// Another replica than the one that was sent the snapshot may be asked next.
 	for range replicas {
-		answer, err := again(ctx, func() (*A, error) { return ask(ctx, question) })
+		answer, err := again(ctx, c, kind, func() (*A, error) { return ask(ctx, request) })
 		if in.Upload == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
 			return answer, err
 		}
@@ -92,5 +94,5 @@ func call[Q, A any](
 			return nil, err
 		}
 	}
-	return ask(ctx, question)
+	return ask(ctx, request)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -211,9 +209,9 @@ func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given
 func (f *serverFlags) options() ([]client.Option, error) {
 	options := []client.Option{client.WithPlaintext()}
 	if f.tls || f.authority != "" || f.certificate != "" || f.key != "" {
-		config, err := f.encryption()
+		config, err := client.TLSFiles(f.authority, f.certificate, f.key)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--tls-ca, --tls-certificate, --tls-key: %w", err)
 		}
 		options = []client.Option{client.WithTLS(config)}
 	}
@@ -221,29 +219,6 @@ func (f *serverFlags) options() ([]client.Option, error) {
 		options = append(options, client.WithToken(client.TokenFile(f.token)))
 	}
 	return options, nil
-}
-
-// encryption says whom to trust, and what to show.
-func (f *serverFlags) encryption() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.authority != "" {
-		pem, err := os.ReadFile(f.authority)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: no certificate is in it", f.authority)
-		}
-	}
-	if f.certificate != "" || f.key != "" {
-		pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-certificate, --tls-key: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
 }
 
 // decider is who decides. The context ends with the flags' timeout if a server is asked.

@@ -182,7 +182,7 @@ func converse(ctx context.Context, q *question) error {
 			failed++
 			continue
 		}
-		answers, err := session.Do(step.Step)
+		answers, err := session.Do(ctx, step.Step)
 		if err != nil {
 			return err
 		}

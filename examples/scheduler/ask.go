@@ -14,6 +14,7 @@ import (
 // Desk is a conversation with Apportion about one moment: everything that this scheduler does not decide itself. Things are named by their
 // positions, which are those of the snapshot.
 type Desk struct {
+	ctx     context.Context //nolint:containedctx // A desk is open for one cycle.
 	session *client.Session
 	jobs    []*Job
 	// number of each job's first task.
@@ -31,7 +32,7 @@ func openDesk(ctx context.Context, decider *client.Client, policy *apportionv1.P
 	if err != nil {
 		return nil, err
 	}
-	desk := &Desk{session: session, jobs: state.jobs, index: make(map[*Job]uint32, len(state.jobs))}
+	desk := &Desk{ctx: ctx, session: session, jobs: state.jobs, index: make(map[*Job]uint32, len(state.jobs))}
 	next := uint32(0)
 	for i, job := range state.jobs {
 		desk.index[job] = uint32(i)
@@ -45,7 +46,7 @@ func (d *Desk) close() error { return d.session.Close() }
 
 // ask has steps answered; the error of a step is an error of the conversation, for this scheduler asks nothing impossible.
 func (d *Desk) ask(steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	answers, err := d.session.Do(steps...)
+	answers, err := d.session.Do(d.ctx, steps...)
 	if err != nil {
 		return nil, err
 	}

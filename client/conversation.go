@@ -1,0 +1,209 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// inside is a session in process.
+type inside struct {
+	session *wire.Session
+	// asker is who waits for an answer now.
+	asker context.Context //nolint:containedctx // It is that of the batch under way.
+}
+
+func (s *Session) openLocal(ctx context.Context) (conversation, error) {
+	in := s.in.message()
+	if snapshot := s.in.snapshot(); snapshot != nil {
+		in.Source = &apportionv1.Input_Snapshot{Snapshot: snapshot}
+	}
+	c := &inside{asker: ctx}
+	var err error
+	if c.session, err = s.client.engine.open(in, func() bool { return c.asker.Err() != nil || s.ctx.Err() != nil }); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *inside) basis() *apportionv1.Basis { return c.session.Basis() }
+
+func (c *inside) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	c.asker = ctx
+	answers, err := c.session.DoAll(steps)
+	return answers, failure(err)
+}
+
+func (*inside) close() {}
+
+// stream is a session at a replica.
+type stream struct {
+	grpc.BidiStreamingClient[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
+
+	cancel context.CancelFunc
+	// received has what the replica said, in order; ended is closed when it says no more, for the reason in err.
+	received chan *apportionv1.RunSessionResponse
+	ended    chan struct{}
+	err      error
+	opened   *apportionv1.SessionOpened
+	last     uint64
+}
+
+// openRemote opens the session at some replica, and sends an uploaded snapshot again if that does not hold it.
+func (s *Session) openRemote(ctx context.Context) (conversation, error) {
+	for n := 1; ; n++ {
+		c, err := s.openOnce(ctx)
+		if err == nil {
+			return c, nil
+		}
+		if s.in.Upload == nil || n > replicas || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
+			return nil, err
+		}
+		if err := s.client.send(ctx, s.in.Upload); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *Session) openOnce(ctx context.Context) (*stream, error) {
+	whole, cancel := context.WithCancel(s.ctx)
+	defer context.AfterFunc(ctx, cancel)()
+	opened, err := s.client.remote.RunSession(whole)
+	if err != nil {
+		cancel()
+		return nil, failed(ctx, err)
+	}
+	c := &stream{
+		BidiStreamingClient: opened, cancel: cancel,
+		received: make(chan *apportionv1.RunSessionResponse), ended: make(chan struct{}),
+	}
+	s.movings.Go(func() { c.receive(s) })
+	response, err := c.exchange(ctx, &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: s.in.opening()}})
+	if err == nil && response.GetOpened() == nil {
+		err = protocol("the session was not opened")
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	c.opened = response.GetOpened()
+	return c, nil
+}
+
+// opening is the input as a session is opened on it.
+func (in Input) opening() *apportionv1.OpenSession {
+	message, open := in.message(), &apportionv1.OpenSession{}
+	switch source := message.GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
+		open.Source = &apportionv1.OpenSession_Snapshot{Snapshot: source.Snapshot}
+	case *apportionv1.Input_SnapshotDigest:
+		open.Source = &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: source.SnapshotDigest}
+	}
+	switch rule := message.GetRule().(type) {
+	case *apportionv1.Input_Policy:
+		open.Rule = &apportionv1.OpenSession_Policy{Policy: rule.Policy}
+	case *apportionv1.Input_PolicyName:
+		open.Rule = &apportionv1.OpenSession_PolicyName{PolicyName: rule.PolicyName}
+	}
+	return open
+}
+
+// receive hears what the replica says, between batches too, until the stream ends.
+func (c *stream) receive(s *Session) {
+	defer close(c.ended)
+	for {
+		response, err := c.Recv()
+		if err != nil {
+			c.err = err
+			if errors.Is(err, io.EOF) {
+				c.err = protocol("the server ended the session")
+			}
+			return
+		}
+		if going := response.GetGoingAway(); going != nil {
+			s.movings.Go(func() { c.goingAway(s, time.Duration(going.GetDeadlineMs())*time.Millisecond) })
+			continue
+		}
+		select {
+		case c.received <- response:
+		case <-c.Context().Done():
+		}
+	}
+}
+
+const (
+	// leaveAtLeast is how long a session waits before it leaves a replica, so that the news of its health comes first; leaveAtMost bounds
+	// the wait by chance after that, so that not all sessions of the replica arrive elsewhere at once.
+	leaveAtLeast = 50 * time.Millisecond
+	leaveAtMost  = 2 * time.Second
+)
+
+// goingAway moves the session before the replica ends.
+func (c *stream) goingAway(s *Session, within time.Duration) {
+	pause := leaveAtLeast + rand.N(1+min(within/4, leaveAtMost)) //nolint:gosec // G404: only to spread sessions in time.
+	if sleep(c.Context(), pause) {
+		s.leave(c, within)
+	}
+}
+
+func (c *stream) basis() *apportionv1.Basis { return c.opened.GetBasis() }
+
+func (c *stream) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	c.last++
+	batch := &apportionv1.StepBatch{Id: c.last, Steps: steps}
+	response, err := c.exchange(ctx, &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: batch}})
+	if err != nil {
+		return nil, err
+	}
+	answers := response.GetAnswers()
+	if answers.GetId() != c.last || len(answers.GetAnswers()) != len(steps) {
+		return nil, protocol("an answer to another batch")
+	}
+	return answers.GetAnswers(), nil
+}
+
+// exchange sends a message and waits for the one that answers it. If ctx ends first, so does the stream: whatever is answered then is
+// no longer asked.
+func (c *stream) exchange(ctx context.Context, message *apportionv1.RunSessionRequest) (*apportionv1.RunSessionResponse, error) {
+	defer context.AfterFunc(ctx, c.cancel)()
+	// io.EOF: the stream has ended; receiving tells why.
+	if err := c.Send(message); err != nil && !errors.Is(err, io.EOF) {
+		return nil, failed(ctx, err)
+	}
+	select {
+	case response := <-c.received:
+		return response, nil
+	case <-c.ended:
+		return nil, failed(ctx, c.err)
+	}
+}
+
+// failed is the error of whoever waited no longer, if that is why a stream ended.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return err
+}
+
+func (c *stream) close() {
+	_ = c.CloseSend() //nolint:errcheck // The stream ends in any case.
+	c.cancel()
+	<-c.ended
+}
+
+// protocol is a fault of the conversation itself.
+func protocol(message string) error {
+	return status.FromProto(wire.Status(&wire.Fault{
+		Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: message,
+	})).Err()
+}

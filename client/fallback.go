@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Fallback is what answers a question when the service does not: it cannot be reached, is too slow or too busy, or fails. A fault of the
+// question itself has no fallback, nor has a caller that is not let in. Without a fallback the error is returned.
+type Fallback string
+
+const (
+	// FailClosed answers no: no job enters its queue, no task may use more, nobody is evicted, no node fits. For KindEnqueue,
+	// KindAllocatable, KindVictims and KindNodes.
+	FailClosed Fallback = "closed"
+	// FailOpen answers yes: every job enters its queue, every task may use more (but nothing from others). For KindEnqueue and
+	// KindAllocatable; what frees or fills nodes is not done unasked.
+	FailOpen Fallback = "open"
+	// FallbackEngine decides in process with the engine of this library, by the policy of the question, or that which WithPolicy gave its
+	// name. For all kinds but KindUpload and KindBatch. A session goes on in process if engine and policy are those that it began with.
+	FallbackEngine Fallback = "engine"
+)
+
+// WithFallback sets what answers questions of the given kinds when the service does not; without kinds: of every kind that the fallback
+// is for. Each use is logged and counted, and answers say by whom they are.
+func WithFallback(fallback Fallback, kinds ...Kind) Option {
+	return func(s *settings) {
+		for _, kind := range orAll(kinds) {
+			if len(kinds) > 0 || fallback.check(kind) == nil {
+				s.fallbacks[kind] = fallback
+			}
+		}
+	}
+}
+
+// check returns an error if a fallback cannot answer questions of a kind.
+func (f Fallback) check(kind Kind) error {
+	var kinds []Kind
+	switch f {
+	case "":
+		return nil
+	case FailClosed:
+		kinds = []Kind{KindEnqueue, KindAllocatable, KindVictims, KindNodes}
+	case FailOpen:
+		kinds = []Kind{KindEnqueue, KindAllocatable}
+	case FallbackEngine:
+		kinds = []Kind{KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindSimulate, KindSession}
+	default:
+		return fmt.Errorf("there is no fallback %q", f)
+	}
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("fallback %s cannot answer questions of kind %s; it can of %v", f, kind, kinds)
+	}
+	return nil
+}
+
+// down reports whether an error says that the service did not answer, as opposed to what it answered.
+func down(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Unknown:
+		return true
+	case codes.ResourceExhausted:
+		return retryDelay(err) > 0
+	default:
+		return false
+	}
+}
+
+// fallback is what answers in place of a service that failed; "": nothing does.
+func (c *Client) fallback(ctx context.Context, kind Kind, err error) Fallback {
+	if c.remote == nil || !down(err) || ctx.Err() == context.Canceled { //nolint:errorlint // Err returns it as it is.
+		return ""
+	}
+	return c.fallbacks[kind]
+}
+
+// fellBack tells of a fallback that answered.
+func (c *Client) fellBack(ctx context.Context, kind Kind, by Fallback, err error) {
+	c.logger.LogAttrs(ctx, slog.LevelWarn, "the service did not answer; a fallback did",
+		slog.String("kind", string(kind)), slog.String("fallback", string(by)), slog.Any("error", err))
+	count(ctx, c.counters.fallbacks, attribute.String("kind", string(kind)), attribute.String("fallback", string(by)))
+}
+
+// question is a unary call: how it is made, and what is answered if the service does not.
+type question[Q, A any] struct {
+	kind   Kind
+	remote func(context.Context, *Q, ...grpc.CallOption) (*A, error)
+	engine func(context.Context, *Q, ...grpc.CallOption) (*A, error)
+	// input is that of a request.
+	input func(*Q) *apportionv1.Input
+	// answer is what FailClosed and FailOpen answer; false: they cannot.
+	answer func(vote apportionv1.Vote) (*A, bool)
+}
+
+// ask makes a call. The fallback is the one that answered; "": none did.
+func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q) (answer *A, by Fallback, err error) {
+	within, cancel := c.within(ctx, q.kind)
+	defer cancel()
+	answer, err = call(within, c, q.kind, in, q.remote, request)
+	if err == nil {
+		return answer, "", nil
+	}
+	by = c.fallback(ctx, q.kind, err)
+	instead, ok := q.instead(ctx, by, in, request)
+	if !ok {
+		return nil, "", err
+	}
+	c.fellBack(ctx, q.kind, by, err)
+	return instead, by, nil
+}
+
+// instead is what a fallback answers; false: it has no answer.
+func (q question[Q, A]) instead(ctx context.Context, by Fallback, in Input, request *Q) (*A, bool) {
+	switch by {
+	case FallbackEngine:
+		q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
+		answer, err := q.engine(ctx, request)
+		return answer, err == nil
+	case FailClosed:
+		return q.answer(apportionv1.Vote_VOTE_REJECT)
+	case FailOpen:
+		return q.answer(apportionv1.Vote_VOTE_PERMIT)
+	default:
+		return nil, false
+	}
+}
+
+// unanswerable is the answer of questions that have no plain yes or no.
+func unanswerable[A any](apportionv1.Vote) (*A, bool) { return nil, false }
+
+// plainEnqueue answers all jobs alike: those asked about, or all of the snapshot, as the action would only those that are pending. It has
+// no answer about a job that the snapshot does not have.
+func plainEnqueue(in Input, q EnqueueQuestion, vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
+	answer := &apportionv1.EnqueueAnswer{}
+	add := func(index int, job *apportionv1.Job) {
+		answer.Jobs = append(answer.Jobs, &apportionv1.EnqueueVerdict{
+			Job: uint32(index), Uid: uidOf(job), Verdict: &apportionv1.Verdict{Vote: vote},
+		})
+	}
+	jobs := in.snapshot().GetJobs()
+	if q.Jobs == nil {
+		for i, job := range jobs {
+			pending := job.GetPhase() <= apportionv1.JobPhase_JOB_PHASE_PENDING
+			if pending || !q.AsAction {
+				add(i, job)
+			}
+		}
+	}
+	index := make(map[string]int, len(jobs))
+	for i := 0; i < len(jobs) && len(q.Jobs) > 0; i++ {
+		index[uidOf(jobs[i])] = i
+	}
+	for _, uid := range q.Jobs {
+		i, found := index[uid]
+		if !found {
+			return nil, false
+		}
+		add(i, jobs[i])
+	}
+	return &apportionv1.CheckEnqueueResponse{Enqueue: answer}, true
+}
+
+// uidOf is how a job is referred to.
+func uidOf(job *apportionv1.Job) string {
+	switch {
+	case job.GetUid() != "":
+		return job.GetUid()
+	case job.GetNamespace() != "":
+		return job.GetNamespace() + "/" + job.GetName()
+	}
+	return job.GetName()
+}
+
+// plainAllocatable answers all tasks alike, and never permits to take from others.
+func plainAllocatable(q AllocatableQuestion, vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
+	verdicts := func(vote apportionv1.Vote) []*apportionv1.TaskVerdict {
+		if q.Jointly {
+			return []*apportionv1.TaskVerdict{{Verdict: &apportionv1.Verdict{Vote: vote}}}
+		}
+		list := make([]*apportionv1.TaskVerdict, len(q.Tasks))
+		for i := range list {
+			list[i] = &apportionv1.TaskVerdict{Verdict: &apportionv1.Verdict{Vote: vote}}
+		}
+		return list
+	}
+	response := &apportionv1.CheckAllocatableResponse{Allocatable: &apportionv1.AllocatableAnswer{Tasks: verdicts(vote)}}
+	if q.Preemptive {
+		response.Preemptive = &apportionv1.PreemptiveAnswer{Tasks: verdicts(apportionv1.Vote_VOTE_REJECT)}
+	}
+	return response, true
+}
+
+// plainNodes answers that no node fits.
+func plainNodes(in Input, q NodesQuestion) (*apportionv1.ScoreNodesResponse, bool) {
+	answer := &apportionv1.NodesAnswer{}
+	for range q.Tasks {
+		row := &apportionv1.TaskNodes{}
+		for i, node := range in.snapshot().GetNodes() {
+			if q.Top == 0 && (q.Nodes == nil || slices.Contains(q.Nodes, node.GetName())) {
+				row.Node, row.Fits, row.Score = append(row.Node, uint32(i)), append(row.Fits, false), append(row.Score, 0)
+			}
+		}
+		answer.Tasks = append(answer.Tasks, row)
+	}
+	return &apportionv1.ScoreNodesResponse{Nodes: answer}, true
+}

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// TLSFiles is a TLS configuration of PEM files: whom to trust (authority; empty: the system's roots), and what to show (certificate and
+// key; empty: nothing). What is shown is read again for each connection, so that certificates may be renewed in place.
+func TLSFiles(authority, certificate, key string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authority != "" {
+		pem, err := os.ReadFile(authority)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: no certificate is in it", authority)
+		}
+	}
+	if certificate == "" && key == "" {
+		return config, nil
+	}
+	if certificate == "" || key == "" {
+		return nil, errors.New("a certificate and its key are given together or not at all")
+	}
+	if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+		return nil, err
+	}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		return &pair, err
+	}
+	return config, nil
+}
