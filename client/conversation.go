@@ -60,21 +60,24 @@ type stream struct {
 
 // openRemote opens the session at some replica, and sends an uploaded snapshot again if that does not hold it.
 func (s *Session) openRemote(ctx context.Context) (conversation, error) {
-	for n := 1; ; n++ {
-		c, err := s.openOnce(ctx)
+	open := s.in.opening()
+	for n := 0; ; n++ {
+		c, err := s.openOnce(ctx, open)
 		if err == nil {
 			return c, nil
 		}
 		if s.in.Upload == nil || n > replicas || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
 			return nil, err
 		}
-		if err := s.client.send(ctx, s.in.Upload); err != nil {
+		if n == replicas {
+			open.Source = &apportionv1.OpenSession_Snapshot{Snapshot: s.in.snapshot()}
+		} else if err := s.client.spread(ctx, s.in.Upload); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (s *Session) openOnce(ctx context.Context) (*stream, error) {
+func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (*stream, error) {
 	whole, cancel := context.WithCancel(s.ctx)
 	defer context.AfterFunc(ctx, cancel)()
 	opened, err := s.client.remote.RunSession(whole)
@@ -87,7 +90,7 @@ func (s *Session) openOnce(ctx context.Context) (*stream, error) {
 		received: make(chan *apportionv1.RunSessionResponse), ended: make(chan struct{}),
 	}
 	s.movings.Go(func() { c.receive(s) })
-	response, err := c.exchange(ctx, &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: s.in.opening()}})
+	response, err := c.exchange(ctx, &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}})
 	if err == nil && response.GetOpened() == nil {
 		err = protocol("the session was not opened")
 	}

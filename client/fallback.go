@@ -105,7 +105,7 @@ type question[Q, A any] struct {
 func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q) (answer *A, by Fallback, err error) {
 	within, cancel := c.within(ctx, q.kind)
 	defer cancel()
-	answer, err = call(within, c, q.kind, in, q.remote, request)
+	answer, err = q.call(within, c, in, request)
 	if err == nil {
 		return answer, "", nil
 	}
@@ -116,6 +116,25 @@ func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q
 	}
 	c.fellBack(ctx, q.kind, by, err)
 	return instead, by, nil
+}
+
+// call makes the call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
+func (q question[Q, A]) call(ctx context.Context, c *Client, in Input, request *Q) (*A, error) {
+	ask := func() (*A, error) { return q.remote(ctx, request) }
+	if c.remote == nil {
+		return ask()
+	}
+	for range replicas {
+		answer, err := again(ctx, c, q.kind, ask)
+		if in.Upload == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
+			return answer, err
+		}
+		if err := c.spread(ctx, in.Upload); err != nil {
+			return nil, err
+		}
+	}
+	q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
+	return again(ctx, c, q.kind, ask)
 }
 
 // instead is what a fallback answers; false: it has no answer.

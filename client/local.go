@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -33,8 +36,12 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 		policy = rule.Policy
 	case *apportionv1.Input_PolicyName:
 		if policy = l.policies[rule.PolicyName]; policy == nil {
+			known := "none to be named"
+			if len(l.policies) > 0 {
+				known = strings.Join(slices.Sorted(maps.Keys(l.policies)), ", ")
+			}
 			return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, "input.policy_name",
-				"no policy %q: in process there are those of WithPolicy", rule.PolicyName))
+				"no policy %q: in process there are %s", rule.PolicyName, known))
 		}
 	}
 	snapshot := in.GetSnapshot()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -37,27 +36,37 @@ func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*U
 		return nil, err
 	}
 	u := &Upload{snapshot: snapshot, digest: wire.Digest(data), data: data}
-	return u, c.send(ctx, u)
+	_, err = c.send(ctx, u)
+	return u, err
 }
 
-// replicas is how many replicas a snapshot is sent to for the sake of one question.
+// replicas is how many replicas a snapshot is sent to for the sake of one question; after that the question carries it.
 const replicas = 8
 
-// send uploads the bytes, to another replica if one is lost meanwhile.
-func (c *Client) send(ctx context.Context, u *Upload) error {
+// send uploads the bytes, to another replica if one is lost meanwhile, and reports whether the replica held them already.
+func (c *Client) send(ctx context.Context, u *Upload) (held bool, err error) {
 	ctx, cancel := c.within(ctx, KindUpload)
 	defer cancel()
-	_, err := again(ctx, c, KindUpload, func() (struct{}, error) { return struct{}{}, c.sendOnce(ctx, u) })
-	return err
+	return again(ctx, c, KindUpload, func() (bool, error) { return c.sendOnce(ctx, u) })
+}
+
+// spread uploads the bytes to one replica more than those that hold them: calls take turns, so that the next one may be any.
+func (c *Client) spread(ctx context.Context, u *Upload) error {
+	for range replicas {
+		if held, err := c.send(ctx, u); err != nil || !held {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendOnce uploads the bytes. The digest is announced, so that a server which holds them need not wait for them.
-func (c *Client) sendOnce(ctx context.Context, u *Upload) error {
+func (c *Client) sendOnce(ctx context.Context, u *Upload) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.remote.UploadSnapshot(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	header := &apportionv1.UploadHeader{Digest: u.digest, Size: uint64(len(u.data))}
 	err = stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{Header: header}})
@@ -71,28 +80,8 @@ func (c *Client) sendOnce(ctx context.Context, u *Upload) error {
 	}
 	// io.EOF: the server has answered already; the answer says how.
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return false, err
 	}
-	_, err = stream.CloseAndRecv()
-	return err
-}
-
-// call makes a unary call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
-func call[Q, A any](
-	ctx context.Context, c *Client, kind Kind, in Input, ask func(context.Context, *Q, ...grpc.CallOption) (*A, error), request *Q,
-) (*A, error) {
-	if c.remote == nil {
-		return ask(ctx, request)
-	}
-	// Another replica than the one that was sent the snapshot may be asked next.
-	for range replicas {
-		answer, err := again(ctx, c, kind, func() (*A, error) { return ask(ctx, request) })
-		if in.Upload == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
-			return answer, err
-		}
-		if err := c.send(ctx, in.Upload); err != nil {
-			return nil, err
-		}
-	}
-	return ask(ctx, request)
+	response, err := stream.CloseAndRecv()
+	return response.GetAlreadyHeld(), err
 }

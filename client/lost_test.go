@@ -1,0 +1,265 @@
+package client_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/service"
+)
+
+func deallocate(task string) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
+		Tasks: &apportionv1.Tasks{Uid: []string{task}},
+	}}}
+}
+
+func allocate(task string, node uint32) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
+		Tasks: &apportionv1.Tasks{Uid: []string{task}}, Node: []uint32{node},
+	}}}
+}
+
+func mark() *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}
+}
+
+func rollback(to uint32) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: to}}}
+}
+
+func enqueue() *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}}
+}
+
+func shares() *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+}
+
+func TestNoLargeQuestionIsLostWithTheReplicasThatWereAsked(t *testing.T) {
+	replicas := []*replica{
+		startReplica(t, service.Options{}, service.ServerOptions{}),
+		startReplica(t, service.Options{}, service.ServerOptions{}),
+		startReplica(t, service.Options{}, service.ServerOptions{}),
+	}
+	c := dialAll(t, replicas)
+	shape := generate.Standard()
+	shape.Tasks, shape.Jobs, shape.Queues = 20_000, 2_000, 100
+	in := client.Input{Snapshot: generate.Snapshot(shape), Policy: proportional(t)}
+	require.Greater(t, proto.Size(in.Snapshot), 1<<20, "more than gRPC keeps in order to send it again")
+	var asked atomic.Int32
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for range 6 {
+				_, err := c.Shares(t.Context(), in, client.SharesQuestion{Queues: []string{}})
+				if err != nil {
+					t.Error(err)
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	for i, lost := range replicas[:2] {
+		require.Eventually(t, func() bool { return int(asked.Load()) > 6*i }, 20*time.Second, time.Millisecond)
+		lost.kill()
+	}
+	workers.Wait()
+}
+
+func TestASessionGoesOnAtAnotherReplica(t *testing.T) {
+	replicas := []*replica{
+		startReplica(t, service.Options{}, service.ServerOptions{}), startReplica(t, service.Options{}, service.ServerOptions{}),
+	}
+	c := dialAll(t, replicas)
+	for _, uploaded := range []bool{false, true} {
+		in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+		if uploaded {
+			upload, err := c.Upload(t.Context(), in.Snapshot)
+			require.NoError(t, err)
+			in.Snapshot, in.Upload = nil, upload
+		}
+		session, err := c.OpenSession(t.Context(), in)
+		require.NoError(t, err)
+		_, err = session.Do(t.Context(), mark(), deallocate("web/shop-0"), mark(), deallocate("web/shop-1"), rollback(1))
+		require.NoError(t, err)
+		for range 3 {
+			for _, r := range replicas {
+				r.reset()
+			}
+			answers, err := session.Do(t.Context(), shares())
+			require.NoError(t, err)
+			read := client.Shares{Basis: session.Basis(), Answer: answers[0].GetShares()}
+			web, _ := read.Queue("web")
+			require.Equal(t, "8", web.Allocated["cpu"], "the first task is gone, the second came back")
+		}
+		require.NoError(t, session.Close())
+		_, err = session.Do(t.Context(), shares())
+		require.ErrorIs(t, err, client.ErrClosed)
+	}
+}
+
+// Whatever is asked, and whenever connections break: the answers are those of a session that was never disturbed, to the last bit.
+func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
+	replicas := []*replica{
+		startReplica(t, service.Options{}, service.ServerOptions{}), startReplica(t, service.Options{}, service.ServerOptions{}),
+	}
+	c := dialAll(t, replicas)
+	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	tasks := []string{"web/shop-0", "web/shop-1", "web/shop-2", "ml/train-0", "ml/train-1"}
+	rapid.Check(t, func(t *rapid.T) {
+		moving, err := c.OpenSession(t.Context(), in)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, moving.Close()) }()
+		staying, err := client.InProcess().OpenSession(t.Context(), in)
+		require.NoError(t, err)
+		step := rapid.Custom(func(t *rapid.T) *apportionv1.Step {
+			task := rapid.SampledFrom(tasks).Draw(t, "task")
+			switch rapid.IntRange(0, 5).Draw(t, "kind") {
+			case 0:
+				return deallocate(task)
+			case 1:
+				return allocate(task, uint32(rapid.IntRange(0, 2).Draw(t, "node")))
+			case 2:
+				return mark()
+			case 3:
+				return rollback(uint32(rapid.IntRange(0, 3).Draw(t, "mark")))
+			case 4:
+				return enqueue()
+			}
+			return shares()
+		})
+		for range rapid.IntRange(1, 6).Draw(t, "batches") {
+			steps := rapid.SliceOfN(step, 1, 5).Draw(t, "steps")
+			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+				for _, r := range replicas {
+					r.reset()
+				}
+			}
+			got, err := moving.Do(t.Context(), steps...)
+			require.NoError(t, err)
+			want, err := staying.Do(t.Context(), steps...)
+			require.NoError(t, err)
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.True(t, proto.Equal(want[i], got[i]), "%v\nstaying: %v\nmoving: %v", steps[i], want[i], got[i])
+			}
+		}
+	})
+}
+
+func TestASessionDoesNotGoOnUnderAnotherPolicy(t *testing.T) {
+	capacity, ok := client.Preset("capacity")
+	require.True(t, ok)
+	before := startReplica(t, house(t, proportional(t)), service.ServerOptions{})
+	after := startReplica(t, house(t, capacity), service.ServerOptions{})
+	c, names := dialNamed(t, []*replica{before})
+	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), PolicyName: "house"})
+	require.NoError(t, err)
+	names.UpdateState(addresses(after))
+	before.kill()
+	for range 2 {
+		_, err = session.Do(t.Context(), shares())
+		require.ErrorIs(t, err, client.ErrMoved)
+		require.ErrorContains(t, err, "policy "+session.Basis().GetPolicyDigest()+", and sha256:")
+	}
+	require.NoError(t, session.Close())
+}
+
+func TestASessionWhoseStepsWereTooManyEndsWithItsReplica(t *testing.T) {
+	r := startReplica(t, service.Options{}, service.ServerOptions{})
+	c := dialAll(t, []*replica{r}, client.WithSessionLog(1000))
+	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	session, err := c.OpenSession(t.Context(), in)
+	require.NoError(t, err)
+	do := func(steps ...*apportionv1.Step) error {
+		_, err := session.Do(t.Context(), steps...)
+		return err
+	}
+	for range 50 {
+		require.NoError(t, do(mark(), deallocate("web/shop-0"), allocate("web/shop-0", 0), rollback(0), shares()))
+	}
+	r.reset()
+	require.NoError(t, do(shares()), "what was rolled back, and what only asks, is not kept")
+	for range 50 {
+		require.NoError(t, do(deallocate("web/shop-0"), allocate("web/shop-0", 0)))
+	}
+	r.reset()
+	err = do(shares())
+	require.ErrorIs(t, err, client.ErrLogFull)
+	require.ErrorContains(t, err, "1000 bytes")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorIs(t, do(shares()), client.ErrLogFull)
+	require.NoError(t, session.Close())
+}
+
+func TestASessionLeavesAReplicaThatGoesAway(t *testing.T) {
+	slow := service.ServerOptions{DrainTime: time.Minute}
+	ending, staying := startReplica(t, service.Options{}, slow), startReplica(t, service.Options{}, service.ServerOptions{})
+	c, names := dialNamed(t, []*replica{ending})
+	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
+	require.NoError(t, err)
+	_, err = session.Do(t.Context(), deallocate("web/shop-0"))
+	require.NoError(t, err)
+	names.UpdateState(addresses(ending, staying))
+
+	ending.leave()
+	select {
+	case err := <-ending.served:
+		require.NoError(t, err)
+		ending.served <- nil
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the replica waits for a session that does not move")
+	}
+	answers, err := session.Do(t.Context(), shares())
+	require.NoError(t, err)
+	read := client.Shares{Basis: session.Basis(), Answer: answers[0].GetShares()}
+	web, _ := read.Queue("web")
+	require.Equal(t, "8", web.Allocated["cpu"])
+	require.NoError(t, session.Close())
+}
+
+func TestAnErrorOfABatchChangesNothing(t *testing.T) {
+	r := startReplica(t, service.Options{AnswerBytes: 300}, service.ServerOptions{})
+	c := dialAll(t, []*replica{r})
+	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
+	require.NoError(t, err)
+	inspect := &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true, Jobs: true, Nodes: true}}}
+	_, err = session.Do(t.Context(), deallocate("web/shop-0"), inspect, inspect, inspect)
+	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, client.Reason(err))
+	answers, err := session.Do(t.Context(), deallocate("web/shop-0"))
+	require.NoError(t, err)
+	require.NoError(t, status.FromProto(answers[0].GetError()).Err(), "the task was still there")
+	require.NoError(t, session.Close())
+}
+
+func TestEveryReplicaLearnsAnUploadedSnapshotInItsTurn(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		var replicas []*replica
+		for range n {
+			replicas = append(replicas, startReplica(t, service.Options{}, service.ServerOptions{}))
+		}
+		c := dialAll(t, replicas)
+		upload, err := c.Upload(t.Context(), twoTeams(t))
+		require.NoError(t, err)
+		in := client.Input{Upload: upload, Policy: proportional(t)}
+		for range 2 * n {
+			answer, err := c.Shares(t.Context(), in, client.SharesQuestion{})
+			require.NoError(t, err)
+			require.Equal(t, upload.Digest(), answer.Basis.GetSnapshotDigest(), "the snapshot was not sent along")
+			session, err := c.OpenSession(t.Context(), in)
+			require.NoError(t, err)
+			require.NoError(t, session.Close())
+		}
+	}
+}
