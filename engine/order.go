@@ -59,7 +59,7 @@ func (s *Session) SortVictims(claimant model.TaskID, candidates []model.TaskID) 
 	sortVictims(s.view, &s.by, claimant, candidates)
 }
 
-// Sort sorts ids, which are of distinct things, by less. A comparison that is not transitive has no sorted order; the result is then one
+// Sort sorts ids, which are of distinct things, by less, which puts one of any two first. A comparison that is not transitive has no sorted order; the result is then one
 // that depends on nothing but the comparison and the order of name.
 func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) {
 	slices.SortStableFunc(ids, name)
@@ -69,18 +69,21 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 			return 0
 		case less(l, r):
 			return -1
-		case less(r, l):
-			return 1
 		}
-		return 0
+		return 1
 	})
 }
 
 // Transitive reports whether each of a sorted list of ids comes before all that follow it: whether less orders them at all. It compares
-// every pair; where there are more ids than limit it compares every id with the limit ids that follow.
+// every pair of up to limit ids. Of more it compares about limit² pairs, each id with the ids that follow it next, so that it costs less
+// than the sort did: an order that fails only at a distance passes.
 func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool {
+	following := len(sorted)
+	if len(sorted) > limit {
+		following = max(limit*limit/len(sorted), 1)
+	}
 	for i, l := range sorted {
-		for _, r := range sorted[i+1 : min(i+1+limit, len(sorted))] {
+		for _, r := range sorted[i+1 : min(i+1+following, len(sorted))] {
 			if !less(l, r) {
 				return false
 			}

@@ -36,14 +36,16 @@ func (d *Decoder) Compile(data []byte) (*model.Model, error) { return d.CompileW
 
 // CompileWithin is Compile within limits, and ends when it is asked to with policy.ErrStopped.
 func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
-	if g.Limits != (Limits{}) {
-		if err := Measure(data).Within(g.Limits); err != nil {
-			return nil, err
-		}
+	if g.Size == nil {
+		size := Measure(data)
+		g.Size = &size
+	}
+	if err := g.Size.Within(g.Limits); err != nil {
+		return nil, err
 	}
 	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
 	defer func() { d.stop = nil }()
-	if err := d.snapshot(data); err != nil {
+	if err := d.snapshot(data, g.Size); err != nil {
 		return nil, err
 	}
 	if err := d.c.exceeded(); err != nil {
@@ -64,7 +66,7 @@ func (d *Decoder) stopped() bool {
 
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
 // nodes and queues, then the jobs that refer to them.
-func (d *Decoder) snapshot(data []byte) error {
+func (d *Decoder) snapshot(data []byte, size *Size) error {
 	var asOf int64
 	var dimensions []string
 	var f field
@@ -90,6 +92,7 @@ func (d *Decoder) snapshot(data []byte) error {
 	} else {
 		d.c.b.Reset(asOf)
 	}
+	d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
 	for _, name := range dimensions {

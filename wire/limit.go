@@ -20,6 +20,8 @@ type Limits struct {
 // Guard is what compiling a snapshot is held to. The zero value holds to nothing.
 type Guard struct {
 	Limits Limits
+	// Size is what Measure says of the snapshot, where that is known already.
+	Size *Size
 	// Stop is asked now and then whether anybody still waits. nil: somebody does.
 	Stop func() bool
 }
@@ -37,6 +39,8 @@ func Exceeded(limit string, value, maximum int64, text string) *Fault {
 // Size is what an encoded Snapshot holds.
 type Size struct {
 	Bytes, Dimensions, Nodes, Queues, Jobs, Groups, Tasks int64
+	// TaskBytes is what the tasks that are written out one by one take.
+	TaskBytes int64
 }
 
 // Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
@@ -80,6 +84,7 @@ func (z *Size) group(data []byte) {
 			end, more := afterTasks(s.rest, 0)
 			s.rest = s.rest[end:]
 			z.Tasks += int64(1 + more)
+			z.TaskBytes += int64(len(f.data) + end)
 		}
 	}
 }

@@ -129,6 +129,14 @@ func (b *Builder) Reset(asOf int64) {
 	b.Dimensions(nil)
 }
 
+// Expect makes room for what is to come, texts being the bytes of all uids and names of tasks at most. More than that fits as well, at the
+// cost of moving what is there.
+func (b *Builder) Expect(jobs, groups, tasks, texts int) {
+	m := &b.m
+	m.Jobs, m.Groups, m.Tasks = slices.Grow(m.Jobs, jobs), slices.Grow(m.Groups, groups), slices.Grow(m.Tasks, tasks)
+	m.text = slices.Grow(m.text, min(texts, maxText))
+}
+
 // Dimensions names what the Dimension numbers of all Amounts refer to. Call it once, first.
 func (b *Builder) Dimensions(names []string) {
 	dims, index, err := resource.NewDimensions(names)
