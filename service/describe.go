@@ -64,7 +64,7 @@ func (c codec) open(data mem.BufferSlice, e *envelope) error {
 		return c.CodecV2.Unmarshal(data, e.request)
 	}
 	request, _ := e.request.(proto.Message)
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	whole := data.MaterializeToBuffer(&pool)
 	snapshot, rest, taken := []byte(nil), whole.ReadOnlyData(), false
 	if e.snapshot != nil {
 		snapshot, rest, taken = takeOut(rest, request)

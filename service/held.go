@@ -52,12 +52,14 @@ func (s *Service) holdOnce(
 			return result{h.model, true}, nil
 		}
 		began := time.Now()
-		leave, err := s.admit(ctx, decisionRank, wire.Measure(data).Memory())
+		g, size := s.guard(stop), wire.Measure(data)
+		g.Size = &size
+		leave, err := s.admit(ctx, decisionRank, size.Memory())
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
-		m, err := new(wire.Decoder).CompileWithin(data, s.guard(stop))
+		m, err := new(wire.Decoder).CompileWithin(data, g)
 		if err != nil {
 			return nil, err
 		}

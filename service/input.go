@@ -115,11 +115,13 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 // compile returns the model of the snapshot in a request, wherever its bytes are, and a function that takes the model's memory back.
 func (s *Service) compile(ctx context.Context, snapshot *apportionv1.Snapshot, stop func() bool) (*model.Model, func(), error) {
 	began := time.Now()
-	if data, ok := heldSnapshot(ctx); ok {
-		if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+	if held, ok := heldSnapshot(ctx); ok {
+		if err := s.permit(ctx, func() string { return wire.ClusterOf(held.data) }); err != nil {
 			return nil, nil, err
 		}
-		m, release, err := compileHeld(data, s.guard(stop))
+		g := s.guard(stop)
+		g.Size = held.measure()
+		m, release, err := compileHeld(held.data, g)
 		s.metrics.compiledModel(began, m)
 		return m, release, err
 	}
@@ -145,8 +147,8 @@ func (s *Service) turn(ctx context.Context, method string, in *apportionv1.Input
 	var bytes int64
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		if data, ok := heldSnapshot(ctx); ok {
-			bytes = wire.Measure(data).Memory()
+		if held, ok := heldSnapshot(ctx); ok {
+			bytes = held.measure().Memory()
 		} else {
 			bytes = questionMemory * int64(proto.Size(source.Snapshot))
 		}

@@ -20,12 +20,22 @@ import (
 type snapshotBytes struct {
 	data   []byte
 	buffer mem.Buffer
+	size   *wire.Size
+}
+
+// measure returns what the snapshot holds, counted once.
+func (s *snapshotBytes) measure() *wire.Size {
+	if s.size == nil {
+		size := wire.Measure(s.data)
+		s.size = &size
+	}
+	return s.size
 }
 
 func (s *snapshotBytes) free() {
 	if s.buffer != nil {
 		s.buffer.Free()
-		s.buffer, s.data = nil, nil
+		s.buffer, s.data, s.size = nil, nil, nil
 	}
 }
 
@@ -36,13 +46,10 @@ func withSnapshot(ctx context.Context, s *snapshotBytes) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, s)
 }
 
-// heldSnapshot returns the bytes of the snapshot that was taken out of the request, if one was.
-func heldSnapshot(ctx context.Context) ([]byte, bool) {
+// heldSnapshot returns the snapshot that was taken out of the request, if one was.
+func heldSnapshot(ctx context.Context) (*snapshotBytes, bool) {
 	s, ok := ctx.Value(snapshotKey{}).(*snapshotBytes)
-	if !ok || s.data == nil {
-		return nil, false
-	}
-	return s.data, true
+	return s, ok && s.data != nil
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.

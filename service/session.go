@@ -120,23 +120,26 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 func (c *conversation) openInline(snapshot *apportionv1.Snapshot, r rule) error {
 	s, ctx := c.service, c.stream.Context()
 	c.seen.Snapshot = snapshotOf(ctx, snapshot)
-	data, ok := heldSnapshot(ctx)
+	held, ok := heldSnapshot(ctx)
 	if !ok {
-		var err error
-		if data, err = proto.Marshal(snapshot); err != nil {
+		data, err := proto.Marshal(snapshot)
+		if err != nil {
 			return invalidRequest("open.snapshot", "a text is not UTF-8")
 		}
+		held = &snapshotBytes{data: data}
 	}
-	if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+	if err := s.permit(ctx, func() string { return wire.ClusterOf(held.data) }); err != nil {
 		return err
 	}
-	leave, err := s.admit(ctx, decisionRank, wire.Measure(data).Memory())
+	g := s.guard(c.stop)
+	g.Size = held.measure()
+	leave, err := s.admit(ctx, decisionRank, g.Size.Memory())
 	if err != nil {
 		return err
 	}
 	defer leave()
 	c.began = time.Now()
-	m, err := new(wire.Decoder).CompileWithin(data, s.guard(c.stop))
+	m, err := new(wire.Decoder).CompileWithin(held.data, g)
 	s.metrics.compiledModel(c.began, m)
 	if err != nil {
 		return err
