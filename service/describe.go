@@ -25,6 +25,8 @@ type envelope struct {
 	fault    error
 	snapshot *snapshotBytes
 	limits   *Limits
+	// bytes is how long the message is.
+	bytes int
 }
 
 // codec is gRPC's own codec, but for envelopes.
@@ -46,6 +48,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
+	e.bytes = data.Len()
 	err := c.open(data, e)
 	var fault *wire.Fault
 	switch {
@@ -102,8 +105,11 @@ func shapeOf(request any) (shape, bool) {
 
 // receiveApart receives a request in an envelope that keeps an inline snapshot apart.
 func receiveApart(request any, snapshot *snapshotBytes, limits *Limits, receive func(any) error) error {
-	e := envelope{request: request, snapshot: snapshot, limits: limits}
-	if err := receive(&e); err != nil {
+	return (&envelope{request: request, snapshot: snapshot, limits: limits}).fill(receive)
+}
+
+func (e *envelope) fill(receive func(any) error) error {
+	if err := receive(e); err != nil {
 		return err
 	}
 	if e.fault != nil {
@@ -116,9 +122,11 @@ func receiveApart(request any, snapshot *snapshotBytes, limits *Limits, receive 
 type enveloped struct {
 	grpc.ServerStream
 
-	context  context.Context //nolint:containedctx // It is the stream's.
-	snapshot *snapshotBytes
-	limits   *Limits
+	context context.Context //nolint:containedctx // It is the stream's.
+	// held takes the snapshot of the first message, and tells how long the newest is.
+	held   *snapshotBytes
+	begun  bool
+	limits *Limits
 }
 
 // Context carries the snapshot of the message received last.
@@ -126,9 +134,13 @@ func (s *enveloped) Context() context.Context { return s.context }
 
 // RecvMsg receives one message. Only the first one of a stream may hold a snapshot.
 func (s *enveloped) RecvMsg(request any) error {
-	snapshot := s.snapshot
-	s.snapshot = nil
-	return receiveApart(request, snapshot, s.limits, s.ServerStream.RecvMsg)
+	e := envelope{request: request, limits: s.limits}
+	if !s.begun {
+		s.begun, e.snapshot = true, s.held
+	}
+	err := e.fill(s.ServerStream.RecvMsg)
+	s.held.message = e.bytes
+	return err
 }
 
 // description is the contract's service, with requests in envelopes.
@@ -151,7 +163,7 @@ func description(limits *Limits) *grpc.ServiceDesc {
 		d.Streams[i].Handler = func(service any, stream grpc.ServerStream) error {
 			var snapshot snapshotBytes
 			defer snapshot.free()
-			return handle(service, &enveloped{stream, withSnapshot(stream.Context(), &snapshot), &snapshot, limits})
+			return handle(service, &enveloped{ServerStream: stream, context: withSnapshot(stream.Context(), &snapshot), held: &snapshot, limits: limits})
 		}
 	}
 	return &d

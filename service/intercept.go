@@ -9,41 +9,58 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
 // INTERNAL to them like any other.
 func (s *Server) chain() []grpc.ServerOption {
-	logs := []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(func(code codes.Code) logging.Level { return logging.Level(levelOf(code)) }),
-		logging.WithFieldsFromContext(func(ctx context.Context) logging.Fields { return logging.Fields{"identity", IdentityOf(ctx)} }),
-		logging.WithDurationField(func(d time.Duration) logging.Fields { return logging.Fields{"grpc.duration", d} }),
-	}
-	logger := logging.LoggerFunc(func(ctx context.Context, level logging.Level, text string, fields ...any) {
-		s.log.Log(ctx, slog.Level(level), text, fields...) //nolint:sloglint // The text is one of logging's own.
-	})
-	audible := selector.MatchFunc(func(_ context.Context, call interceptors.CallMeta) bool { return !quiet(call.FullMethod()) })
 	recovering := recovery.WithRecoveryHandlerContext(s.recovered)
-	unary := []grpc.UnaryServerInterceptor{
-		selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(logger, logs...), audible),
-		recovery.UnaryServerInterceptor(recovering),
-	}
-	stream := []grpc.StreamServerInterceptor{
-		selector.StreamServerInterceptor(logging.StreamServerInterceptor(logger, logs...), audible),
-		recovery.StreamServerInterceptor(recovering),
-	}
+	unary := []grpc.UnaryServerInterceptor{s.logUnary, recovery.UnaryServerInterceptor(recovering)}
+	stream := []grpc.StreamServerInterceptor{s.logStream, recovery.StreamServerInterceptor(recovering)}
 	s.unary = slices.Concat(unary, s.options.Unary)
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unary...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),
 	}
+}
+
+func (s *Server) logUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	began := time.Now()
+	answer, err := handle(ctx, request)
+	s.logEnd(ctx, info.FullMethod, began, err)
+	return answer, err
+}
+
+func (s *Server) logStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	began := time.Now()
+	err := handle(service, stream)
+	s.logEnd(stream.Context(), info.FullMethod, began, err)
+	return err
+}
+
+// logEnd logs the end of a call. What nobody reads is not put together: a call that succeeds is mostly below the level.
+func (s *Server) logEnd(ctx context.Context, method string, began time.Time, err error) {
+	end := status.Convert(err)
+	level := levelOf(end.Code())
+	if quiet(method) || !s.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("grpc.method", method), slog.String("identity", IdentityOf(ctx)), slog.String("grpc.code", end.Code().String()),
+		slog.Duration("grpc.duration", time.Since(began)),
+	}
+	if from, ok := peer.FromContext(ctx); ok {
+		attrs = append(attrs, slog.String("peer.address", from.Addr.String()))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("grpc.error", end.Message()))
+	}
+	s.log.LogAttrs(ctx, level, "call ended", attrs...)
 }
 
 // quiet reports whether a method is asked all the time and says nothing of interest: health and reflection.

@@ -252,7 +252,7 @@ func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 				next.err = protocolFault("only batches of steps follow once a session is open")
 			}
 		}
-		next.bytes = min(int64(proto.Size(next.batch)), pendingBytes)
+		next.bytes = min(messageBytes(ctx, next.batch), pendingBytes)
 		if room.Acquire(ctx, next.bytes) != nil {
 			return
 		}
