@@ -28,6 +28,7 @@ DRAINFLAGS ?=
 REPLICAFLAGS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
+EXTENDERFLAGS ?=
 FUZZTIME ?= 10s
 LANGUAGES ?=
 
@@ -71,6 +72,10 @@ bench-wire: ## Measure the service over loopback against the floor of grpc-go (W
 .PHONY: bench-load
 bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
 	$(GO) run $(strip ./bench/load -ghz $(TOOLS)/ghz $(LOADFLAGS))
+
+.PHONY: bench-extender
+bench-extender: build ## Send pushes of 10,000 pods as Volcano does, on an idle machine and on a busy one (EXTENDERFLAGS='-load 8').
+	$(GO) build -o bin/bench-extender ./bench/extender && bin/bench-extender $(EXTENDERFLAGS)
 
 .PHONY: bench-scale
 bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a plot (SCALEFLAGS='-max 100000').

@@ -107,6 +107,8 @@ type Extender struct {
 	Users string `yaml:"users" path:"yes"`
 	// Answer beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
 	Plaintext bool `yaml:"plaintext" default:"false"`
+	// How much of what a scheduler sends to open a session may have arrived before it is read; beyond that the scheduler waits.
+	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
 	// How long a question waits for a snapshot to be built before it is left to Volcano.
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
 }

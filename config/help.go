@@ -35,6 +35,7 @@ var help = map[string]string{
 	"Extender.Shadow":          "Paths of schedulers whose answers are counted and logged, and leave the decision to Volcano.",
 	"Extender.Users":           "File of who may ask, a line NAME:HEX each, HEX being the SHA-256 of the password. Empty: everybody who reaches the address.",
 	"Extender.Plaintext":       "Answer beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.",
+	"Extender.BufferBytes":     "How much of what a scheduler sends to open a session may have arrived before it is read; beyond that the scheduler waits.",
 	"Extender.Wait":            "How long a question waits for a snapshot to be built before it is left to Volcano.",
 	"Limit":                    "Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.",
 	"Limit.MessageBytes":       "Largest message received. A larger snapshot can be sent in chunks.",

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/apportion/apportion/engine/model"
 )
 
 // Handler answers the extender plugins of any number of schedulers.
@@ -218,60 +217,70 @@ func (s *snapshot) locked(ask func(s *snapshot) bool) bool {
 	return ask(s)
 }
 
-// open reads a push while it arrives, answers, and builds its snapshot behind the answer.
+// open answers a push as soon as it has arrived, and makes its snapshot behind the answer.
 func (r *request) open(body *limitedBody) error {
-	t := r.from.begin()
+	t := r.from.begin(r.in.Context())
 	asOf := r.options.Now().UnixNano()
-	read, err := readPush(body)
-	if err == nil {
-		err = drain(body)
-	}
-	if err != nil {
+	push, err := r.receive(t, body)
+	switch {
+	case err == nil:
+		size := r.options.PushBytes - body.left
+		r.metrics.pushBytes.WithLabelValues(r.from.path).Set(float64(size))
+		r.metrics.pushSeconds.WithLabelValues(r.from.path).Observe(time.Since(r.begun).Seconds())
+		go r.build(r.from, t, push, asOf)
+	case errors.Is(err, errPanicked):
+		t.end(nil)
+		r.abstain(panicked)
+		return nil
+	case !errors.Is(err, errOver):
 		t.end(nil)
 		return err
 	}
-	size := r.options.PushBytes - body.left
-	r.metrics.pushBytes.WithLabelValues(r.from.path).Set(float64(size))
-	r.metrics.pushSeconds.WithLabelValues(r.from.path).Observe(time.Since(r.begun).Seconds())
-	go r.build(r.from, t, read, asOf)
 	r.answer("")
 	return nil
 }
 
-// build makes the snapshot of a push.
-func (h *Handler) build(from *scheduler, t *turn, read *push, asOf int64) {
+// build makes the snapshot of a push that has arrived.
+func (h *Handler) build(from *scheduler, t *turn, push *received, asOf int64) {
 	begun := time.Now()
 	var s *snapshot
-	defer func() {
-		if p := recover(); p != nil {
-			h.recovered(p)
-			s = nil
-		}
-		t.end(s)
-	}()
-	m, err := read.build(asOf)
-	if err == nil {
-		s, err = h.session(from, t, m)
-	}
+	err := h.guarded(func() (err error) {
+		s, err = h.snapshot(from, t, push, asOf)
+		return err
+	})
 	if err != nil {
 		s = nil
-		if !t.over.Load() {
+		if t.ctx.Err() == nil || !errors.Is(context.Cause(t.ctx), errOver) {
 			h.log.Warn("a push cannot be decided about; every question of its session is left to Volcano",
 				"scheduler", from.path, "error", err.Error())
 		}
-		return
 	}
-	h.metrics.build.WithLabelValues(from.path).Observe(time.Since(begun).Seconds())
-	h.metrics.tasks.WithLabelValues(from.path).Set(float64(len(m.Tasks)))
-	h.metrics.taken.WithLabelValues(from.path).Set(float64(asOf) / float64(time.Second))
+	t.end(s)
+	if s != nil {
+		h.metrics.build.WithLabelValues(from.path).Observe(time.Since(begun).Seconds())
+	}
 }
 
-func (h *Handler) session(from *scheduler, t *turn, m *model.Model) (*snapshot, error) {
+func (h *Handler) snapshot(from *scheduler, t *turn, push *received, asOf int64) (*snapshot, error) {
+	<-push.done
+	if push.err != nil {
+		return nil, push.err
+	}
+	m, err := push.read.build(asOf)
+	if err != nil {
+		return nil, err
+	}
 	rule, err := from.rule(h.options.Policy)
 	if err != nil {
 		return nil, err
 	}
-	return newSnapshot(m, rule, t.over.Load)
+	s, err := newSnapshot(m, rule, func() bool { return t.ctx.Err() != nil })
+	if err != nil {
+		return nil, err
+	}
+	h.metrics.tasks.WithLabelValues(from.path).Set(float64(len(m.Tasks)))
+	h.metrics.taken.WithLabelValues(from.path).Set(float64(asOf) / float64(time.Second))
+	return s, nil
 }
 
 // Paths lists the paths that are answered, sorted.

@@ -19,6 +19,8 @@ type Options struct {
 	Wait time.Duration
 	// PushBytes bounds the body of an onSessionOpen, and of every question that is read as it arrives. 0: 1 GiB.
 	PushBytes int64
+	// BufferBytes is how much of a push may have arrived that is not read yet; beyond it the scheduler waits. 0: 16 MiB.
+	BufferBytes int64
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
 	VictimBytes int64
 	// Authorize says whether a user with a password may ask. nil: everybody may.
@@ -42,6 +44,7 @@ type Scheduler struct {
 const (
 	defaultWait        = 500 * time.Millisecond
 	defaultPushBytes   = 1 << 30
+	defaultBufferBytes = 16 << 20
 	defaultVictimBytes = 64 << 20
 	// answerBytes is what Volcano reads of an answer: 10 MiB, of which some are left for what is around the victims.
 	answerBytes = 10<<20 - 1<<10
@@ -55,6 +58,9 @@ func (o *Options) complete() {
 	}
 	if o.PushBytes <= 0 {
 		o.PushBytes = defaultPushBytes
+	}
+	if o.BufferBytes <= 0 {
+		o.BufferBytes = defaultBufferBytes
 	}
 	if o.VictimBytes <= 0 {
 		o.VictimBytes = defaultVictimBytes

@@ -22,10 +22,10 @@ var whole = &shape{}
 // reads the rest checks it. Names are compared as Go's encoder writes them, without escapes. What is no JSON is passed on as it is from
 // there, for the library to refuse.
 type pruner struct {
-	from    io.Reader
-	in, out []byte
-	at      int
-	err     error
+	from source
+	out  []byte
+	at   int
+	err  error
 
 	state  pruneState
 	want   *shape
@@ -63,8 +63,32 @@ const (
 // maxKey bounds names, which are held back until it is known whether their value is wanted. No name of Kubernetes' is as long.
 const maxKey = 4 << 10
 
-func prune(from io.Reader, s *shape, size int) *pruner {
-	return &pruner{from: from, in: make([]byte, size), want: s}
+func prune(from source, s *shape) *pruner { return &pruner{from: from, want: s} }
+
+// source is a text that comes in parts.
+type source interface {
+	// part returns the next part, which is valid until the next call, and an error behind the last one: io.EOF at the end.
+	part() ([]byte, error)
+}
+
+// parts reads parts of a size.
+type parts struct {
+	from io.Reader
+	in   []byte
+	err  error
+}
+
+func inParts(from io.Reader, size int) *parts { return &parts{from: from, in: make([]byte, size)} }
+
+func (p *parts) part() ([]byte, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	var n int
+	if n, p.err = p.from.Read(p.in); n > 0 {
+		return p.in[:n], nil
+	}
+	return nil, p.err
 }
 
 // Read passes on what is wanted.
@@ -73,10 +97,10 @@ func (p *pruner) Read(to []byte) (int, error) {
 		if p.err != nil {
 			return 0, p.err
 		}
-		var n int
-		n, p.err = p.from.Read(p.in)
+		var text []byte
+		text, p.err = p.from.part()
 		p.out, p.at = p.out[:0], 0
-		p.pass(p.in[:n])
+		p.pass(text)
 	}
 	n := copy(to, p.out[p.at:])
 	p.at += n
@@ -216,59 +240,59 @@ type span struct {
 
 // advance returns how much of the text belongs to the value, and whether the value ends there.
 func (v *span) advance(text []byte) (n int, ended bool) {
-	i := 0
 	if !v.begun {
 		v.begun = true
 		switch text[0] {
 		case '"':
-			v.quoted = true
-			i = 1
+			v.quoted, n = true, 1
 		case '{', '[':
-			v.depth = 1
-			i = 1
+			v.depth, n = 1, 1
 		default:
 			v.word = true
 		}
 	}
 	if v.word {
-		for i, c := range text {
-			switch c {
-			case ',', '}', ']', ' ', '\n', '\t', '\r':
-				return i, true
-			}
+		n = bytes.IndexAny(text, ",}] \n\t\r")
+		if n < 0 {
+			return len(text), false
 		}
-		return len(text), false
+		return n, true
 	}
+	if v.depth > 0 {
+		passed, ended := v.blocks(text[n:])
+		if n += passed; ended {
+			return n, true
+		}
+	}
+	passed, ended := v.bytes(text[n:])
+	return n + passed, ended
+}
+
+// bytes is advance where the value is a string, or what is left of the text is less than a block.
+func (v *span) bytes(text []byte) (n int, ended bool) {
+	i := 0
 	if v.quoted {
-		if i += v.closing(text[i:]); v.quoted || v.depth == 0 {
+		if i = v.closing(text); v.quoted || v.depth == 0 {
 			return i, !v.quoted
 		}
 	}
-	depth := v.depth
 	for i < len(text) {
 		c := text[i]
 		i++
 		switch {
 		case c == '"':
-			k := bytes.IndexByte(text[i:], '"')
-			if k > 0 && text[i+k-1] != '\\' || k == 0 {
-				i += k + 1
-				continue
-			}
 			v.quoted = true
 			if i += v.closing(text[i:]); v.quoted {
-				v.depth = depth
 				return i, false
 			}
 		case c|0x20 == '{': // also [
-			depth++
+			v.depth++
 		case c|0x20 == '}': // also ]
-			if depth--; depth == 0 {
+			if v.depth--; v.depth == 0 {
 				return i, true
 			}
 		}
 	}
-	v.depth = depth
 	return i, false
 }
 

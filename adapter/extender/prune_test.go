@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -106,13 +107,58 @@ func TestThePrunerPassesOnWhatIsWantedAndNothingElse(t *testing.T) {
 			text, err = json.MarshalIndent(value, " ", "\t")
 			require.NoError(t, err)
 		}
-		source := &pieces{text: text, size: func() int { return rapid.IntRange(1, 7).Draw(t, "size") }}
-		passed, err := io.ReadAll(prune(source, s, 64))
+		most := rapid.SampledFrom([]int{7, 300}).Draw(t, "most")
+		source := &pieces{text: text, size: func() int { return rapid.IntRange(1, most).Draw(t, "size") }}
+		passed, err := io.ReadAll(prune(inParts(source, 200), s))
 		require.NoError(t, err)
 		var got, original any
 		require.NoError(t, json.Unmarshal(passed, &got), "%s", passed)
 		require.NoError(t, json.Unmarshal(text, &original))
 		require.Equal(t, wanted(original, s), got)
+	})
+}
+
+// ends is the plain twin of a span: the length of the value that a text begins with, 0 if it does not end.
+func ends(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+func TestTheEndOfAValueIsFoundHoweverItIsCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Brackets, quotes and backslashes lie densely, or far apart, and anywhere in a block.
+		filler := rapid.StringMatching(`[a-zä[\]{}"\\]{0,3}`)
+		stretches := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return filler.Draw(t, "dense") + strings.Repeat("x", rapid.IntRange(0, 100).Draw(t, "far"))
+		}), 0, 12).Draw(t, "stretches")
+		text := "{" + strings.Join(stretches, "") + `"}`
+		var v span
+		n, ended := 0, false
+		for n < len(text) && !ended {
+			part := text[n:min(len(text), n+rapid.IntRange(1, 400).Draw(t, "part"))]
+			var more int
+			more, ended = v.advance([]byte(part))
+			n += more
+		}
+		if !ended {
+			n = 0
+		}
+		require.Equal(t, ends(text), n, "%q", text)
 	})
 }
 

@@ -91,7 +91,9 @@ const (
 )
 
 // readPush reads the body of an onSessionOpen as it arrives.
-func readPush(body io.Reader) (*push, error) { return readPruned(prune(body, pushShape, chunk)) }
+func readPush(body io.Reader) (*push, error) {
+	return readPruned(prune(inParts(body, chunk), pushShape))
+}
 
 // readPruned reads a push of which perhaps only the wanted parts are left.
 func readPruned(body io.Reader) (*push, error) {

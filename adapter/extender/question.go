@@ -49,7 +49,7 @@ func readEvent(body io.Reader) (task taskState, err error) {
 
 // decode reads the wanted parts of a question as it arrives.
 func decode(body io.Reader) *jx.Decoder {
-	return jx.Decode(prune(body, questionShape, chunkOfQuestion), chunkOfQuestion/4)
+	return jx.Decode(prune(inParts(body, chunkOfQuestion), questionShape), chunkOfQuestion/4)
 }
 
 // chunkOfQuestion is how much of a question is read at a time.

@@ -2,8 +2,8 @@ package extender
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/apportion/apportion/engine"
@@ -31,9 +31,13 @@ type turn struct {
 	ready    chan struct{}
 	once     sync.Once
 	snapshot *snapshot
-	// over tells a build that another push has come.
-	over atomic.Bool
+	// ctx ends when the turn is over, or nothing can become of it; over ends it.
+	ctx  context.Context //nolint:containedctx // A turn is longer than the request that begins it.
+	over context.CancelCauseFunc
 }
+
+// errOver says that the session has ended, or that another push has come.
+var errOver = errors.New("the session is over")
 
 // end says what became of a push.
 func (t *turn) end(s *snapshot) {
@@ -44,8 +48,9 @@ func (t *turn) end(s *snapshot) {
 }
 
 // begin makes a new turn the current one: questions wait for it from now on, and answers about the last one are over.
-func (s *scheduler) begin() *turn {
+func (s *scheduler) begin(ctx context.Context) *turn {
 	t := &turn{ready: make(chan struct{})}
+	t.ctx, t.over = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.replace(t)
 	return t
 }
@@ -59,7 +64,7 @@ func (s *scheduler) replace(t *turn) {
 	s.current = t
 	s.mu.Unlock()
 	if last != nil {
-		last.over.Store(true)
+		last.over(errOver)
 		last.end(nil)
 	}
 }

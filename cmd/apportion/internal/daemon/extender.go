@@ -29,7 +29,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	options := extender.Options{
 		Schedulers: make(map[string]extender.Scheduler, len(c.Extender.Schedulers)),
 		Policy:     func(name string) *apportionv1.Policy { return (*d.policies.Load())[name] },
-		Wait:       c.Extender.Wait, Logger: d.log, Registerer: d.telemetry.Registry,
+		Wait:       c.Extender.Wait, BufferBytes: int64(c.Extender.BufferBytes), Logger: d.log, Registerer: d.telemetry.Registry,
 	}
 	for path, policy := range c.Extender.Schedulers {
 		options.Schedulers[path] = extender.Scheduler{Policy: policy, Shadow: slices.Contains(c.Extender.Shadow, path)}

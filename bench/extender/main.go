@@ -1,0 +1,169 @@
+// Command extender sends pushes as stock Volcano does, with its default timeout, to a server in a process of its own, and says how long
+// the scheduler waited: on a machine that has nothing else to do, and on one that has. It writes a line of name=value for each.
+//
+//	make bench-extender
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/apportion/apportion/adapter/extender/extendertest"
+)
+
+func main() {
+	s := &setting{}
+	flag.StringVar(&s.binary, "binary", "bin/apportion", "the server's `FILE`")
+	flag.IntVar(&s.shape.Pods, "pods", 10_000, "pods of the push")
+	flag.BoolVar(&s.shape.Lean, "bare", false, "pods of 0.4 KB instead of 5.2 KB")
+	flag.IntVar(&s.pushes, "pushes", 10, "sessions that are opened, one after the other")
+	flag.DurationVar(&s.timeout, "timeout", time.Second, "the scheduler's extender.httpTimeout")
+	flag.IntVar(&s.load, "load", 2*runtime.NumCPU(), "busy goroutines that stand for the rest of the machine; 0: only without")
+	flag.StringVar(&s.buffer, "buffer", "16MiB", "the server's extender.buffer_bytes")
+	burn := flag.Duration("burn", 0, "be the rest of the machine, for so long")
+	flag.Parse()
+	if *burn > 0 {
+		busy(s.load, *burn)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := s.measure(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "extender: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// setting is what is measured with.
+type setting struct {
+	binary       string
+	buffer       string
+	shape        extendertest.Shape
+	pushes, load int
+	timeout      time.Duration
+}
+
+func (s *setting) measure(ctx context.Context) error {
+	push, question := extendertest.Push(s.shape), extendertest.Job(s.shape)
+	for _, load := range slices.Compact([]int{0, s.load}) {
+		if err := s.run(ctx, push, question, load); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run starts a server, measures it, and writes a line.
+func (s *setting) run(ctx context.Context, push, question []byte, load int) (err error) {
+	server, err := serve(ctx, s.binary, s.buffer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	end, err := burden(ctx, load)
+	if err != nil {
+		return err
+	}
+	defer end()
+	client := &http.Client{Timeout: s.timeout, Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	waits, readies, missed := make([]time.Duration, 0, s.pushes), make([]time.Duration, 0, s.pushes), 0
+	for range s.pushes {
+		begun := time.Now()
+		if err := send(ctx, client, server.url+"/onSessionOpen", push); err != nil {
+			missed++
+			continue
+		}
+		waits = append(waits, time.Since(begun))
+		if err := send(ctx, client, server.url+"/jobReady", question); err != nil {
+			return err
+		}
+		readies = append(readies, time.Since(begun))
+	}
+	slices.Sort(waits)
+	slices.Sort(readies)
+	fmt.Printf("pods=%d push_bytes=%d timeout_ms=%d buffer=%s busy=%d processors=%d pushes=%d missed=%d ",
+		s.shape.Pods, len(push), s.timeout.Milliseconds(), s.buffer, load, runtime.NumCPU(), s.pushes, missed)
+	fmt.Printf("%s %s peak_bytes=%d abstentions=%d\n",
+		figures("wait", waits), figures("ready", readies), server.peak(), server.abstentions(ctx))
+	return nil
+}
+
+func figures(name string, sorted []time.Duration) string {
+	if len(sorted) == 0 {
+		return name + "=none"
+	}
+	return fmt.Sprintf("%s_min_ms=%d %s_p50_ms=%d %s_max_ms=%d", name, sorted[0].Milliseconds(),
+		name, sorted[len(sorted)/2].Milliseconds(), name, sorted[len(sorted)-1].Milliseconds())
+}
+
+// send sends a request as Volcano's plugin does, and reads the answer.
+func send(ctx context.Context, client *http.Client, url string, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	if err = errors.Join(err, response.Body.Close()); err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	return err
+}
+
+// burden starts a process that keeps the machine busy, until the function that it returns is called.
+func burden(ctx context.Context, goroutines int) (end func(), err error) {
+	if goroutines == 0 {
+		return func() {}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	const most = "2m"
+	command := exec.CommandContext(ctx, self, "-burn", most, "-load", fmt.Sprint(goroutines)) //nolint:gosec // G204: this program.
+	command.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", goroutines))
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}, nil
+}
+
+// busy computes in so many goroutines.
+func busy(goroutines int, span time.Duration) {
+	until := time.Now().Add(span)
+	done := make(chan uint64)
+	for seed := range goroutines {
+		go func() {
+			sum := uint64(seed)
+			for time.Now().Before(until) {
+				for range 1 << 20 {
+					sum = sum*6364136223846793005 + 1442695040888963407
+				}
+			}
+			done <- sum
+		}()
+	}
+	for range goroutines {
+		<-done
+	}
+}
