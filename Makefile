@@ -60,6 +60,7 @@ test: ## Vet, then run every test under the race detector (TESTFLAGS=-short for 
 reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
 	$(GO) run $(strip ./cmd/reference $(CASES))
 	$(GO) test -run "Suffices|AnsweredAsRecorded" ./adapter/extender
+	$(GO) test -run RemoteAndLocalAnswerAlike ./client -args -whole
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).

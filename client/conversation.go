@@ -79,8 +79,9 @@ func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 
 func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (*stream, error) {
 	whole, cancel := context.WithCancel(s.ctx)
-	defer context.AfterFunc(ctx, cancel)()
-	opened, err := s.client.remote.RunSession(whole)
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	opened, err := s.client.remote.RunSession(whole) //nolint:contextcheck // The stream outlives whoever opened it.
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, err)
@@ -89,7 +90,7 @@ func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (
 		BidiStreamingClient: opened, cancel: cancel,
 		received: make(chan *apportionv1.RunSessionResponse), ended: make(chan struct{}),
 	}
-	s.movings.Go(func() { c.receive(s) })
+	s.movings.Go(func() { c.receive(s) }) //nolint:contextcheck // As above.
 	response, err := c.exchange(ctx, &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}})
 	if err == nil && response.GetOpened() == nil {
 		err = protocol("the session was not opened")
@@ -177,7 +178,8 @@ func (c *stream) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportio
 // exchange sends a message and waits for the one that answers it. If ctx ends first, so does the stream: whatever is answered then is
 // no longer asked.
 func (c *stream) exchange(ctx context.Context, message *apportionv1.RunSessionRequest) (*apportionv1.RunSessionResponse, error) {
-	defer context.AfterFunc(ctx, c.cancel)()
+	stop := context.AfterFunc(ctx, c.cancel)
+	defer stop()
 	// io.EOF: the stream has ended; receiving tells why.
 	if err := c.Send(message); err != nil && !errors.Is(err, io.EOF) {
 		return nil, failed(ctx, err)
@@ -199,7 +201,7 @@ func failed(ctx context.Context, err error) error {
 }
 
 func (c *stream) close() {
-	_ = c.CloseSend() //nolint:errcheck // The stream ends in any case.
+	_ = c.CloseSend()
 	c.cancel()
 	<-c.ended
 }

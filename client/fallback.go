@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -77,7 +78,7 @@ func down(err error) bool {
 
 // fallback is what answers in place of a service that failed; "": nothing does.
 func (c *Client) fallback(ctx context.Context, kind Kind, err error) Fallback {
-	if c.remote == nil || !down(err) || ctx.Err() == context.Canceled { //nolint:errorlint // Err returns it as it is.
+	if c.remote == nil || !down(err) || errors.Is(ctx.Err(), context.Canceled) {
 		return ""
 	}
 	return c.fallbacks[kind]

@@ -141,7 +141,6 @@ func TestTheEngineDecidesAsTheServiceWould(t *testing.T) {
 }
 
 func TestASessionGoesOnInProcessWhenEveryReplicaIsLost(t *testing.T) {
-	r := startReplica(t, house(t, proportional(t)), service.ServerOptions{})
 	for name, tc := range map[string]struct {
 		options []client.Option
 		err     string
@@ -150,27 +149,26 @@ func TestASessionGoesOnInProcessWhenEveryReplicaIsLost(t *testing.T) {
 		"without it":                {nil, "nor can it in process: "},
 		"with another policy":       {[]client.Option{client.WithPolicy("house", client.VolcanoDefault())}, "policy or engine have changed"},
 	} {
-		options := append(tc.options, client.WithFallback(client.FallbackEngine, client.KindSession), client.WithAttempts(2))
-		c := dialAll(t, []*replica{r}, options...)
+		r := startReplica(t, house(t, proportional(t)), service.ServerOptions{})
+		c := dialAll(t, []*replica{r},
+			append(tc.options, client.WithFallback(client.FallbackEngine, client.KindSession), client.WithAttempts(2))...)
 		session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), PolicyName: "house"})
 		require.NoError(t, err, name)
 		_, err = session.Do(t.Context(), deallocate("web/shop-0"))
 		require.NoError(t, err, name)
-		defer func() {
-			answers, err := session.Do(t.Context(), shares())
-			if tc.err != "" {
-				require.ErrorContains(t, err, tc.err, name)
-				require.Equal(t, codes.Unavailable, status.Code(err), "the service may come back")
-			} else {
-				require.NoError(t, err, name)
-				read := client.Shares{Basis: session.Basis(), Answer: answers[0].GetShares()}
-				web, _ := read.Queue("web")
-				require.Equal(t, "8", web.Allocated["cpu"], name)
-			}
-			require.NoError(t, session.Close())
-		}()
+		r.kill()
+		answers, err := session.Do(t.Context(), shares())
+		if tc.err != "" {
+			require.ErrorContains(t, err, tc.err, name)
+			require.Equal(t, codes.Unavailable, status.Code(err), "the service may come back")
+		} else {
+			require.NoError(t, err, name)
+			read := client.Shares{Basis: session.Basis(), Answer: answers[0].GetShares()}
+			web, _ := read.Queue("web")
+			require.Equal(t, "8", web.Allocated["cpu"], name)
+		}
+		require.NoError(t, session.Close())
 	}
-	r.kill()
 }
 
 func TestAQuestionThatIsAtFaultHasNoFallback(t *testing.T) {

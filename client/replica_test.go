@@ -59,8 +59,8 @@ func (r *replica) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// reset cuts the connections, and reports how many there were; new ones are accepted.
-func (r *replica) reset() int {
+// reset cuts the connections; new ones are accepted.
+func (r *replica) reset() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, conn := range r.open {
@@ -69,15 +69,13 @@ func (r *replica) reset() int {
 		}
 		_ = conn.Close()
 	}
-	n := len(r.open)
 	r.open = nil
-	return n
 }
 
 // kill loses the replica.
 func (r *replica) kill() {
 	r.once.Do(func() {
-		_ = r.Listener.Close()
+		_ = r.Close()
 		r.reset()
 		r.stop()
 		<-r.served

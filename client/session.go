@@ -54,14 +54,19 @@ type conversation interface {
 }
 
 // OpenSession opens a session on the input. It ends with Close, or with ctx; a deadline for opening alone is that of KindSession.
+//
+//nolint:contextcheck // The session's context is made of ctx.
 func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
 	s := &Session{client: c, in: in, log: stepLog{limit: c.logBytes}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	// A replica may send the session away before it is known here.
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	opening, done := c.within(s.ctx, KindSession)
 	defer done()
 	current, err := again(opening, c, KindSession, func() (conversation, error) { return s.restore(opening) })
 	if err != nil {
-		current, err = s.instead(s.ctx, err)
+		current, err = s.instead(ctx, err)
 	}
 	if err != nil {
 		s.cancel()
@@ -82,7 +87,8 @@ func (s *Session) Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apport
 	defer s.mutex.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	stop := context.AfterFunc(s.ctx, cancel) //nolint:contextcheck // The session's context ends the batch as well.
+	defer stop()
 	answers, err := s.do(ctx, steps)
 	if err == nil {
 		s.log.add(steps, answers)

@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // refusedInput stands for a snapshot that is invalid as a plugin reads it.
@@ -22,6 +24,15 @@ type Result struct {
 	// Failures are the errors of ways that did not answer at all.
 	Failures    []string
 	Differences []Difference
+}
+
+// Question is what a case is about, and the steps that ask what was recorded, in their order.
+func (c *Case) Question() (*apportionv1.Input, []*apportionv1.Step, error) {
+	s, err := c.subject()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.input, s.plan(&c.Script).steps, nil
 }
 
 // Check asks the questions of a case along all ways, and compares the answers whose pointers contain only.

@@ -1,0 +1,53 @@
+package client_test
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/service"
+)
+
+func TestBothSidesShowCertificates(t *testing.T) {
+	authority := certtest.New(t)
+	secured := grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Issue(t).Pair(t)},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority.Pool(),
+	}))
+	r := startReplica(t, service.Options{}, service.ServerOptions{Transport: []grpc.ServerOption{secured}})
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		return path
+	}
+	leaf := authority.Issue(t)
+	ca, certificate, key := write("ca.crt", authority.PEM()), write("tls.crt", leaf.Certificate), write("tls.key", leaf.Key)
+	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	ask := func(authority, certificate, key string) error {
+		config, err := client.TLSFiles(authority, certificate, key)
+		require.NoError(t, err)
+		c, err := client.Dial(r.address, client.WithTLS(config), client.WithAttempts(1))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.Close()) }()
+		_, err = c.Shares(t.Context(), in, client.SharesQuestion{})
+		return err
+	}
+	require.NoError(t, ask(ca, certificate, key))
+	require.Error(t, ask(ca, "", ""), "the server wants to know who asks")
+	require.Error(t, ask("", certificate, key), "the client does not know the server's authority")
+
+	for _, wrong := range [][3]string{
+		{"nowhere", "", ""}, {key, "", ""}, {"", certificate, ""}, {"", "", key}, {"", certificate, "nowhere"},
+	} {
+		_, err := client.TLSFiles(wrong[0], wrong[1], wrong[2])
+		require.Error(t, err, wrong)
+	}
+}
