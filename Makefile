@@ -93,7 +93,7 @@ fuzz: ## Run every fuzz target for FUZZTIME each.
 ##@ Contract
 
 .PHONY: generate
-generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go ## Regenerate gen/ from proto/.
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Regenerate gen/ and docs/api from proto/.
 	buf generate
 
 .PHONY: generate-config
@@ -176,7 +176,7 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
 
 .PHONY: drift
-drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go ## Fail if anything generated is stale.
+drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
 	scripts/drift.sh
 	scripts/drift-config.sh
 
@@ -184,7 +184,7 @@ drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.
 
 .PHONY: tools
-tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
+tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
 
 .PHONY: clean
 clean: ## Remove what was built, the tools included.
@@ -197,6 +197,10 @@ $(TOOLS)/$(1): tools/$(2)/go.mod tools/$(2)/go.sum
 	cd tools/$(2) && CGO_ENABLED=0 $$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o $$@ $(3)
 	touch $$@
 endef
+
+# The one plugin of our own.
+$(TOOLS)/protoc-gen-apidoc: $(wildcard internal/apidoc/*.go)
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $@ ./internal/apidoc
 
 $(eval $(call tool,buf,buf,github.com/bufbuild/buf/cmd/buf))
 $(eval $(call tool,protoc-gen-go,protoc-gen,google.golang.org/protobuf/cmd/protoc-gen-go))
