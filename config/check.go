@@ -273,6 +273,7 @@ func (c *checker) extender() {
 	if e.Listen == "" {
 		for path, set := range map[string]bool{
 			"extender.schedulers": len(e.Schedulers) > 0, "extender.shadow": len(e.Shadow) > 0, "extender.users": e.Users != "",
+			"extender.tls": e.TLS,
 		} {
 			if set {
 				c.fail(path, "means something only with extender.listen")
@@ -281,8 +282,12 @@ func (c *checker) extender() {
 		c.faults = c.faults.sortedByPath()
 		return
 	}
-	if !isLocal(e.Listen) && !e.Plaintext {
-		c.fail("extender.listen", e.Listen+" can be reached from other machines: set extender.plaintext where something else encrypts")
+	if e.TLS && c.TLS.Certificate == "" {
+		c.fail("extender.tls", "means something only with tls.certificate")
+	}
+	if !isLocal(e.Listen) && !e.Plaintext && !e.TLS {
+		c.fail("extender.listen",
+			e.Listen+" can be reached from other machines: set extender.tls, or extender.plaintext where something else encrypts")
 	}
 	if len(e.Schedulers) == 0 {
 		c.fail("extender.schedulers", "no scheduler is named")

@@ -105,7 +105,10 @@ type Extender struct {
 	Shadow []string `yaml:"shadow"`
 	// File of who may ask, a line NAME:HEX each, HEX being the SHA-256 of the password. Empty: everybody who reaches the address.
 	Users string `yaml:"users" path:"yes"`
-	// Answer beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
+	// Encrypt with the server's certificate (tls.certificate). The scheduler then asks at https:// and must trust who signed it; no
+	// certificate is asked of it, for it has none.
+	TLS bool `yaml:"tls" default:"false"`
+	// Answer unencrypted beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
 	Plaintext bool `yaml:"plaintext" default:"false"`
 	// How much of what a scheduler sends to open a session may have arrived before it is read; beyond that the scheduler waits.
 	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`

@@ -88,6 +88,7 @@ func TestEverySettingCanBeSetByFileVariableAndFlag(t *testing.T) {
 		`--identities=[{name: b, dns: [b.example.org], tokens: ["` + hash[:70] + "b" + `"]}]`,
 	}
 	beside := map[string][]string{
+		"extender.tls":      {"--tls-certificate=/c", "--tls-key=/k"},
 		"decision_log.file": {"--decision-log-sink=file"}, "shadow.policy": {"--policies=p=preset:x"},
 		"shadow.of": {"--policies=p=preset:x", "--shadow-policy=p"},
 	}

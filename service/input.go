@@ -106,7 +106,7 @@ func (s *Service) open(ctx context.Context, in *apportionv1.Input, stop func() b
 		if err != nil {
 			return call{}, err
 		}
-		seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model}
+		seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model, Named: h.cluster}
 		return s.openHeld(h, r, stop)
 	}
 	return call{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")

@@ -47,6 +47,10 @@ type Decision struct {
 	Method string
 	// Session is nil for a unary call.
 	Session *SessionID
+	// Scheduler is the path at which Volcano's extender plugin asks, and Sent what it was answered, in its own form. Method is then the
+	// verb of the plugin.
+	Scheduler string
+	Sent      []byte
 	// Batch counts the batches of a session from 1; 0 is its opening. Last says that the session has ended and nothing was asked.
 	Batch uint64
 	Last  bool
@@ -70,7 +74,7 @@ type Decision struct {
 
 // Decide answers steps once more as a method does: all together, or one by one up to the first that fails.
 func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	if method == sessionMethod || method == "Simulate" {
+	if !oneByOne[method] {
 		return session.DoAll(steps)
 	}
 	var answers []*apportionv1.Answer
@@ -84,11 +88,22 @@ func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]
 	return answers, nil
 }
 
+// oneByOne holds the methods that end with the first step that fails.
+var oneByOne = map[string]bool{
+	"EvaluateShares": true, "CheckEnqueue": true, "CheckAllocatable": true, "SelectVictims": true, "ScoreNodes": true,
+}
+
 // QuestionOf names the kind of a step as the metrics do.
 func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf(step)] }
 
 // SessionID tells sessions apart while they live: equal pointers, same session.
 type SessionID struct{ Number uint64 }
+
+// NewSessionID numbers a session that is held elsewhere among those of the service.
+func (s *Service) NewSessionID() *SessionID { return &SessionID{Number: s.opened.Add(1)} }
+
+// SessionMethod is the method that observers are asked about who may want to observe a session.
+const SessionMethod = sessionMethod
 
 // Snapshot is what a decision was about, in whatever form it came.
 type Snapshot struct {
@@ -98,9 +113,23 @@ type Snapshot struct {
 	Model *model.Model
 	// Message is set if the snapshot came as one.
 	Message *apportionv1.Snapshot
+	// Named is the cluster's name where it is known apart from the snapshot.
+	Named string
 
 	data   []byte
 	buffer mem.Buffer
+}
+
+// Cluster is the name of the cluster; "" if the snapshot names none.
+func (s *Snapshot) Cluster() string {
+	switch {
+	case s.Named != "":
+		return s.Named
+	case s.data != nil:
+		return wire.ClusterOf(s.data)
+	default:
+		return s.Message.GetCluster()
+	}
 }
 
 // Size is the number of encoded bytes; 0 if they are not at hand.
@@ -152,7 +181,7 @@ func (s *Service) watchSession(ctx context.Context, policyName string, by rule) 
 	r := s.watch(ctx, sessionMethod, policyName)
 	r.Policy = by.policy
 	if len(r.observers) > 0 {
-		r.Session = &SessionID{Number: s.opened.Add(1)}
+		r.Session = s.NewSessionID()
 	}
 	return r
 }
@@ -244,9 +273,9 @@ func (r *record) end(ctx context.Context, err error) {
 		for _, o := range r.observers {
 			r.service.observe(ctx, o, &d)
 		}
+		// A session's snapshot is told once, with its opening.
+		r.Snapshot = Snapshot{Digest: r.Snapshot.Digest, Named: r.Snapshot.Cluster()}
 	}
-	// A session's snapshot is told once, with its opening.
-	r.Snapshot = Snapshot{Digest: r.Snapshot.Digest}
 }
 
 // observe tells one observer. A panic of it is not the caller's.

@@ -107,7 +107,7 @@ func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		}
 		defer leave()
 		c.began = time.Now()
-		c.seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model}
+		c.seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model, Named: h.cluster}
 		c.session, err = s.openModel(h.model, r, c.stop)
 		return h.key.digest, err
 	case *apportionv1.OpenSession_Chunked:

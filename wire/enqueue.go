@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -62,4 +63,17 @@ func faultAt(path, format string, args ...any) *model.Error {
 	faults := &model.Error{}
 	faults.Add(path, format, args...)
 	return faults
+}
+
+// EnqueueVote is an enqueue step about one job, by the votes, that tells no opinion from a permit: in the step's answer both are one. The
+// reasons are added to why.
+func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, *apportionv1.Answer) {
+	s.out.begin(s.maximum)
+	before := len(why.List)
+	vote := s.engine.EnqueueVote(j, why)
+	return vote, &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: &apportionv1.EnqueueAnswer{
+		Jobs: []*apportionv1.EnqueueVerdict{{
+			Job: uint32(j), Uid: s.engine.View().Jobs[j].UID, Verdict: s.out.verdict(vote != policy.Reject, why.List[before:]),
+		}},
+	}}}
 }

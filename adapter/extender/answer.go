@@ -28,6 +28,11 @@ type (
 	readyAnswer struct {
 		Status bool `json:"status"`
 	}
+	// victimsAnswer is how victims are written down; they are sent as they came.
+	victimsAnswer struct {
+		Status  int      `json:"status"`
+		Victims []string `json:"victims"`
+	}
 )
 
 // encoded is an answer as it is sent. None of the shapes can fail to be encoded: scores are finite.
@@ -40,8 +45,9 @@ func encoded(answer any) []byte {
 }
 
 const (
-	permit = "permit"
-	reject = "reject"
+	permit    = "permit"
+	reject    = "reject"
+	abstained = "abstain"
 )
 
 // word is a verdict in one word.
@@ -52,6 +58,15 @@ func word(permitted bool) string {
 	return reject
 }
 
+// decision is what was decided about a question.
+type decision struct {
+	// body is what is answered, sent the same where the body is not written down.
+	body, sent []byte
+	// word is the decision in one word.
+	word  string
+	attrs []slog.Attr
+}
+
 func (r *request) predicate(body io.Reader) error {
 	task, node, err := readPredicate(body)
 	if err == nil {
@@ -60,18 +75,17 @@ func (r *request) predicate(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var why string
-	var fits bool
-	if r.ask(func(s *snapshot) (ok bool) {
-		why, fits, ok = s.fits(task, node)
-		return ok
-	}) {
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		why, fits, known := s.fits(task, node)
 		answer := predicateAnswer{Status: why}
 		if !fits {
 			answer.Code = unresolvable
 		}
-		r.decided(encoded(answer), word(fits), slog.String("task", task), slog.String("node", node), slog.String("why", why))
-	}
+		return decision{
+			body: encoded(answer), word: word(fits),
+			attrs: []slog.Attr{slog.String("task", task), slog.String("node", node), slog.String("why", why)},
+		}, known
+	})
 	return nil
 }
 
@@ -83,17 +97,16 @@ func (r *request) prioritize(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var scored []nodeScore
-	if r.ask(func(s *snapshot) (ok bool) {
-		scored, ok = s.score(task, nodes)
-		return ok
-	}) {
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		scored, known := s.score(task, nodes)
 		answer := prioritizeAnswer{NodeScore: make(map[string]float64, len(scored))}
 		for _, n := range scored {
 			answer.NodeScore[n.name] = n.score
 		}
-		r.decided(encoded(answer), "scored", slog.String("task", task), slog.Int("nodes", len(scored)))
-	}
+		return decision{
+			body: encoded(answer), word: "scored", attrs: []slog.Attr{slog.String("task", task), slog.Int("nodes", len(scored))},
+		}, known
+	})
 	return nil
 }
 
@@ -105,13 +118,12 @@ func (r *request) queueOverused(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var overused bool
-	if r.ask(func(s *snapshot) (ok bool) {
-		overused, ok = s.overused(queue)
-		return ok
-	}) {
-		r.decided(encoded(overusedAnswer{overused}), word(!overused), slog.String("queue", queue))
-	}
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		overused, known := s.overused(queue)
+		return decision{
+			body: encoded(overusedAnswer{overused}), word: word(!overused), attrs: []slog.Attr{slog.String("queue", queue)},
+		}, known
+	})
 	return nil
 }
 
@@ -123,24 +135,20 @@ func (r *request) jobEnqueueable(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var vote policy.Vote
-	var why string
-	if r.ask(func(s *snapshot) (ok bool) {
-		if vote, ok = s.enqueueable(job); vote == policy.Reject {
-			why = s.words()
-		}
-		return ok
-	}) {
-		answer, decision := voteAnswer{}, "abstain"
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		vote, known := s.enqueueable(job)
+		answer, why := voteAnswer{}, ""
+		d.word = abstained
 		switch vote {
 		case policy.Permit:
-			answer.Status, decision = 1, permit
+			answer.Status, d.word = 1, permit
 		case policy.Reject:
-			answer.Status, decision = -1, reject
+			answer.Status, d.word, why = -1, reject, s.words()
 		case policy.Abstain:
 		}
-		r.decided(encoded(answer), decision, slog.String("job", job.uid), slog.String("why", why))
-	}
+		d.body, d.attrs = encoded(answer), []slog.Attr{slog.String("job", job.uid), slog.String("why", why)}
+		return d, known
+	})
 	return nil
 }
 
@@ -152,13 +160,10 @@ func (r *request) jobReady(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var ready bool
-	if r.ask(func(s *snapshot) (ok bool) {
-		ready, ok = s.ready(job)
-		return ok
-	}) {
-		r.decided(encoded(readyAnswer{ready}), word(ready), slog.String("job", job.uid))
-	}
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		ready, known := s.ready(job)
+		return decision{body: encoded(readyAnswer{ready}), word: word(ready), attrs: []slog.Attr{slog.String("job", job.uid)}}, known
+	})
 	return nil
 }
 
@@ -171,22 +176,20 @@ func (r *request) event(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var outcome heard
-	if r.ask(func(s *snapshot) bool {
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		follow := s.deallocate
 		if r.verb == allocate {
-			outcome = s.allocate(task)
-		} else {
-			outcome = s.deallocate(task)
+			follow = s.allocate
 		}
-		return outcome != heardUnknown
-	}) {
-		became := eventApplied
+		outcome, became := follow(task), eventApplied
 		if outcome == heardAgain {
 			became = eventAgain
 		}
-		r.metrics.events.WithLabelValues(r.from.path, string(r.verb), became).Inc()
-		r.answer(noOpinion[r.verb])
-	}
+		if outcome != heardUnknown {
+			r.metrics.events.WithLabelValues(r.from.path, string(r.verb), became).Inc()
+		}
+		return decision{body: []byte(noOpinion[r.verb])}, outcome != heardUnknown
+	})
 	return nil
 }
 
@@ -207,25 +210,36 @@ func (r *request) evict(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var chosen []int
-	var decided bool
-	if !r.ask(func(s *snapshot) (ok bool) {
-		chosen, decided, ok = s.victims(offered.claimant, offered.uids, r.verb == preemptable)
-		return ok
-	}) {
-		return nil
-	}
-	attrs := []slog.Attr{slog.String("task", offered.claimant), slog.Int("candidates", len(offered.uids)), slog.Int("victims", len(chosen))}
-	if !decided {
-		r.decided([]byte(noOpinion[r.verb]), "abstain", attrs...)
-		return nil
-	}
-	answer, echoed := echo(&offered, chosen)
-	if left := len(chosen) - echoed; left > 0 {
-		r.metrics.cut.WithLabelValues(r.from.path).Add(float64(left))
-	}
-	r.decided(answer, word(len(chosen) > 0), attrs...)
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		chosen, decided, known := s.victims(offered.claimant, offered.uids, r.verb == preemptable)
+		d.attrs = []slog.Attr{
+			slog.String("task", offered.claimant), slog.Int("candidates", len(offered.uids)), slog.Int("victims", len(chosen)),
+		}
+		if !known || !decided {
+			d.body, d.word = []byte(noOpinion[r.verb]), abstained
+			return d, known
+		}
+		var echoed int
+		d.body, echoed = echo(&offered, chosen)
+		d.sent, d.word = uidsOf(&offered, chosen[:echoed]), word(len(chosen) > 0)
+		if left := len(chosen) - echoed; left > 0 {
+			r.metrics.cut.WithLabelValues(r.from.path).Add(float64(left))
+		}
+		return d, true
+	})
 	return nil
+}
+
+// uidsOf is the answer with the uids of the victims in place of all that was offered of them.
+func uidsOf(offered *eviction, chosen []int) []byte {
+	answer := victimsAnswer{Status: -1, Victims: make([]string, len(chosen))}
+	if len(chosen) > 0 {
+		answer.Status = 1
+	}
+	for k, i := range chosen {
+		answer.Victims[k] = offered.uids[i]
+	}
+	return encoded(answer)
 }
 
 // echo is the answer with the chosen victims, and how many of them it has: the first ones, as many as Volcano reads.

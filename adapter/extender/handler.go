@@ -12,6 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/apportion/apportion/wire"
 )
 
 // Handler answers the extender plugins of any number of schedulers.
@@ -20,8 +25,9 @@ type Handler struct {
 	log        *slog.Logger
 	schedulers map[string]*scheduler
 	metrics    *metrics
-	// victims bounds the questions about victims under way.
-	victims chan struct{}
+	tracer     trace.Tracer
+	// room bounds the requests under way, victims those of them that are about victims.
+	room, victims chan struct{}
 }
 
 // New returns a handler, or what is wrong with the options.
@@ -29,7 +35,8 @@ func New(options Options) (*Handler, error) {
 	options.complete()
 	h := &Handler{
 		options: options, log: options.Logger, schedulers: make(map[string]*scheduler, len(options.Schedulers)),
-		victims: make(chan struct{}, victimQuestions),
+		tracer: options.Tracer.Tracer("github.com/apportion/apportion/adapter/extender"),
+		room:   make(chan struct{}, options.Requests), victims: make(chan struct{}, victimQuestions),
 	}
 	if len(options.Schedulers) == 0 {
 		return nil, errors.New("no scheduler is named")
@@ -42,10 +49,10 @@ func New(options Options) (*Handler, error) {
 			return nil, fmt.Errorf("the path %q of a scheduler does not begin with /", path)
 		case h.schedulers[path] != nil:
 			return nil, fmt.Errorf("the path %q is given to two schedulers", path)
-		case options.Policy == nil || options.Policy(given.Policy) == nil:
+		case options.Policy == nil || s.policy(options.Policy) == nil:
 			return nil, fmt.Errorf("%s: no policy %q is configured", path, given.Policy)
 		}
-		if _, err := s.rule(options.Policy); err != nil {
+		if _, err := wire.Policy(s.last); err != nil {
 			return nil, fmt.Errorf("policy %q: %w", given.Policy, err)
 		}
 		h.schedulers[path] = s
@@ -59,9 +66,11 @@ type request struct {
 	*Handler
 	http.ResponseWriter
 
-	in    *http.Request
-	from  *scheduler
-	verb  verb
+	in   *http.Request
+	from *scheduler
+	verb verb
+	// user is who asks, if somebody has to say.
+	user  string
 	begun time.Time
 }
 
@@ -88,7 +97,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		http.Error(w, "not for you", http.StatusUnauthorized)
 		return
 	}
-	r := &request{Handler: h, ResponseWriter: w, in: in, from: from, verb: name, begun: time.Now()}
+	ctx, span := h.tracer.Start(in.Context(), "extender/"+string(name), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("apportion.scheduler", from.path), attribute.String("apportion.policy.name", from.Policy)))
+	defer span.End()
+	r := &request{Handler: h, ResponseWriter: w, in: in.WithContext(ctx), from: from, verb: name, begun: time.Now()}
+	if h.options.Authorize != nil {
+		r.user, _, _ = in.BasicAuth()
+	}
 	r.serve() //nolint:contextcheck // The context is that of the request.
 }
 
@@ -111,12 +126,22 @@ func (r *request) serve() {
 	}()
 	limited := &limitedBody{from: r.in.Body, left: r.options.PushBytes}
 	body := io.Reader(limited)
+	// Where a session begins or ends must be heard, or the questions that follow would be about another one.
+	if r.verb != onSessionOpen && r.verb != onSessionClose {
+		if !r.enter() {
+			// Volcano listens only after it has sent all.
+			_ = drain(body)
+			r.abstain(busy)
+			return
+		}
+		defer func() { <-r.room }()
+	}
 	var err error
 	switch r.verb {
 	case onSessionOpen:
 		err = r.open(limited)
 	case onSessionClose:
-		r.from.close()
+		r.from.close(r.in.Context())
 		r.answer("")
 	case predicate:
 		err = r.predicate(body)
@@ -141,6 +166,24 @@ func (r *request) serve() {
 	default:
 		r.refuse(err)
 	}
+}
+
+// enter waits for the request's turn, and reports whether it came in time.
+func (r *request) enter() bool {
+	select {
+	case r.room <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(r.options.Wait)
+	defer timer.Stop()
+	select {
+	case r.room <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-r.in.Context().Done():
+	}
+	return false
 }
 
 func (h *Handler) recovered(p any) {
@@ -183,31 +226,49 @@ func (r *request) abstain(reason string) {
 	r.answer(noOpinion[r.verb])
 }
 
-// decided counts and logs a decision, and sends it, unless the scheduler is only watched.
-func (r *request) decided(body []byte, decision string, attrs ...slog.Attr) {
-	r.metrics.decisions.WithLabelValues(r.from.path, string(r.verb), decision, strconv.FormatBool(r.from.Shadow)).Inc()
+// decided counts and logs a decision; one about an event has no word, and is none.
+func (r *request) decided(d *decision) {
+	if d.word == "" {
+		return
+	}
+	r.metrics.decisions.WithLabelValues(r.from.path, string(r.verb), d.word, strconv.FormatBool(r.from.Shadow)).Inc()
 	level := slog.LevelDebug
 	if r.from.Shadow {
 		level = slog.LevelInfo
-		body = []byte(noOpinion[r.verb])
 	}
-	attrs = append(attrs, slog.String("decision", decision), slog.String("scheduler", r.from.path), slog.String("verb", string(r.verb)))
-	r.log.LogAttrs(r.in.Context(), level, "decided", attrs...)
-	r.send(body)
+	d.attrs = append(d.attrs,
+		slog.String("decision", d.word), slog.String("scheduler", r.from.path), slog.String("verb", string(r.verb)))
+	r.log.LogAttrs(r.in.Context(), level, "decided", d.attrs...)
 }
 
-// ask waits for the snapshot and asks it under its lock. It answers by itself where there is no snapshot, or ask knows no answer.
-func (r *request) ask(ask func(s *snapshot) (known bool)) (answered bool) {
+// ask waits for the snapshot and asks it under its lock. The answer is sent, or, where there is no snapshot or it knows no answer, the one
+// that leaves the decision to Volcano; so it is where the scheduler is only watched.
+func (r *request) ask(question func(s *snapshot) (d decision, known bool)) {
 	s, reason := r.from.wait(r.in.Context(), r.options.Wait)
 	if s == nil {
 		r.abstain(reason)
-		return false
+		return
 	}
-	if !s.locked(ask) {
+	var d decision
+	if !s.locked(func(s *snapshot) (known bool) {
+		s.record.begin(r.verb, r.user)
+		if d, known = question(s); !known {
+			return false
+		}
+		if r.from.Shadow {
+			d.body, d.sent = []byte(noOpinion[r.verb]), nil
+		}
+		if d.sent == nil {
+			d.sent = d.body
+		}
+		s.record.end(r.in.Context(), d.sent)
+		return true
+	}) {
 		r.abstain(unknown)
-		return false
+		return
 	}
-	return true
+	r.decided(&d)
+	r.send(d.body)
 }
 
 // locked runs a question under the lock of the snapshot, which is free afterwards even if it panics.
@@ -227,7 +288,7 @@ func (r *request) open(body *limitedBody) error {
 		size := r.options.PushBytes - body.left
 		r.metrics.pushBytes.WithLabelValues(r.from.path).Set(float64(size))
 		r.metrics.pushSeconds.WithLabelValues(r.from.path).Observe(time.Since(r.begun).Seconds())
-		go r.build(r.from, t, push, asOf)
+		go r.build(t, push, asOf)
 	case errors.Is(err, errPanicked):
 		t.end(nil)
 		r.abstain(panicked)
@@ -241,27 +302,34 @@ func (r *request) open(body *limitedBody) error {
 }
 
 // build makes the snapshot of a push that has arrived.
-func (h *Handler) build(from *scheduler, t *turn, push *received, asOf int64) {
-	begun := time.Now()
+func (r *request) build(t *turn, push *received, asOf int64) {
+	begun, path := time.Now(), r.from.path
+	_, span := r.tracer.Start(t.ctx, "build")
+	defer span.End()
 	var s *snapshot
-	err := h.guarded(func() (err error) {
-		s, err = h.snapshot(from, t, push, asOf)
+	err := r.guarded(func() (err error) {
+		s, err = r.snapshot(t, push, asOf)
 		return err
 	})
 	if err != nil {
 		s = nil
-		if t.ctx.Err() == nil || !errors.Is(context.Cause(t.ctx), errOver) {
-			h.log.Warn("a push cannot be decided about; every question of its session is left to Volcano",
-				"scheduler", from.path, "error", err.Error())
+		if !errors.Is(context.Cause(t.ctx), errOver) {
+			r.log.WarnContext(t.ctx, "a push cannot be decided about; every question of its session is left to Volcano",
+				"scheduler", path, "error", err.Error())
 		}
 	}
-	t.end(s)
-	if s != nil {
-		h.metrics.build.WithLabelValues(from.path).Observe(time.Since(begun).Seconds())
+	switch taken := t.end(s); {
+	case s == nil:
+	case !taken:
+		s.closed(t.ctx)
+	default:
+		r.metrics.build.WithLabelValues(path).Observe(time.Since(begun).Seconds())
+		r.metrics.tasks.WithLabelValues(path).Set(float64(len(s.booked)))
+		r.metrics.taken.WithLabelValues(path).Set(float64(asOf) / float64(time.Second))
 	}
 }
 
-func (h *Handler) snapshot(from *scheduler, t *turn, push *received, asOf int64) (*snapshot, error) {
+func (r *request) snapshot(t *turn, push *received, asOf int64) (*snapshot, error) {
 	<-push.done
 	if push.err != nil {
 		return nil, push.err
@@ -270,16 +338,18 @@ func (h *Handler) snapshot(from *scheduler, t *turn, push *received, asOf int64)
 	if err != nil {
 		return nil, err
 	}
-	rule, err := from.rule(h.options.Policy)
-	if err != nil {
-		return nil, err
+	policy := r.from.policy(r.options.Policy)
+	s, err := newSnapshot(m, policy, func() bool { return t.ctx.Err() != nil })
+	if err != nil || r.options.Observer == nil {
+		return s, err
 	}
-	s, err := newSnapshot(m, rule, func() bool { return t.ctx.Err() != nil })
-	if err != nil {
-		return nil, err
+	to := r.options.Observer.Opened(t.ctx, &Opening{
+		Path: r.from.path, User: r.user, PolicyName: r.from.Policy, Policy: policy, Model: m, Basis: s.wire.Basis(), Ask: s.wire.Do,
+		Began: r.begun, Took: time.Since(r.begun),
+	})
+	if to != nil {
+		s.record = &record{to: to, wire: s.wire}
 	}
-	h.metrics.tasks.WithLabelValues(from.path).Set(float64(len(m.Tasks)))
-	h.metrics.taken.WithLabelValues(from.path).Set(float64(asOf) / float64(time.Second))
 	return s, nil
 }
 

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 
 	"github.com/apportion/apportion/adapter/extender"
@@ -339,6 +342,66 @@ func TestManyAskAtOnce(t *testing.T) {
 	}
 	asking.Wait()
 	require.Zero(t, b.counts("apportion_extender_panics_recovered_total")[""])
+}
+
+func TestARequestIsTracedAndWhatBecomesOfAPushInIt(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	b := newBridge(t, proportionConf, func(o *extender.Options) {
+		o.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	})
+	b.asked("onSessionOpen", cluster(1))
+	require.False(t, b.overused())
+	ended := map[string]sdktrace.ReadOnlySpan{}
+	require.Eventually(t, func() bool {
+		for _, s := range spans.Ended() {
+			ended[s.Name()] = s
+		}
+		return len(ended) == 3
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, ended["extender/onSessionOpen"].SpanContext().SpanID(), ended["build"].Parent().SpanID())
+	require.Contains(t, ended["extender/queueOverused"].Attributes(), attribute.String("apportion.scheduler", volcanoPath))
+}
+
+func TestMoreThanMayBeUnderWayIsLeftToVolcano(t *testing.T) {
+	change, release := slow(policyOf(t, proportionConf))
+	b := newBridge(t, proportionConf, change, func(o *extender.Options) { o.Requests, o.Wait = 1, 100*time.Millisecond })
+	defer release()
+	b.asked("onSessionOpen", cluster(2))
+	var asking sync.WaitGroup
+	for range 3 {
+		asking.Go(func() { b.overused() })
+	}
+	asking.Wait()
+	counts := b.counts("apportion_extender_abstentions_total")
+	require.Equal(t, 3.0, counts["busy queueOverused "]+counts["building queueOverused "], counts)
+	require.Positive(t, counts["busy queueOverused "], counts)
+	// Where a session begins and ends is heard all the same.
+	b.asked("onSessionClose", []byte("{}"))
+	require.False(t, b.overused())
+	require.Equal(t, 1.0, b.counts("apportion_extender_abstentions_total")["no_snapshot queueOverused "])
+}
+
+func TestRequestsAreTakenForAWhileAfterTheServerIsToldToEnd(t *testing.T) {
+	b := newBridge(t, proportionConf)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- extender.NewServer(b, extender.ServerOptions{DrainDelay: 500 * time.Millisecond}).Serve(ctx, listener)
+	}()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	post := func() error {
+		response, err := client.Post("http://"+listener.Addr().String()+volcanoPath+"/queueOverused", "application/json", strings.NewReader(aboutQueue))
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+	end()
+	require.NoError(t, post(), "within the delay")
+	require.NoError(t, <-served)
+	require.Error(t, post(), "after it")
 }
 
 func TestTheServerEndsWhatIsUnderWay(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	unknown      = "unknown"
 	tooLarge     = "too_large"
 	panicked     = "panic"
+	busy         = "busy"
 	callerGone   = "caller_gone"
 	outcomeOK    = "ok"
 	outcomeBad   = "refused"

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -21,14 +23,20 @@ type Options struct {
 	PushBytes int64
 	// BufferBytes is how much of a push may have arrived that is not read yet; beyond it the scheduler waits. 0: 16 MiB.
 	BufferBytes int64
+	// Requests bounds those under way at a time; more wait for their turn, and are left to Volcano if it does not come within Wait. 0: 256.
+	Requests int
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
 	VictimBytes int64
 	// Authorize says whether a user with a password may ask. nil: everybody may.
 	Authorize func(user, password string) bool
+	// Observer is told of what is decided. nil: nobody is.
+	Observer Observer
 	// Now is the clock that snapshots are dated by: a push has no time of its own. nil: time.Now.
 	Now func() time.Time
 	// Logger of faults, and, at the debug level, of every decision. nil: nothing is logged.
 	Logger *slog.Logger
+	// Tracer receives a span for each request, and one for what becomes of a push. nil: nothing is traced.
+	Tracer trace.TracerProvider
 	// Registerer receives the metrics. nil: they are not exported.
 	Registerer prometheus.Registerer
 }
@@ -46,6 +54,7 @@ const (
 	defaultPushBytes   = 1 << 30
 	defaultBufferBytes = 16 << 20
 	defaultVictimBytes = 64 << 20
+	defaultRequests    = 256
 	// answerBytes is what Volcano reads of an answer: 10 MiB, of which some are left for what is around the victims.
 	answerBytes = 10<<20 - 1<<10
 	// victimQuestions bounds how many bodies of VictimBytes are in memory at once.
@@ -64,6 +73,12 @@ func (o *Options) complete() {
 	}
 	if o.VictimBytes <= 0 {
 		o.VictimBytes = defaultVictimBytes
+	}
+	if o.Requests <= 0 {
+		o.Requests = defaultRequests
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider()
 	}
 	if o.Now == nil {
 		o.Now = time.Now

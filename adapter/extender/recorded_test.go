@@ -98,6 +98,9 @@ func newBridge(tb testing.TB, conf string, change ...func(*extender.Options)) *b
 		},
 		Wait: time.Minute, Registerer: b.registry, Now: func() time.Time { return asOf },
 	}
+	if t, is := tb.(*testing.T); is {
+		options.Observer = &observing{t: t}
+	}
 	for _, c := range change {
 		c(&options)
 	}

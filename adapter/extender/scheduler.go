@@ -6,9 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
 )
 
 // scheduler is a path: the newest push of whoever asks there, and the policy that decides.
@@ -18,11 +16,19 @@ type scheduler struct {
 
 	mu      sync.Mutex
 	current *turn
+	// last is the policy as it was last found.
+	last *apportionv1.Policy
+}
 
-	// The policy as it was last compiled.
-	rules    sync.Mutex
-	source   *apportionv1.Policy
-	compiled engine.Policy
+// policy returns the policy that decides: the one of the name, or, if there is none any more, the one that there was.
+func (s *scheduler) policy(lookup func(string) *apportionv1.Policy) *apportionv1.Policy {
+	found := lookup(s.Policy)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found != nil {
+		s.last = found
+	}
+	return s.last
 }
 
 // turn is one session of Volcano's, from its push to its close.
@@ -39,26 +45,28 @@ type turn struct {
 // errOver says that the session has ended, or that another push has come.
 var errOver = errors.New("the session is over")
 
-// end says what became of a push.
-func (t *turn) end(s *snapshot) {
+// end says what became of a push, and reports whether nothing was said before.
+func (t *turn) end(s *snapshot) (taken bool) {
 	t.once.Do(func() {
 		t.snapshot = s
+		taken = true
 		close(t.ready)
 	})
+	return taken
 }
 
 // begin makes a new turn the current one: questions wait for it from now on, and answers about the last one are over.
 func (s *scheduler) begin(ctx context.Context) *turn {
 	t := &turn{ready: make(chan struct{})}
 	t.ctx, t.over = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.replace(t)
+	s.replace(ctx, t)
 	return t
 }
 
 // close ends the current turn.
-func (s *scheduler) close() { s.replace(nil) }
+func (s *scheduler) close(ctx context.Context) { s.replace(ctx, nil) }
 
-func (s *scheduler) replace(t *turn) {
+func (s *scheduler) replace(ctx context.Context, t *turn) {
 	s.mu.Lock()
 	last := s.current
 	s.current = t
@@ -66,23 +74,10 @@ func (s *scheduler) replace(t *turn) {
 	if last != nil {
 		last.over(errOver)
 		last.end(nil)
+		if last.snapshot != nil {
+			last.snapshot.closed(ctx)
+		}
 	}
-}
-
-// rule returns the policy as the engine has it.
-func (s *scheduler) rule(lookup func(string) *apportionv1.Policy) (engine.Policy, error) {
-	s.rules.Lock()
-	defer s.rules.Unlock()
-	p := lookup(s.Policy)
-	if p == nil || p == s.source {
-		return s.compiled, nil
-	}
-	compiled, err := wire.Policy(p)
-	if err != nil {
-		return engine.Policy{}, err
-	}
-	s.source, s.compiled = p, compiled
-	return compiled, nil
 }
 
 // wait returns the snapshot of the current turn, waiting a while for it to be built, or why there is none.

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"context"
 	"math"
 	"strings"
 	"sync"
@@ -9,12 +10,15 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // snapshot is what one push became: a session of the engine, kept current by the events of Volcano's session.
 type snapshot struct {
 	mu     sync.Mutex
 	engine *engine.Session
+	wire   *wire.Session
+	record *record
 	// booked says of each task whether the plugins have booked it. Volcano runs the handlers of allocation exactly once before those of
 	// deallocation; when an event was lost, a task is still never booked twice.
 	booked []bool
@@ -24,8 +28,8 @@ type snapshot struct {
 	scores, total []float64
 }
 
-func newSnapshot(m *model.Model, p engine.Policy, stop func() bool) (*snapshot, error) {
-	s, err := engine.Open(m, p, stop)
+func newSnapshot(m *model.Model, p *apportionv1.Policy, stop func() bool) (*snapshot, error) {
+	s, err := wire.Open(m, p, wire.Options{Stop: stop})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +38,7 @@ func newSnapshot(m *model.Model, p engine.Policy, stop func() bool) (*snapshot, 
 	for t := range m.Tasks {
 		booked[t] = m.Tasks[t].Status.Holds()
 	}
-	return &snapshot{engine: s, booked: booked}, nil
+	return &snapshot{engine: s.Engine(), wire: s, booked: booked}, nil
 }
 
 // taskState is what a message of Volcano's says of a task now.
@@ -73,7 +77,7 @@ func (s *snapshot) deallocate(now taskState) heard {
 	if books(now.status) {
 		now.status = model.Releasing
 	}
-	return s.unbook(t, now.status)
+	return s.unbook(t, now)
 }
 
 // agree brings tasks into the status that a question about their job shows them in. Where events arrive it changes nothing that counts.
@@ -86,7 +90,7 @@ func (s *snapshot) agree(tasks []taskState) {
 		case books(now.status):
 			s.book(t, now)
 		default:
-			s.unbook(t, now.status)
+			s.unbook(t, now)
 		}
 	}
 }
@@ -94,9 +98,7 @@ func (s *snapshot) agree(tasks []taskState) {
 func (s *snapshot) book(t model.TaskID, now taskState) heard {
 	v := s.engine.View()
 	if s.booked[t] {
-		if v.Status(t) != now.status {
-			s.engine.SetStatus(t, now.status)
-		}
+		s.setStatus(t, now)
 		return heardAgain
 	}
 	node, ok := v.Node(now.node)
@@ -104,20 +106,28 @@ func (s *snapshot) book(t model.TaskID, now taskState) heard {
 		node = model.None
 	}
 	s.booked[t] = true
+	s.record.booked(now.uid, v.Status(t), now.status, node)
 	s.engine.Book(t, now.status, node)
 	return heardNews
 }
 
-func (s *snapshot) unbook(t model.TaskID, status model.Status) heard {
+func (s *snapshot) unbook(t model.TaskID, now taskState) heard {
 	if !s.booked[t] {
-		if s.engine.View().Status(t) != status {
-			s.engine.SetStatus(t, status)
-		}
+		s.setStatus(t, now)
 		return heardAgain
 	}
 	s.booked[t] = false
-	s.engine.Unbook(t, status)
+	s.record.unbooked(now.uid, s.engine.View().Status(t), now.status)
+	s.engine.Unbook(t, now.status)
 	return heardNews
+}
+
+// setStatus follows a change that no plugin books.
+func (s *snapshot) setStatus(t model.TaskID, now taskState) {
+	if s.engine.View().Status(t) != now.status {
+		s.record.changed(func() *apportionv1.Step { return statusStep(now.uid, now.status) })
+		s.engine.SetStatus(t, now.status)
+	}
 }
 
 // books reports whether Volcano's plugins have booked a task of this status: it holds resources, or is promised them within the session.
@@ -129,7 +139,13 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	if !ok {
 		return false, false
 	}
-	return s.engine.IsOverused(q, s.why()), true
+	overused = s.engine.IsOverused(q, s.why())
+	s.record.ask(func() *apportionv1.Step {
+		return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
+			Queues: &apportionv1.Queues{Name: []string{name}},
+		}}}
+	})
+	return overused, true
 }
 
 // enqueueable votes on the admission of a job.
@@ -139,7 +155,12 @@ func (s *snapshot) enqueueable(job jobState) (policy.Vote, bool) {
 		return policy.Abstain, false
 	}
 	s.agree(job.tasks)
-	return s.engine.EnqueueVote(j, s.why()), true
+	if s.record == nil {
+		return s.engine.EnqueueVote(j, s.why()), true
+	}
+	vote, answer := s.wire.EnqueueVote(j, s.why())
+	s.record.asked(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobsOf(job.uid)}}}, answer)
+	return vote, true
 }
 
 // ready reports whether enough of a job runs.
@@ -149,7 +170,11 @@ func (s *snapshot) ready(job jobState) (ready, ok bool) {
 		return true, false
 	}
 	s.agree(job.tasks)
-	return s.engine.Ready(j, s.why()), true
+	ready = s.engine.Ready(j, s.why())
+	s.record.ask(func() *apportionv1.Step {
+		return &apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobsOf(job.uid)}}}
+	})
+	return ready, true
 }
 
 // fits reports whether a task may run on a node, and if not, the reason in words.
@@ -160,10 +185,11 @@ func (s *snapshot) fits(task, node string) (why string, fits, ok bool) {
 	if !known || !offered {
 		return "", true, false
 	}
-	if s.engine.Fits(t, n, s.why()) {
-		return "", true, true
+	if fits = s.engine.Fits(t, n, s.why()); !fits {
+		why = s.words()
 	}
-	return s.words(), false, true
+	s.record.ask(func() *apportionv1.Step { return nodesStep(task, []string{node}) })
+	return why, fits, true
 }
 
 // nodeScore is a node with its score.
@@ -205,7 +231,20 @@ func (s *snapshot) score(task string, nodes []string) ([]nodeScore, bool) {
 		}
 		scored[i].score = score
 	}
+	s.record.ask(func() *apportionv1.Step {
+		names := make([]string, len(scored))
+		for i := range scored {
+			names[i] = scored[i].name
+		}
+		return nodesStep(task, names)
+	})
 	return scored, true
+}
+
+func nodesStep(task string, nodes []string) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{
+		Tasks: tasksOf(task), Nodes: &apportionv1.Nodes{Name: nodes}, Explain: true,
+	}}}
 }
 
 func resized(list []float64, n int) []float64 {
@@ -245,6 +284,13 @@ func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (
 		choose = s.engine.Preemptable
 	}
 	choice := choose(c, list, false)
+	s.record.ask(func() *apportionv1.Step {
+		offered := make([]string, len(list))
+		for i, t := range list {
+			offered[i] = candidates[position[t]]
+		}
+		return victimsStep(claimant, offered, preempt)
+	})
 	for _, t := range choice.Victims {
 		if i, offered := position[t]; offered {
 			chosen = append(chosen, i)
@@ -252,6 +298,27 @@ func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (
 		}
 	}
 	return chosen, choice.Decided, true
+}
+
+func victimsStep(claimant string, candidates []string, preempt bool) *apportionv1.Step {
+	if preempt {
+		return &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{
+			Claimant: tasksOf(claimant), Candidates: tasksOf(candidates...),
+		}}}
+	}
+	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+		Claimant: tasksOf(claimant), Candidates: tasksOf(candidates...),
+	}}}
+}
+
+// closed says that the session is over.
+func (s *snapshot) closed(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record != nil {
+		s.record.to.Closed(ctx)
+		s.record = nil
+	}
 }
 
 // why returns the reasons that the next question adds to.

@@ -15,8 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedPush is what stock Volcano sent to open a session, and its first question about a queue that is overused.
-func recordedPush(t *testing.T) (push []byte) {
+// recordedRequest is a request that stock Volcano sent.
+type recordedRequest struct {
+	Verb    string `json:"verb"`
+	Request struct {
+		Body json.RawMessage `json:"body"`
+	} `json:"request"`
+}
+
+// recordedRequests is a session of stock Volcano's, from its push to its close.
+func recordedRequests(t *testing.T) []recordedRequest {
 	t.Helper()
 	packed, err := os.Open(filepath.Join("..", "..", "adapter", "extender", "testdata", "proportion-1024.json.gz"))
 	require.NoError(t, err)
@@ -24,14 +32,10 @@ func recordedPush(t *testing.T) (push []byte) {
 	plain, err := gzip.NewReader(packed)
 	require.NoError(t, err)
 	var recording struct {
-		Exchanges []struct {
-			Request struct {
-				Body json.RawMessage `json:"body"`
-			} `json:"request"`
-		} `json:"exchanges"`
+		Exchanges []recordedRequest `json:"exchanges"`
 	}
 	require.NoError(t, json.NewDecoder(plain).Decode(&recording))
-	return recording.Exchanges[0].Request.Body
+	return recording.Exchanges
 }
 
 // posted is the status and body of the answer to a request with basic authorization in its URL, as Volcano sends it.
@@ -65,7 +69,7 @@ func TestServeAnswersVolcano(t *testing.T) {
 		}, strings.NewReader(""), io.Discard, log)
 	}()
 	at := "volcano:word@" + log.find(t, `msg="answering Volcano" address=(\S+)`)
-	push, question := recordedPush(t), []byte(`{"queue":{"Name":"q1"}}`)
+	push, question := recordedRequests(t)[0].Request.Body, []byte(`{"queue":{"Name":"q1"}}`)
 	for path, answer := range map[string]string{"/volcano": `{"overused":true}`, "/beside": `{"overused":false}`} {
 		status, body := posted(t, "http://"+at+path+"/onSessionOpen", push)
 		require.Equal(t, http.StatusOK, status, body)
@@ -82,6 +86,85 @@ func TestServeAnswersVolcano(t *testing.T) {
 	require.Equal(t, exitYes, <-ended)
 }
 
+func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
+	dir := t.TempDir()
+	conf, users := filepath.Join(dir, "volcano-scheduler.conf"), filepath.Join(dir, "users")
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: gang\n  - name: proportion\n"), 0o600))
+	require.NoError(t, os.WriteFile(users, []byte("volcano:98c1eb4ee93476743763878fcb96a25fbc9a175074d64004779ecb5242f645e6\n"), 0o600))
+	decisions, store := filepath.Join(dir, "decisions.jsonl"), filepath.Join(dir, "kept")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log := &lockedBuffer{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{
+			"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--drain-delay", "0s", "--policies", "house=" + conf,
+			"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/volcano=house", "--extender-users", users, "--metrics-queues", "50",
+			"--decision-log-sink", "file", "--decision-log-file", decisions, "--decision-log-store", store,
+		}, strings.NewReader(""), io.Discard, log)
+	}()
+	at := log.find(t, `msg="answering Volcano" address=(\S+)`)
+	requests := recordedRequests(t)
+	for _, r := range requests {
+		status, body := posted(t, "http://volcano:word@"+at+"/volcano/"+r.Verb, r.Request.Body)
+		require.Equal(t, http.StatusOK, status, body)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+log.find(t, `msg="serving metrics" address=(\S+)`)+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	metrics, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Contains(t, string(metrics), `apportion_queue_deserved{cluster="/volcano",identity="volcano",plugin="proportion",policy="house",queue="q1",resource="cpu"}`)
+	stop()
+	require.Equal(t, exitYes, <-ended, log)
+
+	written, err := os.ReadFile(decisions)
+	require.NoError(t, err)
+	verbs := map[string]int{}
+	for line := range bytes.Lines(written) {
+		var entry struct {
+			Method    string            `json:"method"`
+			Scheduler string            `json:"scheduler"`
+			Identity  string            `json:"identity"`
+			Session   string            `json:"session"`
+			Sent      json.RawMessage   `json:"sent"`
+			Answers   []json.RawMessage `json:"answers"`
+		}
+		require.NoError(t, json.Unmarshal(line, &entry))
+		verbs[entry.Method]++
+		require.Equal(t, "/volcano", entry.Scheduler)
+		require.NotEmpty(t, entry.Session)
+		if entry.Method != "onSessionClose" {
+			require.Equal(t, "volcano", entry.Identity, "%s", line)
+		}
+		if entry.Method != "onSessionOpen" && entry.Method != "onSessionClose" {
+			require.NotEmpty(t, entry.Sent, "%s", line)
+			if entry.Method == "queueOverused" || strings.HasPrefix(entry.Method, "job") || entry.Method == "reclaimable" {
+				require.NotEmpty(t, entry.Answers, "%s", line)
+			}
+		}
+	}
+	sent := map[string]int{}
+	for _, r := range requests {
+		sent[r.Verb]++
+	}
+	require.Equal(t, sent, verbs, "every request is an entry")
+
+	var out bytes.Buffer
+	require.Equal(t, exitYes, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
+	require.Contains(t, out.String(), "0 otherwise")
+	require.NotContains(t, out.String(), "not decided again")
+	// The last one stands in an answer, after what was sent.
+	spoilt, overused := bytes.Clone(written), []byte(`"overused":true`)
+	copy(spoilt[bytes.LastIndex(spoilt, overused):], `"overuset":true`)
+	spoilt = bytes.Replace(spoilt, []byte(`"overuset":true`), []byte(`"overused":false`), 1)
+	require.NoError(t, os.WriteFile(decisions, spoilt, 0o600))
+	require.Equal(t, exitNo, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
+}
+
 func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
 	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
@@ -94,6 +177,7 @@ func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 		`no scheduler asks at "/b"`:                                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-shadow", "/b"},
 		"open nowhere: no such file":                                     {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
 		"extender.listen: host:port or unix:PATH is expected":            {"--extender-listen", "nowhere:x", "--extender-schedulers", "/a=house"},
+		"extender.tls: means something only with tls.certificate":        {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-tls"},
 		"0.0.0.0:0 can be reached from other machines":                   {"--extender-listen", "0.0.0.0:0", "--extender-schedulers", "/a=house"},
 	} {
 		var problems bytes.Buffer

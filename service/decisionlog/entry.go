@@ -11,12 +11,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Entry is one line of the log: a unary call, or one batch of a session. Messages are in the contract's JSON.
+// Entry is one line of the log: a unary call, one batch of a session, or one request of Volcano's. Messages are in the contract's JSON.
 type Entry struct {
 	Time time.Time `json:"time"`
-	// Method is its name without the service's.
+	// Method is its name without the service's, or the verb of Volcano's extender plugin.
 	Method   string `json:"method"`
 	Identity string `json:"identity,omitempty"`
+	// Scheduler is the path at which that plugin asks, and Sent what it was answered: the same as Answers, in its own form, or that the
+	// decision is left to it.
+	Scheduler string          `json:"scheduler,omitempty"`
+	Sent      json.RawMessage `json:"sent,omitempty"`
 	// Session names a session among those of all servers; Batch counts its batches from 1, 0 is its opening, and End says that it is over.
 	Session string `json:"session,omitempty"`
 	Batch   uint64 `json:"batch,omitempty"`

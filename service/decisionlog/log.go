@@ -157,8 +157,9 @@ const entryBytes = 1 << 10
 // Observe queues an entry. All that costs time is done later.
 func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	e := &Entry{
-		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Batch: d.Batch, End: d.Last, EngineVersion: engine.Version,
-		PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(), SnapshotDigest: d.Snapshot.Digest, Seconds: d.Took.Seconds(),
+		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Scheduler: d.Scheduler, Sent: d.Sent, Batch: d.Batch,
+		End: d.Last, EngineVersion: engine.Version, PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(),
+		SnapshotDigest: d.Snapshot.Digest, Seconds: d.Took.Seconds(),
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now()
@@ -181,12 +182,16 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	if e.SnapshotDigest == "" {
 		data, release = d.Snapshot.Bytes()
 		size += int64(len(data))
-		if data == nil && d.Snapshot.Message != nil {
+		switch {
+		case data != nil:
+		case d.Snapshot.Message != nil:
 			size += int64(proto.Size(d.Snapshot.Message))
+		case d.Snapshot.Model != nil:
+			size += wire.ModelBytes(d.Snapshot.Model)
 		}
 	}
 	kept := *d
-	kept.Snapshot = service.Snapshot{Message: d.Snapshot.Message}
+	kept.Snapshot = service.Snapshot{Message: d.Snapshot.Message, Model: d.Snapshot.Model}
 	l.put(ctx, item{bytes: size, release: release, entry: true, write: func() error { return l.write(e, &kept, data) }})
 }
 
@@ -303,8 +308,12 @@ func (l *Log) write(e *Entry, d *service.Decision, data []byte) error {
 // basis completes what the answer rests on, and stores it.
 func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 	if e.SnapshotDigest == "" {
-		if data == nil && d.Snapshot.Message != nil {
-			if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(d.Snapshot.Message); err != nil {
+		message := d.Snapshot.Message
+		if data == nil && message == nil && d.Snapshot.Model != nil {
+			message = wire.SnapshotOf(d.Snapshot.Model)
+		}
+		if data == nil && message != nil {
+			if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(message); err != nil {
 				return err
 			}
 		}
@@ -335,7 +344,7 @@ func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
 	steps, answers := d.Steps, d.Answers
 	if len(l.mask) > 0 {
 		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
-		e.Masked = true
+		e.Masked, e.Sent = true, nil
 	}
 	if l.options.OmitSteps {
 		e.StepsDigest, err = digestOf(steps)

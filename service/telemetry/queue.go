@@ -29,8 +29,8 @@ type Queues struct {
 	answers []shown
 }
 
-// source is who asked by which policy.
-type source struct{ identity, policy string }
+// source is who asked about which cluster by which policy.
+type source struct{ identity, cluster, policy string }
 
 // shown is an answer that is shown.
 type shown struct {
@@ -68,7 +68,7 @@ func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
 			continue
 		}
 		q.show(shown{
-			source: source{service.IdentityOf(ctx), d.PolicyName}, at: d.Began,
+			source: source{service.IdentityOf(ctx), d.Snapshot.Cluster(), d.PolicyName}, at: d.Began,
 			dimensions: d.Basis.GetDimensions(), plugins: q.cut(plugins),
 		})
 	}
@@ -100,7 +100,7 @@ func (q *Queues) show(s shown) {
 }
 
 var (
-	queueLabels    = []string{"identity", "policy", "plugin", "queue"}
+	queueLabels    = []string{"identity", "cluster", "policy", "plugin", "queue"}
 	resourceLabels = append(slices.Clip(queueLabels), "resource")
 
 	weightDesc   = queueDesc("weight", "Weight.", queueLabels)
@@ -179,7 +179,7 @@ func (s *shown) collect(to chan<- prometheus.Metric, room int) int {
 }
 
 func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apportionv1.QueueShare) {
-	labels := []string{s.identity, s.policy, plugin, share.GetName()}
+	labels := []string{s.identity, s.cluster, s.policy, plugin, share.GetName()}
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		// A name that is no UTF-8 is not shown.
 		if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {

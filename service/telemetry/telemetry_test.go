@@ -247,6 +247,7 @@ func TestGaugesOfQueuesAreBoundedAndGrowOld(t *testing.T) {
 			}}
 			queues.Observe(service.WithIdentity(t.Context(), identity), &service.Decision{
 				Began: time.Now(), Basis: &apportionv1.Basis{Dimensions: []string{"cpu", "memory"}}, Answers: []*apportionv1.Answer{answer},
+				Snapshot: service.Snapshot{Message: &apportionv1.Snapshot{Cluster: "north"}},
 			})
 		}
 		count := func() int { return testutil.CollectAndCount(queues, "apportion_queue_share") }
@@ -255,10 +256,10 @@ func TestGaugesOfQueuesAreBoundedAndGrowOld(t *testing.T) {
 		expected := `
 # HELP apportion_queue_deserved Deserved. Cores of cpu, bytes of memory, units of other resources.
 # TYPE apportion_queue_deserved gauge
-apportion_queue_deserved{identity="a",plugin="capacity",policy="",queue="x",resource="cpu"} 1.5
-apportion_queue_deserved{identity="a",plugin="capacity",policy="",queue="x",resource="memory"} 1024
-apportion_queue_deserved{identity="a",plugin="capacity",policy="",queue="y",resource="cpu"} 1.5
-apportion_queue_deserved{identity="a",plugin="capacity",policy="",queue="y",resource="memory"} 1024
+apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="",queue="x",resource="cpu"} 1.5
+apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="",queue="x",resource="memory"} 1024
+apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="",queue="y",resource="cpu"} 1.5
+apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="",queue="y",resource="memory"} 1024
 `
 		require.NoError(t, testutil.CollectAndCompare(queues, bytes.NewReader([]byte(expected)), "apportion_queue_deserved"))
 		observe("b", "1", "2", "3", "4", "5", "6")

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"slices"
@@ -16,7 +17,9 @@ type extending struct {
 	listener net.Listener
 	handler  *extender.Handler
 	server   *extender.Server
-	users    atomic.Pointer[extender.Users]
+	// tls is nil where connections are not encrypted.
+	tls   *tls.Config
+	users atomic.Pointer[extender.Users]
 }
 
 // newExtender returns nil if nobody asks for it.
@@ -29,7 +32,8 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	options := extender.Options{
 		Schedulers: make(map[string]extender.Scheduler, len(c.Extender.Schedulers)),
 		Policy:     func(name string) *apportionv1.Policy { return (*d.policies.Load())[name] },
-		Wait:       c.Extender.Wait, BufferBytes: int64(c.Extender.BufferBytes), Logger: d.log, Registerer: d.telemetry.Registry,
+		Wait:       c.Extender.Wait, BufferBytes: int64(c.Extender.BufferBytes),
+		Tracer: d.telemetry.Tracer, Logger: d.log, Registerer: d.telemetry.Registry,
 	}
 	for path, policy := range c.Extender.Schedulers {
 		options.Schedulers[path] = extender.Scheduler{Policy: policy, Shadow: slices.Contains(c.Extender.Shadow, path)}
@@ -38,12 +42,34 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 		e.admit(users)
 		options.Authorize = func(user, password string) bool { return e.users.Load().Authorize(user, password) }
 	}
+	if len(d.beside.observers) > 0 {
+		options.Observer = d.watched()
+	}
 	var err error
 	if e.handler, err = extender.New(options); err != nil {
 		return nil, err
 	}
+	if c.Extender.TLS {
+		e.tls = speakingTo(d.authority.Config())
+	}
 	e.server = extender.NewServer(e.handler, extender.ServerOptions{DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, Logger: d.log})
 	return e, nil
+}
+
+// speakingTo speaks what Volcano's client speaks, and asks no certificate of it: it has none, and shows who it is by a password.
+func speakingTo(c *tls.Config) *tls.Config {
+	current := c.GetConfigForClient
+	c.NextProtos = []string{"http/1.1"}
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		config, err := current(hello)
+		if err != nil || config == nil {
+			return config, err
+		}
+		config = config.Clone()
+		config.NextProtos, config.ClientAuth, config.ClientCAs = []string{"http/1.1"}, tls.NoClientCert, nil
+		return config, nil
+	}
+	return c
 }
 
 // admit replaces those who may ask.
@@ -58,10 +84,14 @@ func (e *extending) serve(ctx context.Context, log *slog.Logger, fail func()) (w
 	if e == nil {
 		return func() error { return nil }
 	}
-	log.InfoContext(ctx, "answering Volcano", "address", addressOf(e.listener), "paths", e.handler.Paths())
+	log.InfoContext(ctx, "answering Volcano", "address", addressOf(e.listener), "paths", e.handler.Paths(), "tls", e.tls != nil)
+	listener := e.listener
+	if e.tls != nil {
+		listener = tls.NewListener(listener, e.tls)
+	}
 	served := make(chan error, 1)
 	go func() {
-		err := e.server.Serve(ctx, e.listener)
+		err := e.server.Serve(ctx, listener)
 		if err != nil {
 			fail()
 		}

@@ -44,6 +44,7 @@ func (d *Daemon) openAll(ctx context.Context) error {
 		if d.extender.listener, err = open(ctx, address); err != nil {
 			return fmt.Errorf("extender.listen: %w", err)
 		}
+		d.extender.listener = &bounded{Listener: d.extender.listener, room: room, closed: make(chan struct{})}
 	}
 	return nil
 }
@@ -58,6 +59,10 @@ func (d *Daemon) close() error {
 	}
 	if d.http != nil {
 		faults = append(faults, d.http.Close())
+	}
+	if d.extender != nil && d.extender.listener != nil {
+		faults = append(faults, d.extender.listener.Close())
+		d.extender.listener = nil
 	}
 	d.listeners, d.admin, d.http = nil, nil, nil
 	return errors.Join(faults...)
