@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"math"
 	"strings"
 
@@ -29,6 +30,10 @@ type Decoder struct {
 	total resourceSlot
 	stop  func() bool
 	asked int
+	// parts read parts of the jobs of one snapshot.
+	parts []*Decoder
+	// first is how many jobs lie before those that this decoder reads.
+	first int
 }
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay as they are.
@@ -43,15 +48,29 @@ func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
 	if err := g.Size.Within(g.Limits); err != nil {
 		return nil, err
 	}
+	return d.compile(data, g, parts(g.Size))
+}
+
+// compile reads the jobs in n parts.
+func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
 	defer func() { d.stop = nil }()
-	if err := d.snapshot(data, g.Size); err != nil {
+	err := d.snapshot(data, g.Size, n)
+	if n > 1 && err != nil && !errors.Is(err, policy.ErrStopped) {
+		err = d.snapshot(data, g.Size, 1)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := d.c.exceeded(); err != nil {
 		return nil, err
 	}
-	m, err := d.c.b.BuildUnless(g.Stop)
+	var m *model.Model
+	if n > 1 {
+		m, err = d.c.b.BuildBeside(oneByOne(g.Stop), atOnce)
+	} else {
+		m, err = d.c.b.BuildUnless(g.Stop)
+	}
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
@@ -65,8 +84,8 @@ func (d *Decoder) stopped() bool {
 }
 
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
-// nodes and queues, then the jobs that refer to them.
-func (d *Decoder) snapshot(data []byte, size *Size) error {
+// nodes and queues, then the jobs that refer to them, in that many parts.
+func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	var asOf int64
 	var dimensions []string
 	var f field
@@ -98,7 +117,11 @@ func (d *Decoder) snapshot(data []byte, size *Size) error {
 	for _, name := range dimensions {
 		d.c.text(name)
 	}
-	if !d.nodesAndQueues(data) || !d.allJobs(data) {
+	jobs := d.allJobs
+	if parts > 1 {
+		jobs = func(data []byte) bool { return d.jobsInParts(data, size, parts) }
+	}
+	if !d.nodesAndQueues(data) || !jobs(data) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
@@ -140,7 +163,7 @@ func (d *Decoder) nodesAndQueues(data []byte) bool {
 
 func (d *Decoder) allJobs(data []byte) bool {
 	var f field
-	jobs := 0
+	jobs := d.first
 	for s := (scanner{rest: data}); s.next(&f); {
 		if f.number == 6 && f.kind == delimited {
 			if !d.oneJob(jobs, f.data) {

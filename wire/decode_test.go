@@ -18,6 +18,7 @@ import (
 // agree requires that the direct decoder makes of data what the protobuf library and Compile make of it.
 func agree(t *testing.T, data []byte) {
 	t.Helper()
+	agreeInParts(t, data)
 	var snapshot apportionv1.Snapshot
 	direct, directErr := wire.CompileBytes(data)
 	if err := proto.Unmarshal(data, &snapshot); err != nil {
@@ -33,6 +34,22 @@ func agree(t *testing.T, data []byte) {
 	}
 	require.NoError(t, directErr)
 	require.Equal(t, public(want), public(direct))
+}
+
+// agreeInParts requires that reading the jobs in parts makes of data what reading them in one go makes of it.
+func agreeInParts(t *testing.T, data []byte) {
+	t.Helper()
+	whole, wholeErr := wire.CompileBytes(data)
+	d := new(wire.Decoder)
+	for _, n := range []int{2, 3, 5, 2} {
+		parts, err := d.CompileInParts(data, n)
+		if wholeErr != nil {
+			require.EqualError(t, err, wholeErr.Error())
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, public(whole), public(parts))
+	}
 }
 
 // public returns the exported parts of a model.
@@ -175,5 +192,39 @@ func BenchmarkEvaluate(b *testing.B) {
 		answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}})
 		_, err = proto.Marshal(answer)
 		require.NoError(b, err)
+	}
+}
+
+func TestJobsReadInPartsAreThoseReadInOneGo(t *testing.T) {
+	for seed := range uint64(4) {
+		snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: seed, Depth: 2, Dimensions: 5, UIDs: true})
+		jobs := snapshot.GetJobs()
+		jobs[7].GetGroups()[0].Tasks[0].Detail = &apportionv1.TaskDetail{PriorityClass: "high", Request: jobs[50].GetGroups()[0].GetRequest()}
+		jobs[55].GetGroups()[0].Tasks[0].Detail = &apportionv1.TaskDetail{PriorityClass: "low", Request: jobs[8].GetGroups()[0].GetRequest()}
+		jobs[56].Groups = append(jobs[56].Groups, &apportionv1.TaskGroup{Role: "x", Counts: []*apportionv1.TaskCount{{Count: 3}}})
+		for name, spoil := range map[string]func(){
+			"sound":                                func() {},
+			"a uid twice, in two parts":            func() { jobs[59].GetGroups()[0].Tasks[0].Uid = jobs[0].GetGroups()[0].GetTasks()[0].GetUid() },
+			"a job twice":                          func() { jobs[58].Uid = jobs[1].GetUid() },
+			"no such queue, in a part and another": func() { jobs[2].Queue, jobs[57].Queue = "none", "neither" },
+			"a number that stands for nothing":     func() { jobs[54].GetGroups()[0].Tasks[0].Status = 99 },
+		} {
+			spoil()
+			data, err := proto.Marshal(snapshot)
+			require.NoError(t, err)
+			t.Run(name, func(t *testing.T) { agreeInParts(t, data) })
+		}
+	}
+}
+
+func TestAPanicInAPartIsOneOfTheCaller(t *testing.T) {
+	for _, at := range []int{0, 1, 2} {
+		require.PanicsWithValue(t, "broken", func() {
+			wire.AtOnce(3, func(i int) {
+				if i == at {
+					panic("broken")
+				}
+			})
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/account"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -37,6 +38,9 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer) error {
 	v := s.engine.View()
 	idle := resource.NewAccount(v.Dims.Len())
 	for i := range v.Nodes {
+		if s.stopped(i) {
+			return policy.ErrStopped
+		}
 		n := model.NodeID(i)
 		v.Idle(n, &idle)
 		answer.Nodes = append(answer.Nodes, &apportionv1.InspectedNode{
@@ -53,7 +57,10 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer) error {
 func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
 	v := s.engine.View()
 	elastic := resource.NewAccount(v.Dims.Len())
-	for _, j := range s.allJobs() {
+	for i, j := range s.allJobs() {
+		if s.stopped(i) {
+			return policy.ErrStopped
+		}
 		job, tasks := &v.Jobs[j], v.Account(j)
 		account.Elastic(v, j, &elastic)
 		answer.Jobs = append(answer.Jobs, &apportionv1.InspectedJob{
@@ -72,6 +79,9 @@ func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
 func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer) error {
 	v := s.engine.View()
 	for i := range v.Tasks {
+		if s.stopped(i) {
+			return policy.ErrStopped
+		}
 		t, task := model.TaskID(i), &v.Tasks[i]
 		if !v.Has(task.Job) {
 			continue

@@ -124,22 +124,45 @@ func (b *Builder) Build() (*Model, error) { return b.BuildUnless(nil) }
 
 // BuildUnless is Build, but asks stop now and then, if it is not nil, and then returns ErrStopped.
 func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
+	return b.BuildBeside(stop, func(n int, f func(int)) {
+		for i := range n {
+			f(i)
+		}
+	})
+}
+
+// BuildBeside is BuildUnless, with work that may be done at the same time: each calls f with 0 … n-1, in any order or at once, and returns
+// when all have returned. stop must bear to be asked by all of them.
+func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (*Model, error) {
 	b.closeJob()
 	b.stop = stop
 	defer func() { b.stop = nil }()
-	b.indexJobsAndTasks(0, 0)
-	if stop != nil && stop() {
+	// What is faulty is searched for more faults, but is no model.
+	done := b.faults.Total > 0
+	each(2, func(i int) {
+		if i == 0 {
+			b.indexJobsAndTasks(0, 0)
+		} else if !done {
+			done = b.orderAndBook(stop)
+		}
+	})
+	if !done || stop != nil && stop() {
 		return nil, ErrStopped
 	}
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
+	return &b.m, nil
+}
+
+// orderAndBook completes the model but for what finds jobs and tasks by their uids, or returns false if stop asked to stop.
+func (b *Builder) orderAndBook(stop func() bool) bool {
 	m := &b.m
 	m.NodeOrder = orderUnless(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }, stop)
 	m.QueueOrder = orderUnless(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name }, stop)
 	m.JobOrder = orderUnless(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID }, stop)
 	if stop != nil && stop() {
-		return nil, ErrStopped
+		return false
 	}
 	if !b.explicit {
 		m.Total = resource.NewAccount(b.width)
@@ -148,10 +171,7 @@ func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
 		}
 	}
 	m.Accounts = b.store.open(m.Jobs, len(m.Groups), b.width)
-	if !m.book(0, stop) {
-		return nil, ErrStopped
-	}
-	return m, nil
+	return m.book(0, stop)
 }
 
 // indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.

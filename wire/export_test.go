@@ -1,0 +1,11 @@
+package wire
+
+import "github.com/apportion/apportion/engine/model"
+
+// CompileInParts is Compile with the jobs read in n parts, however few they are.
+func (d *Decoder) CompileInParts(data []byte, n int) (*model.Model, error) {
+	size := Measure(data)
+	return d.compile(data, Guard{Size: &size}, n)
+}
+
+var AtOnce = atOnce

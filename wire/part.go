@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Reading jobs is most of the work on a large snapshot, and nothing in one job's bytes depends on another's. So their bytes are cut into
+// parts, which are read at the same time into builders of their own, whose models are joined in order. What is found is the same as in one
+// go; where anything is wrong it is found again in one go, because only that counts positions from the first job on.
+
+const (
+	// partTasks is how many tasks a part is worth: about a millisecond of reading.
+	partTasks = 8 << 10
+	// partBytes is how many bytes a part is worth that is only counted.
+	partBytes = 1 << 20
+	// maxParts bounds what one snapshot may occupy of a machine with many cores.
+	maxParts = 4
+)
+
+// parts returns in how many parts the jobs of a snapshot are read.
+func parts(size *Size) int {
+	return int(max(min(size.Tasks/partTasks, int64(runtime.GOMAXPROCS(0)), maxParts), 1))
+}
+
+// jobsInParts does what allJobs does in n parts, or returns false.
+func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
+	for len(d.parts) < n-1 {
+		d.parts = append(d.parts, new(Decoder))
+	}
+	cuts := cutsOf(data, n)
+	stop := d.stop
+	d.stop = oneByOne(stop)
+	defer func() { d.stop = stop }()
+	for i, p := range d.parts[:n-1] {
+		p.partOf(d, size, n)
+		p.first = cuts[i].jobs
+	}
+	read := make([]bool, n)
+	atOnce(n, func(i int) {
+		if i == 0 {
+			read[0] = d.allJobs(data[:cuts[0].at])
+			return
+		}
+		end := len(data)
+		if i < n-1 {
+			end = cuts[i].at
+		}
+		read[i] = d.parts[i-1].allJobs(data[cuts[i-1].at:end])
+	})
+	for i, ok := range read {
+		if !ok || i > 0 && !d.join(d.parts[i-1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// partOf makes p ready to read a part of the jobs of what d reads, which is in n parts.
+func (p *Decoder) partOf(d *Decoder, size *Size, n int) {
+	if p.c.b == nil {
+		p.c.b = d.c.b.NewPart()
+	} else {
+		d.c.b.Part(p.c.b)
+	}
+	p.c.limits, p.c.longest, p.stop, p.asked = d.c.limits, 0, d.stop, 0
+	share := func(all int64) int { return int(all/int64(n) + all/16) }
+	p.c.b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
+}
+
+func (d *Decoder) join(p *Decoder) bool {
+	p.stop = nil
+	d.c.longest = max(d.c.longest, p.c.longest)
+	return d.c.b.Join(p.c.b)
+}
+
+// partStart is where a part begins and how many jobs lie before it.
+type partStart struct{ at, jobs int }
+
+// cutsOf returns where the second and each later of n parts of about the same length begin, fields being kept whole.
+func cutsOf(data []byte, n int) []partStart {
+	cuts := make([]partStart, 0, n-1)
+	jobs := 0
+	var f field
+	s := scanner{rest: data}
+	for len(cuts) < n-1 {
+		at := len(data) - len(s.rest)
+		if at >= (len(cuts)+1)*(len(data)/n) {
+			cuts = append(cuts, partStart{at, jobs})
+			continue
+		}
+		if !s.next(&f) {
+			cuts = append(cuts, partStart{len(data), jobs})
+			continue
+		}
+		if f.number == 6 && f.kind == delimited {
+			jobs++
+		}
+	}
+	return cuts
+}
+
+// oneByOne returns stop as one that several may ask at the same time.
+func oneByOne(stop func() bool) func() bool {
+	if stop == nil {
+		return nil
+	}
+	var asking sync.Mutex
+	return func() bool {
+		asking.Lock()
+		defer asking.Unlock()
+		return stop()
+	}
+}
+
+// atOnce calls f with 0 … n-1 at the same time and returns when all have returned. A panic of one is a panic of the caller.
+func atOnce(n int, f func(int)) {
+	var others sync.WaitGroup
+	var failure atomic.Pointer[any]
+	for i := 1; i < n; i++ {
+		others.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					failure.Store(&p)
+				}
+			}()
+			f(i)
+		})
+	}
+	defer func() {
+		others.Wait()
+		if p := failure.Load(); p != nil {
+			panic(*p)
+		}
+	}()
+	f(0)
+}
