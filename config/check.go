@@ -35,6 +35,7 @@ func (e *Effective) check() Faults {
 	c.policies()
 	c.extender()
 	c.beside()
+	c.memory()
 	return c.faults
 }
 

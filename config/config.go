@@ -118,14 +118,14 @@ type Extender struct {
 
 // Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.
 type Limit struct {
-	// Largest message received. A larger snapshot can be sent in chunks.
-	MessageBytes Bytes `yaml:"message_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
+	// Largest message received, decompressed. A larger snapshot can be sent in chunks.
+	MessageBytes Bytes `yaml:"message_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
 	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
 	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// All of a message but its snapshot: questions, steps, the policy.
-	QuestionBytes Bytes `yaml:"question_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
+	QuestionBytes Bytes `yaml:"question_bytes" default:"2MiB" min:"1KiB" max:"2047MiB"`
 	// Largest policy within a request.
 	PolicyBytes Bytes `yaml:"policy_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// Steps of one call, or of one batch of a session.
@@ -186,14 +186,19 @@ type Overload struct {
 	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`
 	// How long they may wait. Then they are refused, with a word about when to try again.
 	Wait time.Duration `yaml:"wait" default:"250ms" min:"1ms" max:"1m"`
-	// Unary calls that have begun, received or not.
+	// Unary calls and uploads that have begun, received or not. Each may take 128 KiB beside overload.receiving.
 	Calls int `yaml:"calls" default:"2000" min:"1" max:"1000000"`
+	// Memory for messages from when their length is known until they are answered; what is not part of a snapshot counts 64 times, as it
+	// takes more once it is decoded. One identity gets as much as it leaves free: a half, if it is alone.
+	Receiving Bytes `yaml:"receiving" default:"512MiB" min:"128KiB" max:"2047GiB"`
 }
 
 // Deadline bounds how long things may take.
 type Deadline struct {
 	// Longest time for a unary call, and for each batch of a session, whatever deadline its caller sets.
 	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
+	// Longest time for the message of a unary call to come.
+	Message time.Duration `yaml:"message" default:"30s" min:"1ms" max:"24h"`
 	// Longest time for a new connection to become one, the TLS handshake included.
 	Handshake time.Duration `yaml:"handshake" default:"10s" min:"100ms" max:"10m"`
 }

@@ -3,33 +3,22 @@ package service
 import (
 	"context"
 	"errors"
+	"io"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
 
-// gRPC answers bytes that are no message with INTERNAL, which is what operators are woken for, before any handler or interceptor is asked.
-// Here a request is received in an envelope that keeps the fault, so that the answer is the contract's INVALID_ARGUMENT.
-
-// envelope is a request to be received, and then what was wrong with its bytes. If snapshot is not nil, the bytes of an inline snapshot
-// are left there.
-type envelope struct {
-	request  any
-	fault    error
-	snapshot *snapshotBytes
-	limits   *Limits
-	// bytes is how long the message is.
-	bytes int
-}
-
-// codec is gRPC's own codec, but for envelopes.
+// codec is gRPC's own codec, but for the responses of the contract.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
@@ -42,52 +31,52 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// Unmarshal never fails for an envelope.
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	e, ok := v.(*envelope)
+// open decodes a request from its parcel. If snapshot is not nil, the bytes of an inline snapshot are left there.
+func (in *incoming) open(
+	ctx context.Context, p *parcel, request any, snapshot *snapshotBytes, limits *Limits,
+) error {
+	message, ok := request.(proto.Message)
 	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
+		return errNoMessage
 	}
-	e.bytes = data.Len()
-	err := c.open(data, e)
-	var fault *wire.Fault
-	switch {
-	case errors.As(err, &fault):
-		e.fault = fault
-	case err != nil:
-		e.fault = invalidRequest("", "the message cannot be read")
+	of, ok := shapeOf(request)
+	if !ok {
+		// A piece of a snapshot is copied, nothing more.
+		if err := p.decoding(ctx, in, p.buffer.Len()); err != nil {
+			return err
+		}
+		return readable(proto.Unmarshal(p.data(), message))
 	}
-	return nil
-}
-
-// open decodes what is in an envelope.
-func (c codec) open(data mem.BufferSlice, e *envelope) error {
-	of, ok := shapeOf(e.request)
-	if e.limits == nil || !ok {
-		return c.CodecV2.Unmarshal(data, e.request)
+	taken, rest, apart := []byte(nil), p.data(), false
+	if snapshot != nil {
+		taken, rest, apart = takeOut(rest, message)
 	}
-	request, _ := e.request.(proto.Message)
-	whole := data.MaterializeToBuffer(&pool)
-	snapshot, rest, taken := []byte(nil), whole.ReadOnlyData(), false
-	if e.snapshot != nil {
-		snapshot, rest, taken = takeOut(rest, request)
-	}
-	err := e.limits.question(rest, len(rest), of)
-	if err == nil && taken {
-		err = proto.Unmarshal(rest, request)
-	}
-	if taken && err == nil {
-		e.snapshot.data, e.snapshot.buffer = snapshot, whole
-		return nil
-	}
-	defer whole.Free()
-	if err != nil {
+	question := len(rest) - of.chunk(rest)
+	if err := limits.question(rest, question, of); err != nil {
 		return err
 	}
-	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(whole.ReadOnlyData(), session) {
+	if err := p.decoding(ctx, in, decodedBytes*question+len(rest)-question); err != nil {
+		return err
+	}
+	if apart {
+		p.buffer.Ref()
+		snapshot.data, snapshot.buffer = taken, p.buffer
+		return readable(proto.Unmarshal(rest, message))
+	}
+	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(rest, session) {
 		return nil
 	}
-	return proto.Unmarshal(whole.ReadOnlyData(), request)
+	return readable(proto.Unmarshal(rest, message))
+}
+
+var errNoMessage = errors.New("a request is no message")
+
+// readable returns the contract's INVALID_ARGUMENT for bytes that are no message: gRPC's INTERNAL is what operators are woken for.
+func readable(err error) error {
+	if err != nil {
+		return invalidRequest("", "the message cannot be read")
+	}
+	return nil
 }
 
 // shapeOf returns what of a request is held to limits before it is decoded; false: it holds next to nothing.
@@ -103,30 +92,18 @@ func shapeOf(request any) (shape, bool) {
 	return shape{}, false
 }
 
-// receiveApart receives a request in an envelope that keeps an inline snapshot apart.
-func receiveApart(request any, snapshot *snapshotBytes, limits *Limits, receive func(any) error) error {
-	return (&envelope{request: request, snapshot: snapshot, limits: limits}).fill(receive)
-}
-
-func (e *envelope) fill(receive func(any) error) error {
-	if err := receive(e); err != nil {
-		return err
-	}
-	if e.fault != nil {
-		return status.ErrorProto(wire.Status(e.fault))
-	}
-	return nil
-}
-
-// enveloped is a stream that receives in envelopes, and keeps an inline snapshot apart.
+// enveloped is a stream whose messages are received here, and whose inline snapshot is kept apart.
 type enveloped struct {
 	grpc.ServerStream
 
-	context context.Context //nolint:containedctx // It is the stream's.
-	// held takes the snapshot of the first message, and tells how long the newest is.
-	held   *snapshotBytes
-	begun  bool
-	limits *Limits
+	context  context.Context //nolint:containedctx // It is the stream's.
+	incoming *incoming
+	snapshot *snapshotBytes
+	limits   *Limits
+	// patience is how long a message may wait for memory. A stream waits as long as it lasts: its client is held back meanwhile.
+	patience time.Duration
+	// held is the message received last, unless somebody has taken it over.
+	held parcel
 }
 
 // Context carries the snapshot of the message received last.
@@ -134,37 +111,154 @@ func (s *enveloped) Context() context.Context { return s.context }
 
 // RecvMsg receives one message. Only the first one of a stream may hold a snapshot.
 func (s *enveloped) RecvMsg(request any) error {
-	e := envelope{request: request, limits: s.limits}
-	if !s.begun {
-		s.begun, e.snapshot = true, s.held
+	snapshot := s.snapshot
+	s.snapshot = nil
+	s.held.unbook()
+	p, err := s.incoming.next(s.ServerStream.Context(), s.patience)
+	if errors.Is(err, io.EOF) {
+		return io.EOF
 	}
-	err := e.fill(s.ServerStream.RecvMsg)
-	s.held.message = e.bytes
+	if err == nil {
+		err = s.incoming.open(s.ServerStream.Context(), &p, request, snapshot, s.limits)
+		// What is left of the message is what it was decoded to, and a snapshot that has its own reference.
+		p.drop()
+		s.held = p
+	}
 	return err
 }
 
-// description is the contract's service, with requests in envelopes.
-func description(limits *Limits) *grpc.ServiceDesc {
+type envelopedKey struct{}
+
+// takeOver leaves it to the caller to give back what is booked for the message of a stream that was received last.
+func takeOver(ctx context.Context) parcel {
+	s, ok := ctx.Value(envelopedKey{}).(*enveloped)
+	if !ok {
+		return parcel{}
+	}
+	p := s.held
+	s.held = parcel{}
+	return p
+}
+
+// description is the contract's service, with messages that are received here.
+func (s *Server) description() *grpc.ServiceDesc {
 	d := apportionv1.ApportionService_ServiceDesc
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
 	for i := range d.Methods {
-		handle := d.Methods[i].Handler
-		d.Methods[i].Handler = func(service any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
-			var snapshot snapshotBytes
-			defer snapshot.free()
-			return handle(service, withSnapshot(ctx, &snapshot), func(request any) error {
-				return receiveApart(request, &snapshot, limits, decode)
-			}, i)
+		method := &d.Methods[i]
+		name, handle := "/"+d.ServiceName+"/"+method.MethodName, method.Handler
+		method.Handler = func(service any, ctx context.Context, _ func(any) error, with grpc.UnaryServerInterceptor) (any, error) {
+			return s.unaryCall(ctx, name, func(ctx context.Context, decode func(any) error) (any, error) {
+				return handle(service, ctx, decode, with)
+			})
 		}
 	}
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)
 	for i := range d.Streams {
-		handle := d.Streams[i].Handler
-		d.Streams[i].Handler = func(service any, stream grpc.ServerStream) error {
-			var snapshot snapshotBytes
-			defer snapshot.free()
-			return handle(service, &enveloped{ServerStream: stream, context: withSnapshot(stream.Context(), &snapshot), held: &snapshot, limits: limits})
+		stream := &d.Streams[i]
+		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
+		stream.Handler = func(service any, stream grpc.ServerStream) error {
+			return s.streamCall(stream.Context(), name, stream, func(stream grpc.ServerStream) error { return handle(service, stream) })
 		}
 	}
 	return &d
 }
+
+// unaryCall receives the message of a unary call and has it answered.
+func (s *Server) unaryCall(
+	ctx context.Context, method string, answer func(context.Context, func(any) error) (any, error),
+) (response any, err error) {
+	in, err := s.service.inbox.receive(ctx)
+	if err != nil {
+		return nil, s.service.fail(ctx, err)
+	}
+	defer func() { s.measure(ctx, method, in, err) }()
+	end, err := s.service.begin(ctx, method)
+	if err != nil {
+		s.taps.refuse(ctx, method, statusOf(err))
+		return nil, s.service.fail(ctx, err)
+	}
+	defer end()
+	defer in.end()
+	var snapshot snapshotBytes
+	defer snapshot.free()
+	return answer(withSnapshot(ctx, &snapshot), func(request any) error {
+		p, err := s.arrive(ctx, in)
+		if err != nil {
+			return s.service.fail(ctx, err)
+		}
+		err = in.open(ctx, &p, request, &snapshot, &s.service.options.Limits)
+		p.drop()
+		if err != nil {
+			return s.service.fail(ctx, err)
+		}
+		return nil
+	})
+}
+
+// arrive receives the one message of a unary call, in the time that it has for it.
+func (s *Server) arrive(ctx context.Context, in *incoming) (parcel, error) {
+	late := time.AfterFunc(s.messageTime(), func() { s.tooSlow(ctx) })
+	defer late.Stop()
+	p, err := in.next(ctx, in.patience)
+	if errors.Is(err, io.EOF) {
+		return parcel{}, protocolFault("the call has no message")
+	}
+	if err != nil {
+		return parcel{}, err
+	}
+	if err := in.last(ctx); err != nil {
+		p.free()
+		return parcel{}, err
+	}
+	return p, nil
+}
+
+// tooSlow ends a call whose message does not come.
+func (s *Server) tooSlow(ctx context.Context) {
+	if end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc); ok {
+		limit := s.messageTime().Milliseconds()
+		fault := wire.Exceeded("deadline.message", limit, limit, "the message did not come in time")
+		fault.Code = codes.DeadlineExceeded
+		end(fault)
+	}
+}
+
+func (s *Server) messageTime() time.Duration {
+	return orDefault(s.options.MessageTime, defaultMessageTime)
+}
+
+// streamCall receives the messages of a stream.
+func (s *Server) streamCall(
+	ctx context.Context, method string, stream grpc.ServerStream, answer func(grpc.ServerStream) error,
+) (err error) {
+	in, err := s.service.inbox.receive(ctx)
+	if err != nil {
+		return s.service.fail(ctx, err)
+	}
+	defer func() { s.measure(ctx, method, in, err) }()
+	end, err := s.service.begin(ctx, method)
+	if err != nil {
+		s.taps.refuse(ctx, method, statusOf(err))
+		return s.service.fail(ctx, err)
+	}
+	defer end()
+	defer in.end()
+	var snapshot snapshotBytes
+	defer snapshot.free()
+	e := &enveloped{ServerStream: stream, incoming: in, snapshot: &snapshot, limits: &s.service.options.Limits, patience: -1}
+	e.context = context.WithValue(withSnapshot(ctx, &snapshot), envelopedKey{}, e)
+	return answer(e)
+}
+
+// chunk is how many bytes of a message are part of a snapshot, which stay as they are.
+func (z shape) chunk(data []byte) int {
+	chunk := 0
+	if len(z.steps) > 1 {
+		each(data, chunkField, func(one []byte) { chunk += len(one) })
+	}
+	return chunk
+}
+
+// chunkField is where a message of a session has a piece of its snapshot.
+const chunkField protowire.Number = 2

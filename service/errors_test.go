@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
@@ -185,12 +184,12 @@ func TestAFaultyPolicyOfTheOperatorIsRefusedAtOnce(t *testing.T) {
 	require.NotContains(t, err.Error(), `"good"`)
 }
 
-func TestAMessageThatIsTooLargeIsRefusedByTransport(t *testing.T) {
+func TestAMessageThatIsTooLargeIsRefusedByItsLengthAlone(t *testing.T) {
 	r := start(t, service.Options{}, service.ServerOptions{RequestBytes: 1000})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("x", 1000)
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in})
-	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	requireLimit(t, err, "message_bytes", "1000")
 }
 
 // garbage sends bytes that are no message.

@@ -19,7 +19,7 @@ type Limits struct {
 
 	// Steps of one call or batch. 0: 100,000.
 	Steps int64
-	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy. 0: 16 MiB.
+	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy. 0: 2 MiB.
 	QuestionBytes int64
 	// PolicyBytes bounds a policy. 0: 64 KiB.
 	PolicyBytes int64
@@ -37,7 +37,7 @@ func (l *Limits) complete() {
 	l.Tasks = orDefault(l.Tasks, 10_000_000)
 	l.TextBytes = orDefault(l.TextBytes, 4<<10)
 	l.Steps = orDefault(l.Steps, 100_000)
-	l.QuestionBytes = orDefault(l.QuestionBytes, 16<<20)
+	l.QuestionBytes = orDefault(l.QuestionBytes, 2<<20)
 	l.PolicyBytes = orDefault(l.PolicyBytes, 64<<10)
 	l.Chunks = orDefault(l.Chunks, 100_000)
 }
@@ -51,8 +51,10 @@ type Overload struct {
 	// Waiting is how many calls may wait for their turn, Wait for how long. 0: 1,000 and a quarter of a second.
 	Waiting int
 	Wait    time.Duration
-	// Calls bounds the unary calls that have begun, received or not. 0: 2,000.
+	// Calls bounds the unary calls and uploads that have begun, received or not. 0: 2,000.
 	Calls int
+	// Receiving bounds what messages take from when their length is known until their calls are answered. 0: 512 MiB.
+	Receiving int64
 }
 
 func (o *Overload) complete() {
@@ -60,6 +62,7 @@ func (o *Overload) complete() {
 	o.Waiting = orDefault(o.Waiting, 1000)
 	o.Wait = orDefault(o.Wait, 250*time.Millisecond)
 	o.Calls = orDefault(o.Calls, 2000)
+	o.Receiving = orDefault(o.Receiving, 512<<20)
 }
 
 // exceeded returns a fault if a value is above a limit.

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -83,10 +83,9 @@ func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
 func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
 	r := start(t, service.Options{}, service.ServerOptions{RequestBytes: 1 << 20})
 	in := inputOf(t)
-	in.GetSnapshot().Cluster = strings.Repeat("0", 64<<20)
+	in.GetSnapshot().Cluster = strings.Repeat("0", 8<<20)
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name), grpc.MaxCallSendMsgSize(1<<30))
-	require.Equal(t, codes.ResourceExhausted, status.Code(err))
-	require.ErrorContains(t, err, "1048576")
+	requireLimit(t, err, "message_bytes", "1048576")
 }
 
 func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
@@ -171,6 +170,28 @@ func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 	require.NoError(t, <-done)
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	require.NoError(t, err)
+}
+
+func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.T) {
+	held, release := make(chan struct{}, 1), make(chan struct{})
+	r := start(t, service.Options{
+		Overload: service.Overload{Calls: 1, Wait: 30 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
+	}, service.ServerOptions{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Simulate(t.Context(), emptyRequest())
+		done <- err
+	}()
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free)
+	<-held
+	var trailer metadata.MD
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)}, grpc.Trailer(&trailer))
+	requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+	require.Equal(t, []string{"30"}, trailer.Get("grpc-retry-pushback-ms"))
+	require.Equal(t, 1.0, metric(t, r, "apportion_calls_refused_total", "code", "ResourceExhausted"))
+	free()
+	require.NoError(t, <-done)
 }
 
 func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) {

@@ -69,6 +69,9 @@ func newMetrics(s *Service) *metrics {
 			_, _, bytes := s.gate.usage()
 			return float64(bytes)
 		}),
+		gauge("apportion_message_bytes", "Memory booked for the messages of calls and sessions.", func() float64 {
+			return float64(s.inbox.budget.usage())
+		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),
 		gauge("apportion_receiving_bytes", "Memory taken by snapshots that are being received in chunks.", func() float64 {
 			return float64(s.receiving.Load())

@@ -29,3 +29,6 @@ func (b *buffers) Put(data *[]byte) {
 		b[class].Put(data)
 	}
 }
+
+// pooled is how much is lent where so much is asked for.
+func pooled(n int64) int64 { return 1 << bits.Len64(uint64(max(n-1, 0))) }

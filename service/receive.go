@@ -21,8 +21,6 @@ type snapshotBytes struct {
 	data   []byte
 	buffer mem.Buffer
 	size   *wire.Size
-	// message is how long the newest message of a stream is.
-	message int
 }
 
 // measure returns what the snapshot holds, counted once.
@@ -52,14 +50,6 @@ func withSnapshot(ctx context.Context, s *snapshotBytes) context.Context {
 func heldSnapshot(ctx context.Context) (*snapshotBytes, bool) {
 	s, ok := ctx.Value(snapshotKey{}).(*snapshotBytes)
 	return s, ok && s.data != nil
-}
-
-// messageBytes returns how long the newest message of a stream is, which is this one.
-func messageBytes(ctx context.Context, message proto.Message) int64 {
-	if s, ok := ctx.Value(snapshotKey{}).(*snapshotBytes); ok {
-		return int64(s.message)
-	}
-	return int64(proto.Size(message))
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.

@@ -25,7 +25,7 @@ import (
 
 // ServerOptions of a Server; the zero value is usable.
 type ServerOptions struct {
-	// RequestBytes bounds one message received. 0: 64 MiB.
+	// RequestBytes bounds one message received, decompressed. 0: 16 MiB.
 	RequestBytes int
 	// ConnectionStreams bounds the calls on one connection at a time. 0: 1,000.
 	ConnectionStreams uint32
@@ -39,7 +39,7 @@ type ServerOptions struct {
 	ConnectionPing time.Duration
 	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
 	HandshakeTime time.Duration
-	// MessageTime bounds how long the message of a unary call may take to come. 0: a minute.
+	// MessageTime bounds how long the message of a unary call may take to come. 0: half a minute.
 	MessageTime time.Duration
 	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
 	HeaderBytes uint32
@@ -69,11 +69,11 @@ type ServerOptions struct {
 }
 
 const (
-	defaultRequestBytes      = 64 << 20
+	defaultRequestBytes      = 16 << 20
 	defaultConnectionStreams = 1000
 	defaultDrainTime         = 25 * time.Second
 	defaultHandshakeTime     = 10 * time.Second
-	defaultMessageTime       = time.Minute
+	defaultMessageTime       = 30 * time.Second
 	defaultConnectionPing    = time.Minute
 	defaultHeaderBytes       = 64 << 10
 	// clientPings is how often a client may ask whether the connection still stands.
@@ -93,6 +93,8 @@ type Server struct {
 	unary    []grpc.UnaryServerInterceptor
 	grpc     *grpc.Server
 	health   *health.Server
+	// sizes is what calls received.
+	sizes sizes
 }
 
 // NewServer returns a server that is not ready yet.
@@ -112,7 +114,8 @@ func NewServer(service *Service, options ServerOptions) *Server {
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.taps = s.newTaps()
 	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), options.Transport...)...)
-	s.grpc.RegisterService(description(&service.options.Limits), service)
+	s.service.inbox.maximum = int64(orDefault(options.RequestBytes, defaultRequestBytes))
+	s.grpc.RegisterService(s.description(), service)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !options.NoReflection {
 		reflection.Register(s.grpc)
@@ -125,7 +128,9 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options
 	return append(append(s.instruments(), s.chain()...),
 		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(orDefault(o.RequestBytes, defaultRequestBytes)),
+		grpc.MaxRecvMsgSize(otherMessageBytes),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		// An answer is bounded where it is made, with an error that says what to narrow.
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(orDefault(o.ConnectionStreams, defaultConnectionStreams)),

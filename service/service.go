@@ -94,6 +94,7 @@ type Service struct {
 	receiving atomic.Int64
 	sessions  atomic.Int64
 	gate      *gate
+	inbox     *inbox
 	// perIdentity counts the sessions of identities.
 	perIdentity counts
 	// begun counts the calls whose headers have come.
@@ -125,6 +126,7 @@ func New(options Options) (*Service, error) {
 	}
 	o := &s.options.Overload
 	s.gate = newGate(o.Running, o.Memory, o.Waiting, o.Wait)
+	s.inbox = &inbox{budget: newBudget("overload.receiving", o.Receiving, o.Wait), maximum: defaultRequestBytes, patience: o.Wait}
 	s.metrics = newMetrics(s)
 	s.cache = newCache(options.CacheBytes, options.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	return s, nil

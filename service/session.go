@@ -189,7 +189,9 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 type arrival struct {
 	batch *apportionv1.StepBatch
 	bytes int64
-	err   error
+	// held is what is booked for the batch.
+	held parcel
+	err  error
 }
 
 // run answers batches in the order in which they come, while further ones are read, until the client has no more.
@@ -215,6 +217,7 @@ func (c *conversation) run() error {
 				return err
 			}
 			room.Release(next.bytes)
+			next.held.unbook()
 			ends.heard()
 		case <-ends.warned.C:
 			if err := c.stream.Send(goingAway(ends.left())); err != nil {
@@ -237,8 +240,8 @@ func (c *conversation) run() error {
 	}
 }
 
-// pendingBytes bounds the batches that are read ahead of their answers.
-const pendingBytes = 64 << 20
+// pendingBytes bounds the batches of one session that are read ahead of their answers.
+const pendingBytes = 4 << 20
 
 // read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends
 // with the stream.
@@ -252,7 +255,8 @@ func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 				next.err = protocolFault("only batches of steps follow once a session is open")
 			}
 		}
-		next.bytes = min(messageBytes(ctx, next.batch), pendingBytes)
+		next.held = takeOver(ctx)
+		next.bytes = min(next.held.length, pendingBytes)
 		if room.Acquire(ctx, next.bytes) != nil {
 			return
 		}

@@ -17,25 +17,24 @@ import (
 
 // gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
 // is neither buffered nor decoded, and the bytes that still arrive are dropped frame by frame. gRPC neither measures nor logs such calls,
-// so that is done here.
+// so that is done here. It sends the status with its details, but no trailers.
 
 // otherMethod stands for every method that the server does not have, so that callers cannot make up labels.
 const otherMethod = "other"
 
 // taps asks the taps of the options, in order.
 type taps struct {
-	service *Service
 	ask     []tap.ServerInHandle
 	methods map[string]bool
 	refused *prometheus.CounterVec
 	log     *slog.Logger
-	// receiving bounds how long a message may take to come.
-	receiving time.Duration
+	// receiving bounds how long a message may take to come, and answering what follows.
+	receiving, answering time.Duration
 }
 
 func (s *Server) newTaps() *taps {
 	t := &taps{
-		service: s.service, ask: s.options.Tap, log: s.log, receiving: orDefault(s.options.MessageTime, defaultMessageTime),
+		ask: s.options.Tap, log: s.log, receiving: s.messageTime(), answering: s.service.options.CallTime,
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 		}, []string{"method", "code"}),
@@ -71,29 +70,26 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 		}
 		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
 	}
-	if t.service == nil {
-		return ctx, nil
-	}
-	ctx = t.bounded(ctx, call.FullMethodName)
-	if err := t.service.begin(ctx, call.FullMethodName); err != nil {
-		err = statusOf(err)
-		t.refuse(in, call.FullMethodName, err)
-		return in, err
-	}
-	return ctx, nil
+	return t.bounded(ctx, call.FullMethodName), nil
 }
 
-// bounded ends a unary call whose message does not come, or whose answer is not taken. The time to answer is bounded by the service; this
-// adds the time to receive.
+// endKey is that of the function which ends a unary call with a cause.
+type endKey struct{}
+
+// bounded lets a unary call be ended whose message does not come, or whose answer is not taken. The time to answer is bounded by the
+// service; this adds the time to receive.
 func (t *taps) bounded(ctx context.Context, method string) context.Context {
-	answering := t.service.options.CallTime
-	if answering <= 0 || !unary[method] {
+	if !unary[method] {
 		return ctx
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.receiving+answering)
-	// It ends with the call, whose context is its parent.
-	_ = cancel
-	return ctx
+	// They end with the call, whose context is their parent.
+	if t.answering > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.receiving+t.answering) //nolint:gosec // G118: as above.
+		_ = cancel
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, endKey{}, end)
 }
 
 // unary holds the full names of the unary methods.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ import (
 
 // Options of a handler; the zero value is usable.
 type Options struct {
-	// MessageBytes bounds one message received, when it is decompressed. 0: 64 MiB.
+	// MessageBytes bounds one message received, when it is decompressed. 0: 16 MiB.
 	MessageBytes int
 	// Calls bounds the calls answered at a time. 0: 64.
 	Calls int
@@ -59,7 +60,7 @@ type handler struct {
 // NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
 // interceptors are asked here too.
 func NewHandler(s *service.Service, server *service.Server, o Options) http.Handler {
-	const messageBytes, calls = 64 << 20, 64
+	const messageBytes, calls = 16 << 20, 64
 	if o.MessageBytes <= 0 {
 		o.MessageBytes = messageBytes
 	}
@@ -137,13 +138,37 @@ func headersOf(header http.Header) metadata.MD {
 }
 
 // admit asks the taps of the server, before a message is read.
-func (h *handler) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
+func (h *handler) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
 	headers, _ := metadata.FromIncomingContext(ctx)
-	ctx, err := h.server.Admit(ctx, &tap.Info{FullMethodName: spec.Procedure, Header: headers})
+	in, err := h.server.Admit(ctx, &tap.Info{FullMethodName: spec.Procedure, Header: headers})
 	if err != nil {
 		return nil, sent(err)
 	}
-	return ctx, nil
+	release, err := h.server.Receive(in, parsedBytes*h.announced(header, peer.Query.Get("message")))
+	if err != nil {
+		return nil, sent(service.StatusOf(err))
+	}
+	context.AfterFunc(ctx, release)
+	return in, nil
+}
+
+// parsedBytes is about what a text takes as a message for each of its bytes, the text included.
+const parsedBytes = 8
+
+// announced is how large the message of a request is, which may be part of its address; the most that it may be where nobody knows.
+func (h *handler) announced(header http.Header, address string) int64 {
+	most := int64(h.options.MessageBytes)
+	if address != "" {
+		return min(int64(len(address)), most)
+	}
+	if header.Get("Content-Encoding") != "" || header.Get("Grpc-Encoding") != "" {
+		return most
+	}
+	length, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	if err != nil || length < 0 {
+		return most
+	}
+	return min(length, most)
 }
 
 // call answers a request within the interceptors of the server.

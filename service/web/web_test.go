@@ -323,3 +323,26 @@ func TestCallsAreMeasuredAndTraced(t *testing.T) {
 		"open", "decide", "apportion.v1.ApportionService/EvaluateShares", "apportion.v1.ApportionService/EvaluateShares",
 	}, names)
 }
+
+func TestMessagesOverHTTPTakeFromWhatThereIsForAll(t *testing.T) {
+	s := start(t, service.ServerOptions{}, web.Options{})
+	for range 3 {
+		status, _, answer := s.post(t, shares, small)
+		require.Equal(t, http.StatusOK, status, answer)
+	}
+	// Without a length a message counts as the largest.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+shares, io.MultiReader(strings.NewReader(small)))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := s.http.Client().Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Eventually(t, func() bool {
+		release, err := s.Server.Receive(t.Context(), 256<<20)
+		if err == nil {
+			release()
+		}
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond, "everything was given back")
+}

@@ -159,7 +159,9 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 			},
 			Steps: int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
 		},
-		Overload: service.Overload{Running: o.Running, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait, Calls: o.Calls},
+		Overload: service.Overload{
+			Running: o.Running, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait, Calls: o.Calls, Receiving: int64(o.Receiving),
+		},
 	}
 }
 
@@ -171,7 +173,7 @@ func (d *Daemon) serverOptions() service.ServerOptions {
 		RequestBytes: int(c.Limit.MessageBytes), HeaderBytes: uint32(c.Limit.HeaderBytes), NoReflection: !c.Reflection,
 		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
 		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping,
-		HandshakeTime: c.Deadline.Handshake, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
+		HandshakeTime: c.Deadline.Handshake, MessageTime: c.Deadline.Message, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
 	}
 }
 

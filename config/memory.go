@@ -1,0 +1,12 @@
+package config
+
+// memory checks that what one call may have fits into its part of what there is for all.
+func (c *checker) memory() {
+	if len(c.faults) > 0 {
+		return
+	}
+	if least := 2 * c.Limit.MessageBytes; c.Overload.Receiving < least {
+		c.fail("overload.receiving", "the largest message could never be received: at least "+least.String()+
+			" is expected, twice limit.message_bytes")
+	}
+}

@@ -1,0 +1,174 @@
+package service_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+// counted counts the bytes that a server takes from its connections.
+type counted struct {
+	net.Listener
+
+	read *atomic.Int64
+}
+
+func (l counted) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countedConn{conn, l.read}, err
+}
+
+type countedConn struct {
+	net.Conn
+
+	read *atomic.Int64
+}
+
+func (c countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// listen serves over TCP and returns the address, and the count of what was read.
+//
+//nolint:gocritic // Once a test.
+func listen(t *testing.T, options service.Options, serverOptions service.ServerOptions) (*service.Server, string, *atomic.Int64) {
+	t.Helper()
+	s, err := service.New(options)
+	require.NoError(t, err)
+	server := service.NewServer(s, serverOptions)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	read := &atomic.Int64{}
+	go func() { served <- server.Serve(ctx, counted{listener, read}) }()
+	t.Cleanup(func() {
+		end()
+		require.NoError(t, <-served)
+	})
+	return server, listener.Addr().String(), read
+}
+
+func connect(t *testing.T, address string) apportionv1.ApportionServiceClient {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return apportionv1.NewApportionServiceClient(conn)
+}
+
+// TestWhatIsReceivedAtATimeIsBounded has 40 callers send a MiB each to a server that is busy: 8 MiB are theirs, of which one identity has
+// a half, and each of the others sends its window and waits.
+func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
+	const callers, message = 40, 1 << 20
+	held, release := make(chan struct{}, 1), make(chan struct{})
+	server, address, read := listen(t, service.Options{
+		Observers: []service.Observer{holding{held, release}},
+		Overload:  service.Overload{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
+	}, service.ServerOptions{DrainTime: time.Millisecond, RequestBytes: 2 * message})
+	busy := connect(t, address)
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = busy.Simulate(t.Context(), emptyRequest()) })
+	<-held
+	in := inputOf(t)
+	in.GetSnapshot().Cluster = strings.Repeat("c", message)
+	var answered, refused atomic.Int64
+	for range callers {
+		client := connect(t, address)
+		all.Go(func() {
+			_, err := client.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+			if err == nil {
+				answered.Add(1)
+				return
+			}
+			refused.Add(1)
+			require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+		})
+	}
+	time.Sleep(500 * time.Millisecond)
+	booked := gauge(t, server, "apportion_message_bytes")
+	require.Positive(t, booked)
+	require.LessOrEqual(t, booked, 4.0*message)
+	require.Less(t, read.Load(), int64(4*message+callers*(64<<10)+callers*(16<<10)), "bytes that the server took from its connections")
+	close(release)
+	all.Wait()
+	require.Positive(t, answered.Load())
+	require.EqualValues(t, callers, answered.Load()+refused.Load())
+	require.Eventually(t, func() bool { return gauge(t, server, "apportion_message_bytes") == 0 }, 5*time.Second, time.Millisecond)
+}
+
+func gauge(t *testing.T, server *service.Server, name string) float64 {
+	t.Helper()
+	families, err := server.Registry().Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	require.Fail(t, "no metric "+name)
+	return 0
+}
+
+// TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
+func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
+	_, address, _ := listen(t, service.Options{Overload: service.Overload{Receiving: 4 << 20, Wait: 50 * time.Millisecond}}, service.ServerOptions{
+		DrainTime: time.Millisecond, RequestBytes: 2 << 20,
+		Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
+			return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil
+		}},
+	})
+	client := connect(t, address)
+	as := func(who string) context.Context { return metadata.AppendToOutgoingContext(t.Context(), "who", who) }
+	for range 20 {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close()) })
+		// A message of a MiB, of which two bytes come.
+		begin(t, conn, "/apportion.v1.ApportionService/EvaluateShares", map[string]string{"who": "greedy"}, []byte{0, 0, 16, 0, 0, 10, 10})
+	}
+	in := inputOf(t)
+	in.GetSnapshot().Cluster = strings.Repeat("c", 600<<10)
+	time.Sleep(100 * time.Millisecond)
+	_, err := client.EvaluateShares(as("greedy"), &apportionv1.EvaluateSharesRequest{Input: in})
+	fields, _ := requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+	require.Equal(t, "overload.receiving", fields["limit"])
+	_, err = client.EvaluateShares(as("modest"), &apportionv1.EvaluateSharesRequest{Input: in})
+	require.NoError(t, err)
+}
+
+func TestACompressedMessageIsReadAsAnyOther(t *testing.T) {
+	r := start(t, service.Options{}, service.ServerOptions{})
+	in := inputOf(t)
+	in.GetSnapshot().Cluster = strings.Repeat("0", 3<<20)
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name))
+	require.NoError(t, err)
+	require.Zero(t, gauge(t, r.server, "apportion_message_bytes"))
+	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_rcvd_total_compressed_message_size_bytes",
+		"grpc_method", "apportion.v1.ApportionService/EvaluateShares", "grpc_status", "OK"))
+}
+
+func TestHealthTakesNoLargeMessages(t *testing.T) {
+	r := start(t, service.Options{}, service.ServerOptions{})
+	_, err := healthv1.NewHealthClient(r.conn).Check(t.Context(), &healthv1.HealthCheckRequest{Service: strings.Repeat("x", 100<<10)})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+}

@@ -1,0 +1,308 @@
+package service
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// gRPC reads a message whole before anybody is asked. Here the five bytes that tell its length are read first, and the rest once there is
+// memory for it. Until then a client may have sent the window of the stream, and no more: gRPC's flow control sees to that.
+
+const (
+	// spareBytes is what each call may hold without it being booked: small messages are not worth it.
+	spareBytes = 64 << 10
+	// streamWindow is what a client may send before the server reads, connectionWindow what may be on its way in all of a connection.
+	streamWindow, connectionWindow = 64 << 10, 8 << 20
+	// pieceBytes is how much of a message gRPC holds before it is copied to its place.
+	pieceBytes = 4 << 20
+	// otherMessageBytes bounds the messages that gRPC itself reads: those of health and reflection.
+	otherMessageBytes = 64 << 10
+	// decodedBytes is what questions take as messages for each of their bytes, about the worst there is.
+	decodedBytes = 64
+)
+
+// source is the stream of one call as gRPC's transport has it.
+type source interface {
+	ReadMessageHeader(header []byte) error
+	Read(n int) (mem.BufferSlice, error)
+	RecvCompress() string
+}
+
+// inbox is where messages of all calls are received.
+type inbox struct {
+	budget *budget
+	// maximum bounds one message, decompressed.
+	maximum int64
+	// patience is how long a call may wait for memory.
+	patience time.Duration
+}
+
+// incoming receives the messages of one call.
+type incoming struct {
+	*inbox
+
+	from     source
+	identity string
+	// wire counts the bytes that came, as they came.
+	wire atomic.Int64
+
+	mutex sync.Mutex
+	// spare is what is left of spareBytes, booked what the call holds of the budget.
+	spare, booked int64
+	ended         bool
+}
+
+var errNoTransport = errors.New("the call does not come over gRPC's own transport")
+
+// receive prepares to receive the messages of a call, whose context is that of gRPC's handler.
+func (b *inbox) receive(ctx context.Context) (*incoming, error) {
+	from, ok := grpc.ServerTransportStreamFromContext(ctx).(source)
+	if !ok {
+		return nil, errNoTransport
+	}
+	return &incoming{inbox: b, from: from, identity: IdentityOf(ctx), spare: spareBytes}, nil
+}
+
+// booking is memory that a call holds.
+type booking struct {
+	in    *incoming
+	bytes int64
+	spare bool
+}
+
+// book waits for memory. What is booked is given back when the call ends, at the latest.
+func (in *incoming) book(ctx context.Context, bytes int64, patience time.Duration) (booking, error) {
+	in.mutex.Lock()
+	if bytes <= in.spare {
+		in.spare -= bytes
+		in.mutex.Unlock()
+		return booking{in, bytes, true}, nil
+	}
+	in.mutex.Unlock()
+	if err := in.budget.wait(ctx, in.identity, bytes, patience); err != nil {
+		return booking{}, err
+	}
+	in.mutex.Lock()
+	defer in.mutex.Unlock()
+	if in.ended {
+		in.budget.give(in.identity, bytes)
+		return booking{}, context.Canceled
+	}
+	in.booked += bytes
+	return booking{in, bytes, false}, nil
+}
+
+func (b *booking) release() {
+	in := b.in
+	if in == nil {
+		return
+	}
+	b.in = nil
+	in.mutex.Lock()
+	defer in.mutex.Unlock()
+	switch {
+	case b.spare:
+		in.spare += b.bytes
+	case !in.ended:
+		in.booked -= b.bytes
+		in.budget.give(in.identity, b.bytes)
+	}
+}
+
+// end gives back what the call holds.
+func (in *incoming) end() {
+	in.mutex.Lock()
+	defer in.mutex.Unlock()
+	in.ended = true
+	if in.booked > 0 {
+		in.budget.give(in.identity, in.booked)
+	}
+}
+
+// parcel is a message that was received, in memory that is given back once it is not used any more.
+type parcel struct {
+	buffer mem.Buffer
+	length int64
+	booked [2]booking
+}
+
+func (p *parcel) data() []byte { return p.buffer.ReadOnlyData() }
+
+// unbook gives back what was booked. The memory itself may be kept by who has a reference.
+func (p *parcel) unbook() {
+	for i := range p.booked {
+		p.booked[i].release()
+	}
+}
+
+// free gives back the memory, and what was booked for it.
+func (p *parcel) free() {
+	p.drop()
+	p.unbook()
+}
+
+// drop gives back the memory alone.
+func (p *parcel) drop() {
+	if p.buffer != nil {
+		p.buffer.Free()
+		p.buffer = nil
+	}
+}
+
+// decoding books so many bytes for what the message is decoded to, or as much as any may have.
+func (p *parcel) decoding(ctx context.Context, in *incoming, bytes int) (err error) {
+	p.booked[1], err = in.book(ctx, min(int64(bytes), in.budget.limit/2-p.booked[0].bytes), in.patience)
+	return err
+}
+
+// next returns the next message, or io.EOF if there is none. patience is how long it may wait for memory.
+func (in *incoming) next(ctx context.Context, patience time.Duration) (p parcel, err error) {
+	var header [5]byte
+	if err := in.from.ReadMessageHeader(header[:]); err != nil {
+		return parcel{}, interrupted(ctx, err)
+	}
+	length := int64(binary.BigEndian.Uint32(header[1:]))
+	if length > in.maximum {
+		return parcel{}, in.tooLarge(length)
+	}
+	if p.booked[0], err = in.book(ctx, min(pooled(length), in.budget.limit/2), patience); err != nil {
+		return parcel{}, err
+	}
+	if p.buffer, err = in.body(ctx, int(length)); err != nil {
+		p.booked[0].release()
+		return parcel{}, err
+	}
+	p.length = length
+	in.wire.Add(length)
+	switch header[0] {
+	case 0:
+		return p, nil
+	case 1:
+		return in.inflated(ctx, p)
+	default:
+		p.free()
+		return parcel{}, protocolFault("a message is neither compressed nor not")
+	}
+}
+
+// last returns a fault unless the client has no more to send.
+func (in *incoming) last(ctx context.Context) error {
+	var header [5]byte
+	switch err := in.from.ReadMessageHeader(header[:]); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return interrupted(ctx, err)
+	}
+	return protocolFault("a unary call has one message")
+}
+
+func (in *incoming) tooLarge(length int64) error {
+	return wire.Exceeded("message_bytes", length, in.maximum,
+		"the message is too large; a snapshot can be sent in chunks and named by its digest")
+}
+
+// body reads so many bytes into one place.
+func (in *incoming) body(ctx context.Context, length int) (mem.Buffer, error) {
+	if length <= spareBytes {
+		read, err := in.from.Read(length)
+		if err != nil {
+			return nil, broken(ctx, err)
+		}
+		defer read.Free()
+		return read.MaterializeToBuffer(&pool), nil
+	}
+	whole := pool.Get(length)
+	for at := 0; at < length; {
+		read, err := in.from.Read(min(length-at, pieceBytes))
+		if err != nil {
+			pool.Put(whole)
+			return nil, broken(ctx, err)
+		}
+		at += read.CopyTo((*whole)[at:])
+		read.Free()
+	}
+	return mem.NewBuffer(whole, &pool), nil
+}
+
+// inflated returns a message decompressed. It takes its memory as it grows.
+func (in *incoming) inflated(ctx context.Context, packed parcel) (parcel, error) {
+	defer packed.free()
+	compressor := encoding.GetCompressor(in.from.RecvCompress())
+	if compressor == nil {
+		return parcel{}, protocolFault("a message is compressed, and the call does not say how")
+	}
+	reader, err := compressor.Decompress(mem.BufferSlice{packed.buffer}.Reader())
+	if err != nil {
+		return parcel{}, invalidRequest("", "the message cannot be decompressed")
+	}
+	var (
+		out  parcel
+		data []byte
+	)
+	for {
+		if len(data) == cap(data) {
+			room := min(max(4*int64(packed.buffer.Len()), 2*int64(cap(data)), 4<<10), in.maximum+1)
+			more, err := in.book(ctx, room, in.patience)
+			if err != nil {
+				out.unbook()
+				return parcel{}, err
+			}
+			data = append(make([]byte, 0, room), data...)
+			out.unbook()
+			out.booked[0] = more
+		}
+		n, err := reader.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if int64(len(data)) > in.maximum {
+			out.unbook()
+			return parcel{}, in.tooLarge(int64(len(data)))
+		}
+		if errors.Is(err, io.EOF) {
+			out.buffer, out.length = mem.SliceBuffer(data), int64(len(data))
+			return out, nil
+		}
+		if err != nil {
+			out.unbook()
+			return parcel{}, invalidRequest("", "the message cannot be decompressed")
+		}
+	}
+}
+
+// interrupted is the fault of a stream that ended between messages.
+func interrupted(ctx context.Context, err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	return broken(ctx, err)
+}
+
+// broken is the fault of a stream that ended within a message.
+func broken(ctx context.Context, err error) error {
+	if fault, ok := errors.AsType[*wire.Fault](context.Cause(ctx)); ok {
+		return fault
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return protocolFault("the stream ended within a message")
+	}
+	return &wire.Fault{
+		Code: codes.Canceled, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED, Text: "the connection was lost",
+	}
+}
