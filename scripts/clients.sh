@@ -60,11 +60,12 @@ build_cpp() (
 )
 run_cpp() { "$examples/cpp/build/$1" "${@:2}"; }
 
-# serve: starts a server on a free port; sets server to its process, and address.
+# serve: starts a server on a free port; sets server to its process, and address. serve newer: one as a later version might be.
 serve() {
-  local log
+  local log command=("$APPORTION" serve --listen 127.0.0.1:0 --drain-delay 0s --policies "fair=$vectors/fair.json")
+  [[ ${1:-} != newer ]] || command=("$NEWER" -serve-newer 127.0.0.1:0 "$vectors")
   log=$(mktemp "$work/log.XXXXXX")
-  "$APPORTION" serve --listen 127.0.0.1:0 --drain-delay 0s --policies "fair=$vectors/fair.json" 2>"$log" &
+  "${command[@]}" 2>"$log" &
   server=$!
   disown "$server"
   servers+=("$server")
@@ -78,13 +79,17 @@ serve() {
   die "the server did not start"
 }
 
-# play LANGUAGE: the scenario, the scenario on a server that keeps silent, and the vectors.
+# play LANGUAGE: the scenario, the vectors, the scenario with fields and messages of a later version, and on a server that keeps silent.
 play() {
   local said
   serve
   said=$("run_$1" batch "$address" "$scenario")
   diff "$examples/batch/expected.txt" - <<<"$said"
   "run_$1" conformance "$address" "$vectors"
+  kill "$server"
+  serve newer
+  said=$("run_$1" batch "$address" "$scenario")
+  diff "$examples/batch/expected.txt" - <<<"$said"
   kill "$server"
   serve
   kill -STOP "$server"
@@ -121,6 +126,10 @@ trap cleanup EXIT
 if [[ $mode == test && -z ${APPORTION:-} ]]; then
   export APPORTION=$work/apportion
   CGO_ENABLED=0 go build -o "$APPORTION" ./cmd/apportion
+fi
+if [[ $mode == test && -z ${NEWER:-} ]]; then
+  export NEWER=$work/newer
+  CGO_ENABLED=0 go build -o "$NEWER" ./internal/conformance
 fi
 if (($# == 1)); then
   one "$1"

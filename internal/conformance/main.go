@@ -2,9 +2,10 @@
 // request in both forms, and what the service answered.
 //
 //	conformance [-check] [FOLDER]
+//	conformance -serve-newer ADDRESS [FOLDER]
 //
 // docs/conformance.md says how the folder (default: testdata/conformance) is laid out. With -check nothing is written, and the exit status
-// is 1 if something would be.
+// is 1 if something would be. With -serve-newer it serves as a later version of the contract might.
 package main
 
 import (
@@ -22,12 +23,19 @@ const defaultFolder = "testdata/conformance"
 
 func main() {
 	check := flag.Bool("check", false, "compare the vectors with what would be written, and write nothing")
+	address := flag.String("serve-newer", "", "serve at this address, with fields that clients do not know yet")
 	flag.Parse()
 	folder := defaultFolder
 	if flag.NArg() > 0 {
 		folder = flag.Arg(0)
 	}
-	if err := run(context.Background(), os.Stdout, folder, *check); err != nil {
+	err := error(nil)
+	if *address == "" {
+		err = run(context.Background(), os.Stdout, folder, *check)
+	} else {
+		err = serveNewer(context.Background(), os.Stderr, *address, folder)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 const checkedIn = "../../testdata/conformance"
@@ -88,4 +94,43 @@ func TestRequestsComeInOrderOfTheirNumbers(t *testing.T) {
 	require.NoError(t, run(t.Context(), io.Discard, folder, false))
 	require.FileExists(t, filepath.Join(path, "6.response.json"))
 	require.NoError(t, run(t.Context(), io.Discard, folder, true))
+}
+
+func TestALaterVersionSaysWhatThisOneDoesNotKnow(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	address := make(chan string, 1)
+	served := make(chan error, 1)
+	go func() { served <- serveNewer(ctx, writer(func(line string) { address <- line }), "127.0.0.1:0", checkedIn) }()
+	_, at, ok := strings.Cut(strings.TrimSpace(<-address), "address=")
+	require.True(t, ok)
+	connection, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	stub := apportionv1.NewApportionServiceClient(connection)
+	requests, err := readRequests(filepath.Join(checkedIn, "RunSession", "two-batches"))
+	require.NoError(t, err)
+	session, err := stub.RunSession(t.Context())
+	require.NoError(t, err)
+	for _, request := range requests[:2] {
+		require.NoError(t, session.Send(request.(*apportionv1.RunSessionRequest))) //nolint:errcheck,forcetypeassert // Read as such.
+	}
+	opened, err := session.Recv()
+	require.NoError(t, err)
+	require.NotEmpty(t, opened.GetOpened().GetBasis().ProtoReflect().GetUnknown())
+	away, err := session.Recv()
+	require.NoError(t, err)
+	require.NotNil(t, away.GetGoingAway())
+	answers, err := session.Recv()
+	require.NoError(t, err)
+	require.NotEmpty(t, answers.GetAnswers().GetAnswers()[0].ProtoReflect().GetUnknown())
+	require.NoError(t, connection.Close())
+	end()
+	require.NoError(t, <-served)
+}
+
+// writer hands on what is written.
+type writer func(string)
+
+func (w writer) Write(data []byte) (int, error) {
+	w(string(data))
+	return len(data), nil
 }
