@@ -75,6 +75,34 @@ func TestPoliciesAndSettingsAreMergedWithWhatTheChartWrites(t *testing.T) {
 	require.Contains(t, of[*corev1.ConfigMap](t, all, "ConfigMap/fair-apportion-policies").Data["production.conf"], "name: proportion")
 }
 
+func TestVolcanoAndBrowsersReachThePortsThatTheServerListensOn(t *testing.T) {
+	all := made(t, "testdata/volcano.yaml")
+	written := serverConfiguration(t, all, "fair-apportion")
+	require.Equal(t, map[string]any{"listen": "0.0.0.0:7174", "origins": []any{"https://fair.example.org"}}, written["http"])
+	require.Equal(t, map[string]any{
+		"listen": "0.0.0.0:7173", "schedulers": map[string]any{"/volcano": "production"}, "shadow": []any{"/volcano"}, "tls": true,
+		"users": "/etc/apportion/users/users", "wait": "1s",
+	}, written["extender"])
+	deployment := of[*appsv1.Deployment](t, all, "Deployment/fair-apportion")
+	require.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type)
+	pod := deployment.Spec.Template.Spec
+	require.NotNil(t, mount(pod, "/etc/apportion/users"))
+	listening := map[string]int32{}
+	for _, port := range pod.Containers[0].Ports {
+		listening[port.Name] = port.ContainerPort
+	}
+	require.Equal(t, map[string]int32{"grpc": 7171, "admin": 7172, "extender": 7173, "http": 7174}, listening)
+	reached := map[string]int32{}
+	for _, port := range of[*corev1.Service](t, all, "Service/fair-apportion").Spec.Ports {
+		reached[port.Name] = port.Port
+	}
+	require.Equal(t, map[string]int32{"grpc": 7171, "extender": 7173, "http": 80}, reached)
+	policy := of[*networkingv1.NetworkPolicy](t, all, "NetworkPolicy/fair-apportion").Spec.Ingress
+	require.Len(t, policy, 3)
+	require.Equal(t, "extender", policy[2].Ports[0].Port.StrVal)
+	require.Equal(t, map[string]string{"kubernetes.io/metadata.name": "volcano-system"}, policy[2].From[0].NamespaceSelector.MatchLabels)
+}
+
 // mount is where a volume of the pod is mounted, nil if nowhere.
 func mount(pod corev1.PodSpec, path string) *corev1.VolumeMount {
 	for i := range pod.Containers[0].VolumeMounts {
@@ -202,13 +230,17 @@ func TestEveryObjectMeansThePodsOfTheDeployment(t *testing.T) {
 			switch object := object.(type) {
 			case *corev1.Service:
 				selectors = append(selectors, object.Spec.Selector)
-				require.True(t, ports[object.Spec.Ports[0].TargetPort.StrVal])
+				for _, port := range object.Spec.Ports {
+					require.True(t, ports[port.TargetPort.StrVal])
+				}
 			case *policyv1.PodDisruptionBudget:
 				selectors = append(selectors, object.Spec.Selector.MatchLabels)
 			case *networkingv1.NetworkPolicy:
 				selectors = append(selectors, object.Spec.PodSelector.MatchLabels)
 				for _, rule := range object.Spec.Ingress {
-					require.True(t, ports[rule.Ports[0].Port.StrVal])
+					for _, port := range rule.Ports {
+						require.True(t, ports[port.Port.StrVal])
+					}
 					require.NotEmpty(t, rule.From, "no peers would be all peers, those outside the cluster too")
 				}
 			case *podMonitor:

@@ -14,9 +14,11 @@ var update = flag.Bool("update", false, "take the schema of the server's configu
 
 // owned are the settings that the chart writes by itself.
 var owned = map[string][]string{
-	"":      {"listen"},
-	"admin": {"listen"},
-	"tls":   {"certificate", "key", "client_ca", "client_certificate", "plaintext"},
+	"":         {"listen"},
+	"admin":    {"listen"},
+	"tls":      {"certificate", "key", "client_ca", "client_certificate", "plaintext"},
+	"http":     {"listen"},
+	"extender": {"listen", "schedulers", "shadow", "users", "tls", "plaintext"},
 }
 
 // configuration is the schema of values.config: that of the server's file without what the chart owns.
@@ -77,6 +79,8 @@ func TestFaultyValuesAreRefused(t *testing.T) {
 		"'/image/digest'":                       `{tls: {plaintext: true}, image: {digest: latest}}`,
 		"invalid propertyName 'a/b.conf'":       `{tls: {plaintext: true}, policies: {"a/b.conf": "x"}}`,
 		"'/podDisruptionBudget/maxUnavailable'": `{tls: {plaintext: true}, podDisruptionBudget: {maxUnavailable: 0}}`,
+		"answered by one replica alone":         `{tls: {plaintext: true}, extender: {schedulers: {/a: b}}}`,
+		"invalid propertyName 'a'":              `{tls: {plaintext: true}, replicas: 1, extender: {schedulers: {a: b}}}`,
 		"'/tls/clientCertificate'":              `{tls: {secret: a, clientCertificate: perhaps}}`,
 	} {
 		var with map[string]any

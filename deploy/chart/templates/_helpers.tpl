@@ -51,6 +51,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 listen: ["0.0.0.0:7171"]
 admin:
   listen: "0.0.0.0:7172"
+{{- if .Values.http.enabled }}
+http:
+  listen: "0.0.0.0:7174"
+{{- end }}
+{{- with .Values.extender }}
+{{- if .schedulers }}
+{{- if or $.Values.autoscaling.enabled (ne (int $.Values.replicas) 1) }}
+{{- fail "extender.schedulers: a scheduler is answered by one replica alone (replicas: 1, no autoscaling)" }}
+{{- end }}
+extender:
+  listen: "0.0.0.0:7173"
+  schedulers: {{- toYaml .schedulers | nindent 4 }}
+  {{- with .shadow }}
+  shadow: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .users }}
+  users: /etc/apportion/users/users
+  {{- end }}
+  {{ ternary "tls" "plaintext" .tls }}: true
+{{- end }}
+{{- end }}
 {{- with .Values.policies }}
 policies:
   {{- range $file, $text := . }}
