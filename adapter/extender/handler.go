@@ -58,6 +58,9 @@ func New(options Options) (*Handler, error) {
 		h.schedulers[path] = s
 	}
 	h.metrics = newMetrics(options.Registerer)
+	for path := range h.schedulers {
+		h.metrics.cut.WithLabelValues(path)
+	}
 	return h, nil
 }
 

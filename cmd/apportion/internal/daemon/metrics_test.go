@@ -135,6 +135,19 @@ func exported(t *testing.T) string {
 	require.Equal(t, http.StatusOK, response.StatusCode, "over the TLS of gRPC, by the same token")
 	require.NoError(t, response.Body.Close())
 
+	volcano := overUnix(strings.TrimPrefix(settings.Extender.Listen, "unix:"), nil)
+	for _, asked := range [][2]string{
+		{"onSessionOpen", `{"Jobs":{"ns/j":{"UID":"ns/j","Name":"j","Namespace":"ns","Queue":"q","Tasks":{"t":{"UID":"t","Status":1}}}},` +
+			`"Queues":{"q":{"Name":"q","Weight":1,"Queue":{}}}}`},
+		{"queueOverused", `{"queue":{"Name":"q"}}`}, {"queueOverused", `{"queue":{"Name":"unknown"}}`}, {"allocate", `{"task":{"UID":"t","Status":2}}`},
+	} {
+		response, err := volcano.Post("http://volcano/volcano/"+asked[0], "application/json", strings.NewReader(asked[1]))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+	}
+	volcano.CloseIdleConnections()
+
 	var text string
 	require.Eventually(t, func() bool {
 		text = fetch(t, strings.TrimPrefix(settings.Admin.Listen, "unix:"))
@@ -155,12 +168,11 @@ func fetch(t *testing.T, socket string) string {
 	return string(data)
 }
 
-// families are the names and types of metrics, but for those of Go and of the process, which are Prometheus' own, and those of the extender,
-// which its own page lists.
+// families are the names and types of metrics, but for those of Go and of the process, which are Prometheus' own.
 func families(text string) map[string]string {
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
-		if !regexp.MustCompile("^(go|process|apportion_extender)_").MatchString(m[1]) {
+		if !regexp.MustCompile("^(go|process)_").MatchString(m[1]) {
 			out[m[1]] = m[2]
 		}
 	}
