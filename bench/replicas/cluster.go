@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apportion/apportion/internal/replica"
@@ -112,6 +113,35 @@ func (c *cluster) stop() error {
 		r.Kill()
 	}
 	return os.RemoveAll(c.directory)
+}
+
+// hold lets each server run for a share of the time alone, until the function that it returns is called, once or more.
+func (c *cluster) hold(share float64) (release func()) {
+	releases := make([]func(), len(c.replicas))
+	for i, r := range c.replicas {
+		releases[i] = hold(r.Process(), share)
+	}
+	return sync.OnceFunc(func() {
+		for _, release := range releases {
+			release()
+		}
+	})
+}
+
+// computed is how long processors have worked for the servers that are left.
+func (c *cluster) computed(ctx context.Context) (time.Duration, error) {
+	total := time.Duration(0)
+	for i, r := range c.replicas {
+		if i == 0 && c.left {
+			continue
+		}
+		worked, err := r.Computed(ctx)
+		if err != nil {
+			return 0, err
+		}
+		total += worked
+	}
+	return total, nil
 }
 
 // answered is how many calls each replica says that it has answered; -1 from one that has left.

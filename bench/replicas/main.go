@@ -23,9 +23,10 @@ func main() {
 	proxy := flag.String("haproxy", "haproxy", "the proxy's `FILE`")
 	span := flag.Duration("time", 5*time.Second, "how long each way is measured")
 	workers := flag.Int("workers", 16, "calls under way at a time")
+	share := flag.Float64("share", 0.25, "part of a processor that each server gets; 1: all that it can have")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := show(ctx, &setting{binary: *binary, proxy: *proxy, span: *span, workers: *workers})
+	err := show(ctx, &setting{binary: *binary, proxy: *proxy, span: *span, workers: *workers, share: *share})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "replicas: "+err.Error())
@@ -38,6 +39,7 @@ type setting struct {
 	binary, proxy string
 	span          time.Duration
 	workers       int
+	share         float64
 }
 
 // ways to reach the replicas.
@@ -50,10 +52,12 @@ var ways = []struct {
 	{"HAProxy, TCP only", func(c *cluster) (*caller, error) { return dialOne(c.connected) }},
 }
 
+var columns = []string{"way", "replicas", "calls/s", "p50 ms", "p99 ms", "server ms/call", "failed", "calls by replica"}
+
 func show(ctx context.Context, s *setting) error {
-	fmt.Printf("%s/%s, %d processors for servers, proxy and client together; a server uses one at most; %d calls at a time\n\n",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.workers)
-	table := sample.NewTable("way", "replicas", "calls/s", "p50 ms", "p99 ms", "failed", "calls by replica")
+	fmt.Printf("%s/%s, %d processors for servers, proxy and client together; a server runs for %g of the time; %d calls at a time\n\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.share, s.workers)
+	table := sample.NewTable(columns...)
 	for _, way := range ways {
 		for replicas := 1; replicas <= 3; replicas++ {
 			if err := one(ctx, s, table, way.name, way.dial, replicas, false); err != nil {
@@ -65,7 +69,7 @@ func show(ctx context.Context, s *setting) error {
 		return err
 	}
 	fmt.Print("\nOne of three replicas is told to end (SIGTERM) half-way:\n\n")
-	table = sample.NewTable("way", "replicas", "calls/s", "p50 ms", "p99 ms", "failed", "calls by replica")
+	table = sample.NewTable(columns...)
 	for _, way := range ways[:2] {
 		if err := one(ctx, s, table, way.name, way.dial, 3, true); err != nil {
 			return err
@@ -92,6 +96,12 @@ func one(
 	if _, err := asking.load(ctx, s.workers, time.Second, nil); err != nil {
 		return fmt.Errorf("%s, warming up: %w", name, err)
 	}
+	computed, err := c.computed(ctx)
+	if err != nil {
+		return err
+	}
+	release := c.hold(s.share)
+	defer release()
 	before, err := c.answered(ctx)
 	if err != nil {
 		return err
@@ -104,9 +114,18 @@ func one(
 	if err != nil && !leave {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	release()
 	after, err := c.answered(ctx)
 	if err != nil {
 		return err
+	}
+	worked, err := c.computed(ctx)
+	if err != nil {
+		return err
+	}
+	perCall := any(float64((worked - computed).Microseconds()) / 1000 / float64(len(result.took)))
+	if leave {
+		perCall = ""
 	}
 	var parts []string
 	for i := range after {
@@ -116,7 +135,7 @@ func one(
 		}
 		parts = append(parts, fmt.Sprint(after[i]-before[i]))
 	}
-	table.Add(name, replicas, float64(len(result.took))/s.span.Seconds(), result.quantile(0.5), result.quantile(0.99), result.failed,
+	table.Add(name, replicas, float64(len(result.took))/s.span.Seconds(), result.quantile(0.5), result.quantile(0.99), perCall, result.failed,
 		strings.Join(parts, " "))
 	return nil
 }

@@ -77,24 +77,40 @@ func (r *Replica) Kill() {
 	_ = r.command.Wait()
 }
 
+// Process is what Start started.
+func (r *Replica) Process() *os.Process { return r.command.Process }
+
 // Answered is how many calls of a method the server says that it has answered since it started.
 func (r *Replica) Answered(ctx context.Context, method string) (int, error) {
+	total, err := r.sum(ctx, func(name string) bool {
+		return strings.HasPrefix(name, "grpc_server_call_duration_seconds_count{") && strings.Contains(name, method)
+	})
+	return int(total), err
+}
+
+// Computed is how long processors have worked for the server since it started, as it says.
+func (r *Replica) Computed(ctx context.Context) (time.Duration, error) {
+	seconds, err := r.sum(ctx, func(name string) bool { return name == "process_cpu_seconds_total" })
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// sum adds up the metrics whose names, with their labels, are wanted.
+func (r *Replica) sum(ctx context.Context, wanted func(name string) bool) (total float64, err error) {
 	response, err := r.get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}
-	total := 0
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if !strings.HasPrefix(name, "grpc_server_call_duration_seconds_count{") || !strings.Contains(name, method) {
+		if !wanted(name) {
 			continue
 		}
-		count, err := strconv.ParseFloat(value, 64)
+		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return 0, errors.Join(err, response.Body.Close())
 		}
-		total += int(count)
+		total += amount
 	}
 	return total, errors.Join(lines.Err(), response.Body.Close())
 }

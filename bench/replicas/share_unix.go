@@ -1,0 +1,44 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// slice is how long a process runs and rests together.
+const slice = 20 * time.Millisecond
+
+// hold lets a process run for a share of the time alone, by stopping and continuing it, until the function that it returns is called. So
+// several of them, a proxy and a client find room on one machine, and none takes another's part.
+func hold(process *os.Process, share float64) (release func()) {
+	if share >= 1 {
+		return func() {}
+	}
+	ended, held := make(chan struct{}), sync.WaitGroup{}
+	run := time.Duration(share * float64(slice))
+	held.Go(func() {
+		// A process that has ended is signalled in vain.
+		defer func() { _ = process.Signal(syscall.SIGCONT) }()
+		for {
+			for _, part := range []struct {
+				signal syscall.Signal
+				time   time.Duration
+			}{{syscall.SIGCONT, run}, {syscall.SIGSTOP, slice - run}} {
+				_ = process.Signal(part.signal)
+				select {
+				case <-ended:
+					return
+				case <-time.After(part.time):
+				}
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		held.Wait()
+	}
+}
