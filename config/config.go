@@ -154,7 +154,8 @@ type Limit struct {
 	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
 	// Chunks of one snapshot.
 	Chunks int `yaml:"chunks" default:"100000" min:"1" max:"1000000000"`
-	// Memory for all snapshots that are being received in chunks at a time.
+	// Memory for all snapshots that are being received in chunks at a time. One identity gets as much as it leaves free: a half, if it is
+	// alone.
 	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
 	// Longest time for a snapshot to come in chunks.
 	UploadTime time.Duration `yaml:"upload_time" default:"5m" min:"1s" max:"24h"`
@@ -167,6 +168,9 @@ type Limit struct {
 	Sessions int `yaml:"sessions" default:"1000" min:"1" max:"1000000"`
 	// Sessions open at a time of one identity.
 	IdentitySessions int `yaml:"identity_sessions" default:"500" min:"1" max:"1000000"`
+	// Memory for open sessions: what was compiled for them, once for each identity, and what they change. One identity gets as much as it
+	// leaves free: a half, if it is alone.
+	SessionBytes Bytes `yaml:"session_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
 	// Batches of one session that may be unanswered; the server reads no further.
 	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
 	// How long a session may last; its client is told to move a minute before.
@@ -180,7 +184,11 @@ type Limit struct {
 type Overload struct {
 	// Calls and batches that are worked on at a time. 0: as many as there are processors.
 	Running int `yaml:"running" default:"0" max:"10000"`
-	// Memory that those may take together, by an estimate made before any is taken.
+	// Calls and batches that are worked on beyond those, one of each identity that has none under way, so that nobody waits for another's
+	// long calls alone. 0: as many again.
+	Reserve int `yaml:"reserve" default:"0" max:"10000"`
+	// Memory that those may take together, by an estimate made before any is taken. An identity that has something under way gets no more
+	// than it leaves free.
 	Memory Bytes `yaml:"memory" default:"2GiB" min:"1MiB" max:"2047GiB"`
 	// Calls and batches that may wait for their turn.
 	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`

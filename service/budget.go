@@ -158,3 +158,10 @@ func (b *budget) usage() int64 {
 	defer b.mutex.Unlock()
 	return b.used
 }
+
+// usageOf returns what an identity has taken.
+func (b *budget) usageOf(identity string) int64 {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.of[identity]
+}

@@ -24,14 +24,19 @@ const (
 
 // gate admits work by the memory that it is estimated to take, before it takes any, and by the processors that there are. What does not
 // fit waits for a bounded time. Decisions come before simulations, and among these the identity that was given least so far.
+//
+// Nobody waits for another's long calls alone: an identity that has nothing under way may begin beyond the slots, and one that has takes
+// no more memory than it leaves.
 type gate struct {
-	slots   int
+	slots int
+	// reserve is how many may begin beyond the slots.
+	reserve int
 	memory  int64
 	waiting int
 	wait    time.Duration
 
 	mutex sync.Mutex
-	// free slots and room for bytes.
+	// free slots, below 0 where some of the reserve is taken, and room for bytes.
 	free int
 	room int64
 	// lines by identity; one without work or waiters is forgotten.
@@ -47,6 +52,8 @@ type line struct {
 	queues   [ranks][]*waiter
 	queued   int
 	running  int
+	// bytes is what those under way were estimated to take.
+	bytes int64
 	// given is the work it was given, from what others had been given when it came.
 	given int64
 }
@@ -58,10 +65,11 @@ type waiter struct {
 	admitted chan struct{}
 }
 
-func newGate(slots int, memory int64, waiting int, wait time.Duration) *gate {
-	slots = orDefault(slots, runtime.GOMAXPROCS(0))
+func newGate(o *Overload) *gate {
+	slots := orDefault(o.Running, runtime.GOMAXPROCS(0))
 	return &gate{
-		slots: slots, memory: memory, waiting: waiting, wait: wait, free: slots, room: memory, lines: map[string]*line{},
+		slots: slots, reserve: orDefault(o.Reserve, slots), memory: o.Memory, waiting: o.Waiting, wait: o.Wait,
+		free: slots, room: o.Memory, lines: map[string]*line{},
 	}
 }
 
@@ -89,7 +97,7 @@ func (g *gate) enter(ctx context.Context, identity string, r rank, bytes int64) 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		err = g.busy("no turn came in time")
+		err = g.busy("overload.wait", "no turn came in time")
 	}
 	if !g.withdraw(w) {
 		// It was admitted meanwhile.
@@ -98,11 +106,11 @@ func (g *gate) enter(ctx context.Context, identity string, r rank, bytes int64) 
 	return nil, err
 }
 
-// busy is the fault of work that must wait for longer than is allowed.
-func (g *gate) busy(text string) error {
+// busy is the fault of work that must wait for longer than the limit of a name allows.
+func (g *gate) busy(limit, text string) error {
 	return &wire.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
-		Text: "the server is busy: " + text, Retry: max(g.wait, 10*time.Millisecond),
+		Text: "the server is busy: " + text, Retry: max(g.wait, 10*time.Millisecond), Metadata: map[string]string{"limit": limit},
 	}
 }
 
@@ -110,7 +118,7 @@ func (g *gate) enqueue(identity string, r rank, bytes int64) (*waiter, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.queued >= g.waiting && g.overShare(g.lines[identity]) {
-		return nil, g.busy("too many calls wait")
+		return nil, g.busy("overload.waiting", "too many calls wait")
 	}
 	l := g.lines[identity]
 	if l == nil {
@@ -118,7 +126,7 @@ func (g *gate) enqueue(identity string, r rank, bytes int64) (*waiter, error) {
 		g.lines[identity] = l
 	}
 	w := &waiter{bytes: bytes, line: l, admitted: make(chan struct{})}
-	if g.queued == 0 && g.free > 0 && bytes <= g.room {
+	if g.queued == 0 && g.begins(l) && l.mayTake(bytes, g.room) && bytes <= g.room {
 		g.admit(w)
 		return w, nil
 	}
@@ -128,6 +136,16 @@ func (g *gate) enqueue(identity string, r rank, bytes int64) (*waiter, error) {
 	g.queued++
 	g.next()
 	return w, nil
+}
+
+// begins reports whether a line may begin something, were there memory for it.
+func (g *gate) begins(l *line) bool {
+	return g.free > 0 || l.running == 0 && g.free > -g.reserve
+}
+
+// mayTake reports whether so much more would leave as much as the line has, of so much room. One call may take all.
+func (l *line) mayTake(bytes, room int64) bool {
+	return l.running == 0 || l.bytes+bytes <= room-bytes
 }
 
 // overShare reports whether a line has at least its part of what waits.
@@ -166,6 +184,7 @@ func (g *gate) admit(w *waiter) {
 	g.free--
 	g.room -= w.bytes
 	w.line.running++
+	w.line.bytes += w.bytes
 	g.clock = max(g.clock, w.line.given)
 	// Even the smallest call takes a turn.
 	w.line.given += w.bytes + 4<<10
@@ -174,8 +193,11 @@ func (g *gate) admit(w *waiter) {
 
 // next admits whoever may begin now.
 func (g *gate) next() {
-	for g.free > 0 && g.queued > 0 {
+	for g.queued > 0 {
 		l, r := g.first()
+		if l == nil {
+			return
+		}
 		w := l.queues[r][0]
 		if w.bytes > g.room {
 			// Nobody overtakes: what is large would never get its turn.
@@ -188,12 +210,12 @@ func (g *gate) next() {
 	}
 }
 
-// first returns the line that is served next, and whom of it. Something waits.
+// first returns the line that is served next, and whom of it; nil if none may begin.
 func (g *gate) first() (*line, rank) {
 	for r := range ranks {
 		var best *line
 		for _, l := range g.lines {
-			if len(l.queues[r]) == 0 {
+			if len(l.queues[r]) == 0 || !g.begins(l) || !l.mayTake(l.queues[r][0].bytes, g.room) {
 				continue
 			}
 			if best == nil || l.given < best.given || l.given == best.given && l.identity < best.identity {
@@ -232,6 +254,7 @@ func (g *gate) leave(w *waiter) {
 	g.free++
 	g.room += w.bytes
 	w.line.running--
+	w.line.bytes -= w.bytes
 	g.next()
 	g.forget(w.line)
 }
@@ -258,7 +281,7 @@ func (s *Service) begin(ctx context.Context, method string) (end func(), err err
 	}
 	identity := IdentityOf(ctx)
 	if s.gate.saturated(identity) {
-		return nil, s.gate.busy("others wait for long already")
+		return nil, s.gate.busy("overload.wait", "others wait for long already")
 	}
 	mine, all := s.begun.add(identity, 1), s.begun.all.Add(1)
 	end = func() {
@@ -269,7 +292,7 @@ func (s *Service) begin(ctx context.Context, method string) (end func(), err err
 	// The last half is left to those who have less than a half.
 	if int(all) > maximum || int(all) > maximum/2 && mine > maximum/2 && s.begun.others(identity) {
 		end()
-		return nil, s.gate.busy("too many calls have begun")
+		return nil, s.gate.busy("overload.calls", "too many calls have begun")
 	}
 	return end, nil
 }

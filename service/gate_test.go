@@ -14,7 +14,13 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-//nolint:unparam // Ranks differ where tests wait.
+// strict returns a gate without a reserve.
+func strict(o *Overload) *gate {
+	g := newGate(o)
+	g.reserve = 0
+	return g
+}
+
 func enterNow(t *testing.T, g *gate, identity string, r rank, bytes int64) func() {
 	t.Helper()
 	leave, err := g.enter(t.Context(), identity, r, bytes)
@@ -28,7 +34,7 @@ func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
 			slots  int
 			memory int64
 		}{"processors": {1, 1000}, "memory": {8, 150}} {
-			g := newGate(tc.slots, tc.memory, 10, time.Second)
+			g := strict(&Overload{Running: tc.slots, Memory: tc.memory, Waiting: 10, Wait: time.Second})
 			leave := enterNow(t, g, "a", decisionRank, 100)
 			began := time.Now()
 			go func() {
@@ -47,7 +53,7 @@ func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
 
 func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1, 1000, 10, time.Second)
+		g := strict(&Overload{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second})
 		leave := enterNow(t, g, "a", decisionRank, 1)
 		began := time.Now()
 		_, err := g.enter(t.Context(), "b", decisionRank, 1)
@@ -67,7 +73,7 @@ func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
 }
 
 func TestWhatNeverFitsIsRefusedAtOnce(t *testing.T) {
-	g := newGate(1, 1000, 10, time.Second)
+	g := strict(&Overload{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second})
 	_, err := g.enter(t.Context(), "a", decisionRank, 1001)
 	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "1001", "maximum": "1000"}, wire.AsFault(err).Metadata)
 }
@@ -104,7 +110,7 @@ func waits(identity string, r rank) func() (string, rank) {
 
 func TestDecisionsComeBeforeSimulations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		served := queue(t, newGate(1, 1000, 10, time.Second), waits("a", simulationRank), waits("a", decisionRank), waits("b", decisionRank))
+		served := queue(t, strict(&Overload{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second}), waits("a", simulationRank), waits("a", decisionRank), waits("b", decisionRank))
 		require.Equal(t, []string{"a1", "b2", "a0"}, served)
 	})
 }
@@ -112,7 +118,7 @@ func TestDecisionsComeBeforeSimulations(t *testing.T) {
 func TestOneIdentityDoesNotStarveAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := decisionRank
-		served := queue(t, newGate(1, 1000, 10, time.Second),
+		served := queue(t, strict(&Overload{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second}),
 			waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("modest", d), waits("modest", d))
 		require.Equal(t, []string{"greedy0", "modest4", "greedy1", "modest5", "greedy2", "greedy3"}, served)
 	})
@@ -121,14 +127,14 @@ func TestOneIdentityDoesNotStarveAnother(t *testing.T) {
 func TestAFullQueueStillTakesWhoHasLessThanHisPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := decisionRank
-		served := queue(t, newGate(1, 1000, 2, time.Second), waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("modest", d))
+		served := queue(t, strict(&Overload{Running: 1, Memory: 1000, Waiting: 2, Wait: time.Second}), waits("greedy", d), waits("greedy", d), waits("greedy", d), waits("modest", d))
 		require.Equal(t, []string{"greedy0", "modest3", "greedy1"}, served)
 	})
 }
 
 func TestCallsAreRefusedUnreadOnceOthersWaitForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1, 1000, 10, time.Second)
+		g := strict(&Overload{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second})
 		leave := enterNow(t, g, "a", decisionRank, 1)
 		require.False(t, g.saturated("a"))
 		var waiting sync.WaitGroup
@@ -146,4 +152,39 @@ func TestCallsAreRefusedUnreadOnceOthersWaitForLong(t *testing.T) {
 		waiting.Wait()
 		require.False(t, g.saturated("a"))
 	})
+}
+
+func TestNobodyWaitsForAnothersLongCallsAlone(t *testing.T) {
+	g := newGate(&Overload{Running: 2, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
+	first, second := enterNow(t, g, "greedy", simulationRank, 1), enterNow(t, g, "greedy", simulationRank, 1)
+	_, err := g.enter(t.Context(), "greedy", decisionRank, 1)
+	require.Equal(t, "overload.wait", wire.AsFault(err).Metadata["limit"], "its own calls take all slots")
+	modest := enterNow(t, g, "modest", simulationRank, 1)
+	_, err = g.enter(t.Context(), "modest", decisionRank, 1)
+	require.Error(t, err, "one has begun beyond the slots")
+	other := enterNow(t, g, "other", decisionRank, 1)
+	_, err = g.enter(t.Context(), "fifth", decisionRank, 1)
+	require.Error(t, err, "the reserve is taken")
+	modest()
+	enterNow(t, g, "fifth", decisionRank, 1)()
+	for _, leave := range []func(){first, second, other} {
+		leave()
+	}
+	require.Equal(t, 2, g.free)
+	require.EqualValues(t, 1000, g.room)
+	require.Empty(t, g.lines)
+}
+
+func TestOneIdentityLeavesAsMuchMemoryAsItHas(t *testing.T) {
+	g := newGate(&Overload{Running: 8, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
+	whole := enterNow(t, g, "a", decisionRank, 1000)
+	whole()
+	first, second := enterNow(t, g, "a", decisionRank, 200), enterNow(t, g, "a", decisionRank, 300)
+	_, err := g.enter(t.Context(), "a", decisionRank, 100)
+	require.Error(t, err)
+	third := enterNow(t, g, "b", decisionRank, 400)
+	for _, leave := range []func(){first, second, third} {
+		leave()
+	}
+	require.Empty(t, g.lines)
 }

@@ -46,6 +46,8 @@ func (l *Limits) complete() {
 type Overload struct {
 	// Running is how many calls are worked on at a time. 0: as many as there are processors.
 	Running int
+	// Reserve is how many more may be, one of each identity that has none under way. 0: as many as Running.
+	Reserve int
 	// Memory bounds, by an estimate made beforehand, what the calls that are worked on take. 0: 2 GiB.
 	Memory int64
 	// Waiting is how many calls may wait for their turn, Wait for how long. 0: 1,000 and a quarter of a second.

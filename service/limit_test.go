@@ -150,6 +150,25 @@ func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
 	requireLimit(t, err, "identity_sessions", "1")
 }
 
+func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
+	r := start(t, service.Options{SessionBytes: 64 << 10}, service.ServerOptions{})
+	var err error
+	opened := 0
+	for range 100 {
+		session := startSession(t, r)
+		session.send(opening(&apportionv1.OpenSession{
+			Source: &apportionv1.OpenSession_Snapshot{Snapshot: inputOf(t).GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: inputOf(t).GetPolicy()},
+		}))
+		if _, err = session.stream.Recv(); err != nil {
+			break
+		}
+		opened++
+	}
+	requireLimit(t, err, "session_bytes", "65536")
+	require.Positive(t, opened)
+	require.LessOrEqual(t, gauge(t, r.server, "apportion_session_bytes"), 32.0*1024)
+}
+
 func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{

@@ -73,8 +73,11 @@ func newMetrics(s *Service) *metrics {
 			return float64(s.inbox.budget.usage())
 		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),
+		gauge("apportion_session_bytes", "Estimated memory of the sessions that are open.", func() float64 {
+			return float64(s.holding.budget.usage())
+		}),
 		gauge("apportion_receiving_bytes", "Memory taken by snapshots that are being received in chunks.", func() float64 {
-			return float64(s.receiving.Load())
+			return float64(s.receiving.usage())
 		}))
 	return m
 }

@@ -38,6 +38,8 @@ type Options struct {
 	PendingBatches int
 	// Permit returns an error, a *wire.Fault to be told, if the caller of a context may not name a cluster. nil: everybody may name any.
 	Permit func(ctx context.Context, cluster string) error
+	// SessionBytes bounds what open sessions take: what is compiled for them, and what they change. 0: 2 GiB.
+	SessionBytes int64
 	// IdentitySessions bounds the sessions of one identity. 0: half of Sessions, at least 1.
 	IdentitySessions int
 	// SessionTime ends a session after this long, SessionIdle one whose client has said nothing for this long. 0: 24 hours and 15 minutes;
@@ -63,6 +65,7 @@ func (o *Options) complete() {
 	o.ReceivingBytes = orDefault(o.ReceivingBytes, 4<<30)
 	o.CacheBytes = orDefault(o.CacheBytes, 4<<30)
 	o.IdentityBytes = orDefault(o.IdentityBytes, o.CacheBytes/2)
+	o.SessionBytes = orDefault(o.SessionBytes, 2<<30)
 	o.Sessions = orDefault(o.Sessions, 1000)
 	o.PendingBatches = orDefault(o.PendingBatches, 64)
 	o.IdentitySessions = orDefault(o.IdentitySessions, max(o.Sessions/2, 1))
@@ -91,8 +94,9 @@ type Service struct {
 
 	cache     *cache
 	compiling singleflight.Group
-	receiving atomic.Int64
+	receiving *budget
 	sessions  atomic.Int64
+	holding   *holdings
 	gate      *gate
 	inbox     *inbox
 	// perIdentity counts the sessions of identities.
@@ -125,7 +129,9 @@ func New(options Options) (*Service, error) {
 		return nil, err
 	}
 	o := &s.options.Overload
-	s.gate = newGate(o.Running, o.Memory, o.Waiting, o.Wait)
+	s.gate = newGate(o)
+	s.receiving = newBudget("receiving_bytes", s.options.ReceivingBytes, time.Second)
+	s.holding = newHoldings(s.options.SessionBytes)
 	s.inbox = &inbox{budget: newBudget("overload.receiving", o.Receiving, o.Wait), maximum: defaultRequestBytes, patience: o.Wait}
 	s.metrics = newMetrics(s)
 	s.cache = newCache(options.CacheBytes, options.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)

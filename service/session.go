@@ -38,6 +38,7 @@ func (s *Service) converse(stream sessionStream) error {
 	c := conversation{service: s, stream: stream, limit: s.options.CallTime}
 	release := context.AfterFunc(stream.Context(), func() { c.over.Store(true) })
 	defer release()
+	defer c.release()
 	if err := c.open(); err != nil {
 		return err
 	}
@@ -51,6 +52,8 @@ type conversation struct {
 	stream  sessionStream
 	session *wire.Session
 	seen    *record
+	// held is what the session takes.
+	held *holding
 	// over is set when nobody waits any more; began and limit bound the batch under way.
 	over  atomic.Bool
 	began time.Time
@@ -59,6 +62,13 @@ type conversation struct {
 
 func (c *conversation) stop() bool {
 	return c.over.Load() || c.limit > 0 && time.Since(c.began) > c.limit
+}
+
+// release gives back what the session took.
+func (c *conversation) release() {
+	if c.held != nil {
+		c.held.close()
+	}
 }
 
 // open takes the first message, and the chunks that it announces.
@@ -79,6 +89,9 @@ func (c *conversation) open() error {
 	ctx := c.stream.Context()
 	c.seen = c.service.watchSession(ctx, open.GetPolicyName(), r)
 	digest, err := c.openOn(open, r)
+	if err == nil {
+		c.held, err = c.service.holding.open(IdentityOf(ctx), c.seen.Snapshot.Model, c.session)
+	}
 	if err != nil {
 		c.seen.refused(err)
 		return err
@@ -155,7 +168,7 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 			return "", err
 		}
 	}
-	chunks := c.service.collect(header)
+	chunks := c.service.collect(c.stream.Context(), header)
 	defer chunks.release()
 	ctx, cancel := c.service.uploading(c.stream.Context())
 	defer cancel()
@@ -284,6 +297,9 @@ func (c *conversation) answer(next arrival) error {
 	c.seen.askedAll(c.session, batch.GetSteps(), answers, err)
 	c.seen.done()
 	c.seen.end(ctx, statusOf(err))
+	if err == nil {
+		err = c.held.grow(c.session)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -55,7 +54,7 @@ func (s *Service) upload(
 	defer cancel()
 	stop, release := stopper(ctx)
 	defer release()
-	c := s.collect(header)
+	c := s.collect(ctx, header)
 	defer c.release()
 	err = c.all(ctx, func() (*apportionv1.SnapshotChunk, error) {
 		message, err := stream.Recv()
@@ -80,21 +79,24 @@ func (s *Service) upload(
 
 // collection puts the chunks of a snapshot together.
 type collection struct {
-	service *Service
-	header  *apportionv1.UploadHeader
-	data    []byte
-	digest  string
+	service  *Service
+	identity string
+	header   *apportionv1.UploadHeader
+	data     []byte
+	digest   string
 	// booked is what is booked to the service for data.
 	booked int64
 }
 
-func (s *Service) collect(header *apportionv1.UploadHeader) *collection {
-	return &collection{service: s, header: header}
+func (s *Service) collect(ctx context.Context, header *apportionv1.UploadHeader) *collection {
+	return &collection{service: s, identity: IdentityOf(ctx), header: header}
 }
 
 // release gives the memory back.
 func (c *collection) release() {
-	c.service.receiving.Add(-c.booked)
+	if c.booked > 0 {
+		c.service.receiving.give(c.identity, c.booked)
+	}
 	c.booked = 0
 }
 
@@ -186,13 +188,10 @@ func (c *collection) append(data []byte) error {
 			room = min(room, announced)
 		}
 		grown := int64(room - cap(c.data))
-		c.booked += grown
-		if c.service.receiving.Add(grown) > c.service.options.ReceivingBytes {
-			return &wire.Fault{
-				Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
-				Text: "too many snapshots are being received; try again", Retry: time.Second,
-			}
+		if !c.service.receiving.take(c.identity, grown) {
+			return c.service.receiving.busy()
 		}
+		c.booked += grown
 		c.data = append(make([]byte, 0, room), c.data...)
 	}
 	c.data = append(c.data, data...)

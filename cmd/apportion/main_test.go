@@ -72,7 +72,8 @@ func startServer(t *testing.T) string {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- service.NewServer(answering, service.ServerOptions{}).Serve(ctx, listener) }()
+	server := service.NewServer(answering, service.ServerOptions{}) //nolint:contextcheck // Calls have contexts of their own.
+	go func() { done <- server.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

@@ -193,8 +193,10 @@ func TestWhatMayFillMemoryFitsIntoThePod(t *testing.T) {
 		all := made(t, file)
 		written := serverConfiguration(t, all, names(file))
 		limit := written["limit"].(map[string]any)
-		sum := mebibytes(t, written["overload"].(map[string]any)["memory"].(string)) +
-			mebibytes(t, limit["cache_bytes"].(string)) + mebibytes(t, limit["receiving_bytes"].(string))
+		overload := written["overload"].(map[string]any)
+		sum := mebibytes(t, overload["memory"].(string)) + mebibytes(t, overload["receiving"].(string)) +
+			mebibytes(t, limit["cache_bytes"].(string)) + mebibytes(t, limit["receiving_bytes"].(string)) +
+			mebibytes(t, limit["session_bytes"].(string))
 		container := of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec.Containers[0]
 		most := mebibytes(t, container.Resources.Limits.Memory().String())
 		if container.Env != nil {

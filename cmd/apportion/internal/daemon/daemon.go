@@ -92,7 +92,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	d.policies.Store(&loaded.policies)
-	d.server = service.NewServer(d.service, d.serverOptions())
+	d.server = service.NewServer(d.service, d.serverOptions()) //nolint:contextcheck // Calls have contexts of their own.
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
@@ -150,7 +150,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 		AnswerBytes: int(l.AnswerBytes), UndoBytes: int64(l.UndoBytes),
 		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
 		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
-		Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
+		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
 		SessionTime: l.SessionTime, SessionIdle: l.SessionIdle,
 		Limits: service.Limits{
 			Limits: wire.Limits{
@@ -160,7 +160,8 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 			Steps: int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
 		},
 		Overload: service.Overload{
-			Running: o.Running, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait, Calls: o.Calls, Receiving: int64(o.Receiving),
+			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
+			Calls: o.Calls, Receiving: int64(o.Receiving),
 		},
 	}
 }
