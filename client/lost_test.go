@@ -1,12 +1,14 @@
 package client_test
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -262,4 +264,38 @@ func TestEveryReplicaLearnsAnUploadedSnapshotInItsTurn(t *testing.T) {
 			require.NoError(t, session.Close())
 		}
 	}
+}
+
+func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
+	counting := func(n *atomic.Int32) []grpc.UnaryServerInterceptor {
+		return []grpc.UnaryServerInterceptor{func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			n.Add(1)
+			return handle(ctx, request)
+		}}
+	}
+	var atLeaving, atStaying atomic.Int32
+	leaving := startReplica(t, service.Options{}, service.ServerOptions{Unary: counting(&atLeaving), DrainDelay: 300 * time.Millisecond})
+	staying := startReplica(t, service.Options{}, service.ServerOptions{Unary: counting(&atStaying)})
+	c := dialAll(t, []*replica{leaving, staying}, client.WithAttempts(1))
+	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	ask := func() {
+		_, err := c.Shares(t.Context(), in, client.SharesQuestion{})
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { ask(); return atLeaving.Load() > 0 && atStaying.Load() > 0 }, 10*time.Second, time.Millisecond)
+	leaving.leave()
+	for ended := false; !ended; {
+		ask()
+		select {
+		case err := <-leaving.served:
+			leaving.served <- err
+			ended = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	before := atLeaving.Load()
+	for range 10 {
+		ask()
+	}
+	require.Equal(t, before, atLeaving.Load())
 }

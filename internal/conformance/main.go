@@ -29,13 +29,11 @@ func main() {
 	if flag.NArg() > 0 {
 		folder = flag.Arg(0)
 	}
-	err := error(nil)
-	if *address == "" {
-		err = run(context.Background(), os.Stdout, folder, *check)
-	} else {
-		err = serveNewer(context.Background(), os.Stderr, *address, folder)
+	work := func() error { return run(context.Background(), os.Stdout, folder, *check) }
+	if *address != "" {
+		work = func() error { return serveNewer(context.Background(), os.Stderr, *address, folder) }
 	}
-	if err != nil {
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -100,7 +100,9 @@ func TestALaterVersionSaysWhatThisOneDoesNotKnow(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	address := make(chan string, 1)
 	served := make(chan error, 1)
-	go func() { served <- serveNewer(ctx, writer(func(line string) { address <- line }), "127.0.0.1:0", checkedIn) }()
+	go func() {
+		served <- serveNewer(ctx, writer(func(line string) { address <- line }), "127.0.0.1:0", checkedIn)
+	}()
 	_, at, ok := strings.Cut(strings.TrimSpace(<-address), "address=")
 	require.True(t, ok)
 	connection, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -111,7 +113,9 @@ func TestALaterVersionSaysWhatThisOneDoesNotKnow(t *testing.T) {
 	session, err := stub.RunSession(t.Context())
 	require.NoError(t, err)
 	for _, request := range requests[:2] {
-		require.NoError(t, session.Send(request.(*apportionv1.RunSessionRequest))) //nolint:errcheck,forcetypeassert // Read as such.
+		message, ok := request.(*apportionv1.RunSessionRequest)
+		require.True(t, ok)
+		require.NoError(t, session.Send(message))
 	}
 	opened, err := session.Recv()
 	require.NoError(t, err)
