@@ -16,6 +16,12 @@ export PATH := $(TOOLS):$(PATH)
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
+# Where real calls spend their time, for the compiler. Whatever is built with it is compiled anew, all packages included, so only what is
+# released or measured is; the rest, tests above all, is built without.
+PROFILE := cmd/apportion/default.pgo
+PGO ?= $(PROFILE)
+export GOFLAGS := $(strip $(GOFLAGS) -pgo=off)
+
 # Knobs, all of them settable on the command line.
 TESTFLAGS ?=
 CASES ?=
@@ -29,6 +35,7 @@ REPLICAFLAGS ?=
 LOADFLAGS ?=
 SCALEFLAGS ?=
 EXTENDERFLAGS ?=
+ROUNDS ?= 6
 FUZZTIME ?= 10s
 LANGUAGES ?=
 
@@ -46,7 +53,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build the static binary bin/apportion, stamped with the version.
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
 
 .PHONY: demo
 demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: who deserves what, why a job waits.
@@ -68,7 +75,15 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
 
 .PHONY: bench-wire
 bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').
-	$(GO) run $(strip ./bench/wire $(WIREFLAGS))
+	$(GO) run -pgo=$(PGO) $(strip ./bench/wire $(WIREFLAGS))
+
+.PHONY: profile
+profile: ## Profile the benchmarks for the compiler (cmd/apportion/default.pgo); `make bench-pgo` tells what it brings.
+	$(GO) test -run '^$$' -bench . -benchtime 2s -cpuprofile $(PROFILE) -o bin/bench.test ./bench
+
+.PHONY: bench-pgo
+bench-pgo: ## Compare builds with and without the profile, in turns (ROUNDS=6).
+	scripts/bench-pgo.sh $(PROFILE) $(ROUNDS)
 
 .PHONY: bench-load
 bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
