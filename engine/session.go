@@ -13,6 +13,8 @@ type Session struct {
 	marks []mark
 	// kept is what Restore returns to.
 	kept mark
+	// spared is where the grounds of one question about victims are put together.
+	spared []policy.Check
 }
 
 // state is what a what-if about whole jobs replaces as one.

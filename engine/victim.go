@@ -43,7 +43,7 @@ func (s *Session) Preemptable(claimant model.TaskID, candidates []model.TaskID, 
 func (s *Session) choose(voters []voter, claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
 	choice := Choice{Tier: -1, Ballots: make([]Ballot, 0, len(voters))}
 	victims := make([]model.TaskID, 0, len(voters)*len(candidates))
-	var g policy.Grounds
+	g := policy.Grounds{Spared: policy.Checks{List: s.spared[:0]}}
 	if explain {
 		g.Checks = &policy.Checks{}
 	}
@@ -66,7 +66,8 @@ func (s *Session) choose(voters []voter, claimant model.TaskID, candidates []mod
 			choice.Checks = g.Checks.List
 		}
 	}
-	choice.Spared = g.Spared.List
+	s.spared = g.Spared.List
+	choice.Spared = append(choice.Spared, s.spared...)
 	if s.policy.Walk == Volcano {
 		walkAsVolcano(&choice)
 	} else {
