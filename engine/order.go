@@ -59,10 +59,10 @@ func (s *Session) SortVictims(claimant model.TaskID, candidates []model.TaskID) 
 	sortVictims(s.view, &s.by, claimant, candidates)
 }
 
-// Sort sorts ids, which are of distinct things, by less, which puts one of any two first. A comparison that is not transitive has no sorted order; the result is then one
-// that depends on nothing but the comparison and the order of name.
+// Sort sorts ids, which are of distinct things, by less, which puts one of any two first. A comparison that is not transitive has no
+// sorted order; the result is then one that depends on nothing but the comparison and the order of name.
 func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) {
-	slices.SortStableFunc(ids, name)
+	slices.SortFunc(ids, name)
 	slices.SortStableFunc(ids, func(l, r ID) int {
 		switch {
 		case l == r:
