@@ -43,6 +43,9 @@ func encode(response any) (data mem.BufferSlice, ok bool, err error) {
 // Put takes the memory back; with Get it makes of every lent a pool for itself, as gRPC wants it.
 func (l *lent) Put(*[]byte) {
 	l.out = nil
+	if spoil != nil {
+		spoil(l.memory[:cap(l.memory)])
+	}
 	if len(l.memory) <= largeResponse {
 		lentPool.Put(l)
 	}

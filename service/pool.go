@@ -9,6 +9,9 @@ import (
 // some ten kilobytes, and throws away all above that; here whoever borrows writes every byte before any is read.
 var pool buffers
 
+// spoil, if it is set, is given all memory that nobody reads any more. Tests overwrite it.
+var spoil func([]byte)
+
 // buffers lends memory in sizes of powers of two. It implements mem.BufferPool.
 type buffers [bits.UintSize]sync.Pool
 
@@ -25,6 +28,9 @@ func (b *buffers) Get(n int) *[]byte {
 
 // Put takes back what Get lent.
 func (b *buffers) Put(data *[]byte) {
+	if spoil != nil {
+		spoil((*data)[:cap(*data)])
+	}
 	if class := bits.Len(uint(cap(*data))) - 1; cap(*data) == 1<<class {
 		b[class].Put(data)
 	}

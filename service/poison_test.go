@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+// secret returns a question about a cluster all of whose texts hold a word that no other cluster has, and whose answer tells them.
+func secret(t *testing.T, word string, tasks int) *apportionv1.SimulateRequest {
+	t.Helper()
+	var all strings.Builder
+	for i := range tasks {
+		fmt.Fprintf(&all, `tasks { uid: "%s-%d" status: TASK_STATUS_PENDING } `, word, i)
+	}
+	return parse(t, &apportionv1.SimulateRequest{}, fmt.Sprintf(`
+		input { snapshot {
+			dimensions: "cpu" nodes { name: "%[1]s" allocatable { dimension: 0 amount: 8000 } } queues { name: "%[1]s" }
+			jobs { uid: "%[1]s" queue: "%[1]s" groups { role: "%[1]s" request { dimension: 0 amount: 1000 } %[2]s } }
+		} policy { tiers { plugins { proportion {} } } } }
+		steps { inspect { nodes: true jobs: true tasks: true } }
+		steps { shares {} }
+		steps { allocatable { tasks { index: 0 } } }`, word, all.String()))
+}
+
+// TestNoByteOfOneRequestIsSeenInAnother overwrites whatever memory is given back, and lets the race detector watch who still reads it.
+func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
+	defer service.Spoil(func(memory []byte) {
+		for i := range memory {
+			memory[i] = 0xdb
+		}
+	})()
+	t.Run("calls", func(t *testing.T) {
+		r := start(t, service.Options{}, service.ServerOptions{})
+		var callers sync.WaitGroup
+		for caller := range 6 {
+			word := strings.Repeat(string(rune('a'+caller)), 20+caller)
+			ask := secret(t, word, 50*(caller+1))
+			want, err := r.Simulate(t.Context(), ask)
+			require.NoError(t, err)
+			require.Equal(t, word+"-7", want.GetAnswers()[0].GetInspect().GetTasks()[7].GetUid())
+			callers.Go(func() {
+				for range 15 {
+					got, err := r.Simulate(context.Background(), ask)
+					if err != nil || !proto.Equal(want, got) {
+						t.Errorf("%s was answered differently: %v", word, err)
+						return
+					}
+				}
+			})
+			callers.Go(func() { converse(t, r, ask, want) })
+		}
+		callers.Wait()
+	})
+}
+
+// converse asks the same on sessions of their own.
+func converse(t *testing.T, r *replica, ask *apportionv1.SimulateRequest, want *apportionv1.SimulateResponse) {
+	t.Helper()
+	for range 5 {
+		stream, err := r.RunSession(context.Background())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		err = stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
+			Source: &apportionv1.OpenSession_Snapshot{Snapshot: ask.GetInput().GetSnapshot()},
+			Rule:   &apportionv1.OpenSession_Policy{Policy: ask.GetInput().GetPolicy()},
+		}}})
+		for range 3 {
+			err = stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{
+				Batch: &apportionv1.StepBatch{Steps: ask.GetSteps()},
+			}})
+		}
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		for range 3 {
+			var heard *apportionv1.RunSessionResponse
+			if err == nil {
+				heard, err = stream.Recv()
+			}
+			if err != nil || !proto.Equal(&apportionv1.SimulateResponse{Answers: want.GetAnswers()},
+				&apportionv1.SimulateResponse{Answers: heard.GetAnswers().GetAnswers()}) {
+				t.Errorf("a session was answered differently: %v", err)
+				return
+			}
+		}
+		if err := stream.CloseSend(); err != nil {
+			t.Error(err)
+		}
+		_, _ = stream.Recv()
+	}
+}
