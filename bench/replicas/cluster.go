@@ -74,7 +74,7 @@ func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 			return err
 		}
 	}
-	// The proxy looks at each replica once a second.
+	// The proxy looks at each replica twice a second.
 	time.Sleep(1500 * time.Millisecond)
 	return nil
 }
@@ -84,7 +84,7 @@ func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 func (c *cluster) configuration() string {
 	var text strings.Builder
 	text.WriteString("defaults\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n" +
-		"  default-server check inter 1s fall 1 rise 1\n")
+		"  default-server check inter 500ms fall 1 rise 1\n")
 	for _, way := range []struct{ name, address, mode, protocol string }{
 		{"calls", c.proxied, "http", " proto h2"}, {"connections", c.connected, "tcp", ""},
 	} {

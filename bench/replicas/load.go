@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/internal/replica"
 )
@@ -18,9 +20,10 @@ type caller struct {
 	input  client.Input
 }
 
-// dialOne connects to one address, whatever is behind it.
+// dialOne connects to one address, whatever is behind it. The proxy asks the replicas for their health: a client behind it would hear of
+// that replica alone which its question reached, and take it for all.
 func dialOne(address string) (*caller, error) {
-	return newCaller(client.Dial(address, client.WithPlaintext()))
+	return newCaller(client.Dial(address, client.WithPlaintext(), client.WithDialOptions(grpc.WithDisableHealthCheck())))
 }
 
 // dialAll knows every replica.

@@ -191,6 +191,31 @@ func TestAStuckSinkHoldsUpNoCallAndTakesNoMoreMemory(t *testing.T) {
 	}
 }
 
+func TestAShareOfTheCallsIsLogged(t *testing.T) {
+	sink := &memory{}
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Share: 0.1})
+	wanted := 0
+	for range 20_000 {
+		if log.Wants(t.Context(), "EvaluateShares", "cluster") {
+			wanted++
+		}
+	}
+	// Ten standard deviations of a fair draw.
+	require.InDelta(t, 2000, wanted, 425)
+
+	all := decisionlog.New(decisionlog.Options{Sink: sink})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log, all}}, service.ServerOptions{})
+	for range 40 {
+		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")})
+		require.NoError(t, err)
+	}
+	r.Stop()
+	require.NoError(t, all.Close(t.Context()))
+	require.NoError(t, log.Close(t.Context()))
+	require.Less(t, valueOf(t, log, "apportion_decision_log_written_total", ""), 40.0)
+	require.Equal(t, 40.0, valueOf(t, all, "apportion_decision_log_written_total", ""))
+}
+
 func TestAFaultySinkIsCountedAndTheNextEntriesTellHowManyAreMissing(t *testing.T) {
 	sink := &memory{fault: errors.New("no space left")}
 	log := decisionlog.New(decisionlog.Options{Sink: sink})
