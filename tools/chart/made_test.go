@@ -103,6 +103,18 @@ func TestVolcanoAndBrowsersReachThePortsThatTheServerListensOn(t *testing.T) {
 	require.Equal(t, map[string]string{"kubernetes.io/metadata.name": "volcano-system"}, policy[2].From[0].NamespaceSelector.MatchLabels)
 }
 
+func TestTheValuesDocumentedForVolcanoAreTaken(t *testing.T) {
+	page, err := os.ReadFile("../../docs/volcano.md")
+	require.NoError(t, err)
+	_, behind, found := strings.Cut(string(page), "```\nreplicas: 1\n")
+	require.True(t, found)
+	text, _, _ := strings.Cut(behind, "```")
+	var with map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte("replicas: 1\n"+text), &with))
+	_, err = render(t, with)
+	require.NoError(t, err)
+}
+
 // mount is where a volume of the pod is mounted, nil if nowhere.
 func mount(pod corev1.PodSpec, path string) *corev1.VolumeMount {
 	for i := range pod.Containers[0].VolumeMounts {
