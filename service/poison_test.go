@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -39,16 +40,16 @@ func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
 		}
 	})()
 	t.Run("calls", func(t *testing.T) {
-		r := start(t, service.Options{}, service.ServerOptions{})
+		r := start(t, service.Options{Overload: service.Overload{Wait: time.Minute}}, service.ServerOptions{})
 		var callers sync.WaitGroup
 		for caller := range 6 {
 			word := strings.Repeat(string(rune('a'+caller)), 20+caller)
-			ask := secret(t, word, 50*(caller+1))
+			ask := secret(t, word, 300+60*caller)
 			want, err := r.Simulate(t.Context(), ask)
 			require.NoError(t, err)
 			require.Equal(t, word+"-7", want.GetAnswers()[0].GetInspect().GetTasks()[7].GetUid())
 			callers.Go(func() {
-				for range 15 {
+				for range 5 {
 					got, err := r.Simulate(context.Background(), ask)
 					if err != nil || !proto.Equal(want, got) {
 						t.Errorf("%s was answered differently: %v", word, err)
@@ -65,7 +66,7 @@ func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
 // converse asks the same on sessions of their own.
 func converse(t *testing.T, r *replica, ask *apportionv1.SimulateRequest, want *apportionv1.SimulateResponse) {
 	t.Helper()
-	for range 5 {
+	for range 3 {
 		stream, err := r.RunSession(context.Background())
 		if err != nil {
 			t.Error(err)
