@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// flags of the build; those of the Makefile's `build`, so that its binary is the released one.
+// flags of the build; those of the Makefile's `build`, so that its binary is the released one. The profile is the one beside the program.
 func (r *Release) flags() []string {
-	return []string{"build", "-trimpath", "-buildvcs=false", "-pgo=cmd/apportion/default.pgo", "-ldflags", "-s -w -X main.version=" + r.Version}
+	return []string{"build", "-trimpath", "-buildvcs=false", "-pgo=auto", "-ldflags", "-s -w -X main.version=" + r.Version}
 }
 
 // build compiles the program for a platform and returns where it is.

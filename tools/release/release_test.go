@@ -175,8 +175,8 @@ func TestGoreleaserWouldReleaseTheSame(t *testing.T) {
 	require.Equal(t, "./cmd/apportion", build.Main)
 	require.Contains(t, build.Env, "CGO_ENABLED=0")
 	flags := (&Release{Version: "{{ .Tag }}"}).flags()
-	require.Equal(t, flags[1:3], build.Flags)
-	require.Equal(t, flags[4:], build.Ldflags)
+	require.Equal(t, flags[1:4], build.Flags)
+	require.Equal(t, flags[5:], build.Ldflags)
 	var targets []string
 	for _, platform := range platforms {
 		targets = append(targets, strings.ReplaceAll(platform, "/", "_"))
