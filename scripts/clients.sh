@@ -34,7 +34,8 @@ run_typescript() { node "$examples/typescript/dist/$1.js" "${@:2}"; }
 
 build_java() (
   cd "$examples/java"
-  mvn --batch-mode --no-transfer-progress --quiet -Dstyle.color=never compile
+  # Maven switches colours off where none were.
+  mvn --batch-mode --no-transfer-progress --quiet -Dstyle.color=never compile | sed $'s/\e\\[0*m//g'
 )
 run_java() {
   java -cp "$examples/java/target/classes:$examples/java/target/lib/*" "dev.apportion.example.${1^}" "${@:2}"
