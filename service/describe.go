@@ -200,6 +200,8 @@ func (s *Server) unaryCall(
 func (s *Server) arrive(ctx context.Context, in *incoming) (parcel, error) {
 	late := time.AfterFunc(s.messageTime(), func() { s.tooSlow(ctx) })
 	defer late.Stop()
+	arrived := s.service.gate.expect(in.identity)
+	defer arrived()
 	p, err := in.next(ctx, in.patience)
 	if errors.Is(err, io.EOF) {
 		return parcel{}, protocolFault("the call has no message")

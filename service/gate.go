@@ -42,6 +42,10 @@ type gate struct {
 	// lines by identity; one without work or waiters is forgotten.
 	lines  map[string]*line
 	queued int
+	// coming counts calls whose messages are being received.
+	coming int
+	// service is how long work takes from its turn to its end: a mean in which what is newer weighs more.
+	service time.Duration
 	// clock is what the line served last had been given.
 	clock int64
 }
@@ -51,6 +55,7 @@ type line struct {
 	identity string
 	queues   [ranks][]*waiter
 	queued   int
+	coming   int
 	running  int
 	// bytes is what those under way were estimated to take.
 	bytes int64
@@ -62,6 +67,7 @@ type waiter struct {
 	bytes    int64
 	line     *line
 	since    time.Time
+	began    time.Time
 	admitted chan struct{}
 }
 
@@ -120,11 +126,7 @@ func (g *gate) enqueue(identity string, r rank, bytes int64) (*waiter, error) {
 	if g.queued >= g.waiting && g.overShare(g.lines[identity]) {
 		return nil, g.busy("overload.waiting", "too many calls wait")
 	}
-	l := g.lines[identity]
-	if l == nil {
-		l = &line{identity: identity, given: g.clock}
-		g.lines[identity] = l
-	}
+	l := g.lineOf(identity)
 	w := &waiter{bytes: bytes, line: l, admitted: make(chan struct{})}
 	if g.queued == 0 && g.begins(l) && l.mayTake(bytes, g.room) && bytes <= g.room {
 		g.admit(w)
@@ -155,20 +157,24 @@ func (g *gate) overShare(l *line) bool {
 	}
 	lines := 0
 	for _, other := range g.lines {
-		if other.queued > 0 || other == l {
+		if other.queued+other.coming > 0 || other == l {
 			lines++
 		}
 	}
-	return l.queued*lines >= g.queued
+	return (l.queued+l.coming)*lines >= g.queued+g.coming
 }
 
-// saturated reports whether another call of this identity had better not be received: something has waited for half of the time that it
-// may, and the identity has its part of what waits.
+// saturated reports whether another call of this identity had better not be received: what waits and what comes already takes longer than
+// half of the time that anything may wait, and the identity has its part of that. Where nothing waits, messages come too slowly to tell.
 func (g *gate) saturated(identity string) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.queued == 0 || !g.overShare(g.lines[identity]) {
 		return false
+	}
+	ahead := g.queued + g.coming
+	if time.Duration(ahead)*g.service/time.Duration(g.slots) > g.wait/2 {
+		return ahead > g.slots
 	}
 	for _, l := range g.lines {
 		for _, queue := range &l.queues {
@@ -180,7 +186,34 @@ func (g *gate) saturated(identity string) bool {
 	return g.queued >= g.waiting
 }
 
+// expect counts a call that is about to be received, until arrived is called.
+func (g *gate) expect(identity string) (arrived func()) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	l := g.lineOf(identity)
+	l.coming++
+	g.coming++
+	return sync.OnceFunc(func() {
+		g.mutex.Lock()
+		defer g.mutex.Unlock()
+		l.coming--
+		g.coming--
+		g.forget(l)
+	})
+}
+
+// lineOf returns the line of an identity, a new one where it has none.
+func (g *gate) lineOf(identity string) *line {
+	l := g.lines[identity]
+	if l == nil {
+		l = &line{identity: identity, given: g.clock}
+		g.lines[identity] = l
+	}
+	return l
+}
+
 func (g *gate) admit(w *waiter) {
+	w.began = time.Now()
 	g.free--
 	g.room -= w.bytes
 	w.line.running++
@@ -251,6 +284,8 @@ func (g *gate) withdraw(w *waiter) bool {
 func (g *gate) leave(w *waiter) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	const weight = 16
+	g.service += (time.Since(w.began) - g.service) / weight
 	g.free++
 	g.room += w.bytes
 	w.line.running--
@@ -261,7 +296,7 @@ func (g *gate) leave(w *waiter) {
 
 // forget drops a line that has nothing, so that there are no more than callers.
 func (g *gate) forget(l *line) {
-	if l.running == 0 && l.queued == 0 {
+	if l.running == 0 && l.queued == 0 && l.coming == 0 {
 		delete(g.lines, l.identity)
 	}
 }

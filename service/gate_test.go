@@ -188,3 +188,31 @@ func TestOneIdentityLeavesAsMuchMemoryAsItHas(t *testing.T) {
 	}
 	require.Empty(t, g.lines)
 }
+
+func TestCallsAreRefusedUnreadOnceWhatComesTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := strict(&Overload{Running: 1, Memory: 1000, Waiting: 100, Wait: time.Second})
+		for range 100 {
+			leave := enterNow(t, g, "a", decisionRank, 1)
+			time.Sleep(100 * time.Millisecond)
+			leave()
+		}
+		leave := enterNow(t, g, "a", decisionRank, 1)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { enterNow(t, g, "a", decisionRank, 1)() })
+		synctest.Wait()
+		var arrived []func()
+		for !g.saturated("a") {
+			arrived = append(arrived, g.expect("a"))
+		}
+		require.InDelta(t, 4, len(arrived), 1, "half a second's work waits and is coming")
+		require.False(t, g.saturated("b"), "who has nothing coming is heard")
+		for _, done := range arrived {
+			done()
+		}
+		require.False(t, g.saturated("a"))
+		leave()
+		waiting.Wait()
+		require.Empty(t, g.lines)
+	})
+}

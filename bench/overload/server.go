@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/bench/internal/sample"
 )
 
 // process is a server in a process of its own, so that its memory can be told from the generator's.
@@ -34,8 +35,12 @@ func startServer() (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	//nolint:gosec,noctx // G204: this program itself.
-	p := &process{exec.Command(self, "-serve", address, "-memory", strconv.FormatInt(*limit, 10))}
+	arguments := []string{self, "-serve", address}
+	if pinned() {
+		arguments = append([]string{tasksetName, "-c", "0"}, arguments...)
+	}
+	p := &process{exec.Command(arguments[0], arguments[1:]...)} //nolint:gosec,noctx // G204: this program itself.
+	p.command.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.Itoa(bound), "GOMAXPROCS=1")
 	p.command.Stderr = os.Stderr
 	if err := p.command.Start(); err != nil {
 		return nil, "", err
@@ -53,6 +58,26 @@ func startServer() (*process, string, error) {
 func (p *process) end() {
 	_ = p.command.Process.Kill()
 	_ = p.command.Wait()
+}
+
+// cpu is the processor time in seconds that the server has taken so far; 0 where the system does not tell.
+func (p *process) cpu() float64 {
+	const user, system, ticks = 11, 12, 100
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) <= system {
+		return 0
+	}
+	total := 0.0
+	for _, field := range fields[user : system+1] {
+		n, _ := strconv.ParseFloat(field, 64)
+		total += n / ticks
+	}
+	return total
 }
 
 // peakMemory is the most memory that the server has taken so far; 0 where the system does not tell.
@@ -76,16 +101,8 @@ type result struct {
 	offered, good, refused, late float64
 
 	mutex            sync.Mutex
-	took             []time.Duration
+	took             sample.Durations
 	refusals, misses int
-}
-
-func (r *result) latency(percent int) time.Duration {
-	if len(r.took) == 0 {
-		return 0
-	}
-	slices.Sort(r.took)
-	return r.took[(len(r.took)-1)*percent/100].Round(100 * time.Microsecond)
 }
 
 // payload is the request, encoded once: the generator must not be what is overloaded.

@@ -72,7 +72,7 @@ func startServer(t *testing.T) string {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	server := service.NewServer(answering, service.ServerOptions{}) //nolint:contextcheck // Calls have contexts of their own.
+	server := service.NewServer(answering, service.ServerOptions{})
 	go func() { done <- server.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()

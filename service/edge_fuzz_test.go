@@ -1,0 +1,120 @@
+package service_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/servicetest"
+)
+
+// raw sends bytes as they are, and drops answers.
+type raw struct{}
+
+func (raw) Marshal(v any) (mem.BufferSlice, error) {
+	data, _ := v.([]byte)
+	return mem.BufferSlice{mem.SliceBuffer(data)}, nil
+}
+func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
+func (raw) Name() string                         { return "proto" }
+
+// limited has little of everything, so that no input takes long.
+func limited(tb testing.TB) *servicetest.Replica {
+	tb.Helper()
+	return servicetest.Start(tb, service.Options{
+		Policies: map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
+		CallTime: 2 * time.Second, AnswerBytes: 1 << 20, Overload: service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
+	}, service.ServerOptions{RequestBytes: 1 << 20})
+}
+
+// requireTheirs requires that an error is one of the call, and none of the server.
+func requireTheirs(t *testing.T, err error) {
+	t.Helper()
+	switch code := status.Code(err); code {
+	case codes.Internal, codes.Unknown, codes.Unavailable, codes.DataLoss:
+		require.Fail(t, "the server failed", "%v: %v", code, err)
+	}
+}
+
+func FuzzEachCallTakesAnyMessage(f *testing.F) {
+	methods := apportionv1.ApportionService_ServiceDesc.Methods
+	for i := range methods {
+		request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Inline(servicetest.Snapshot(uint64(i)), servicetest.Proportion())}
+		data, err := proto.Marshal(request)
+		require.NoError(f, err)
+		f.Add(byte(i), data)
+	}
+	r := limited(f)
+	f.Fuzz(func(t *testing.T, method byte, data []byte) {
+		name := "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + methods[int(method)%len(methods)].MethodName
+		requireTheirs(t, r.Conn.Invoke(t.Context(), name, data, nil, grpc.ForceCodecV2(raw{})))
+	})
+}
+
+func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
+	var all []byte
+	for i, step := range servicetest.Steps() {
+		data, err := proto.Marshal(&apportionv1.SimulateRequest{Steps: []*apportionv1.Step{step}})
+		require.NoError(f, err)
+		f.Add(byte(i), data)
+		all = append(all, data...)
+	}
+	f.Add(byte(0), all)
+	var inputs [][]byte
+	for _, policy := range []*apportionv1.Policy{servicetest.Proportion(), servicetest.Capacity()} {
+		data, err := proto.Marshal(&apportionv1.SimulateRequest{Input: servicetest.Inline(servicetest.Snapshot(1), policy)})
+		require.NoError(f, err)
+		inputs = append(inputs, data)
+	}
+	r := limited(f)
+	f.Fuzz(func(t *testing.T, policy byte, steps []byte) {
+		message := append(append([]byte(nil), inputs[int(policy)%len(inputs)]...), steps...)
+		requireTheirs(t, r.Conn.Invoke(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName, message, nil, grpc.ForceCodecV2(raw{})))
+	})
+}
+
+// FuzzAConnectionTakesAnyBytes writes anything after the greeting of HTTP/2, hangs up, and asks whether the server still answers.
+func FuzzAConnectionTakesAnyBytes(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00"))
+	s, err := service.New(service.Options{})
+	require.NoError(f, err)
+	server := service.NewServer(s, service.ServerOptions{DrainTime: time.Second})
+	listener, err := (&net.ListenConfig{}).Listen(f.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(f, err)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	good, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(f, err)
+	f.Cleanup(func() {
+		require.NoError(f, good.Close())
+		end()
+		require.NoError(f, <-served)
+	})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		// The server may have hung up before all is written.
+		_, _ = conn.Write(append([]byte(http2.ClientPreface), data...))
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+		_, _ = io.Copy(io.Discard, conn)
+		require.NoError(t, conn.Close())
+		_, err = apportionv1.NewApportionServiceClient(good).Simulate(t.Context(), emptyRequest())
+		require.NoError(t, err)
+	})
+}
