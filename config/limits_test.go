@@ -1,0 +1,46 @@
+package config_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/config"
+)
+
+func TestThePageOfLimitsListsEachWithItsDefault(t *testing.T) {
+	page, err := os.ReadFile("../docs/limits.md")
+	require.NoError(t, err)
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| `([^`]*)` \\|").FindAllStringSubmatch(string(page), -1) {
+		listed[row[1]] = row[2]
+	}
+	there := map[string]string{}
+	for _, s := range config.Settings() {
+		switch section, _, _ := strings.Cut(s.Path, "."); section {
+		case "limit", "overload", "deadline", "connection":
+			there[s.Path] = s.Default
+		}
+	}
+	require.Equal(t, there, listed)
+}
+
+func TestTheThreatModelNamesSettingsAndTestsThatThereAre(t *testing.T) {
+	page, err := os.ReadFile("../docs/threat-model.md")
+	require.NoError(t, err)
+	settings := map[string]bool{}
+	for _, s := range config.Settings() {
+		settings[s.Path] = true
+	}
+	for _, name := range regexp.MustCompile("`([a-z_]+\\.[a-z_]+)`").FindAllStringSubmatch(string(page), -1) {
+		require.True(t, settings[name[1]], "no setting %s", name[1])
+	}
+	for _, name := range regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1) {
+		found := exec.CommandContext(t.Context(), "grep", "-rqE", "--include=*_test.go", "^func "+name[1]+`\(`, "..") //nolint:gosec // A name.
+		require.NoError(t, found.Run(), "no test %s", name[1])
+	}
+}
