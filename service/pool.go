@@ -1,9 +1,6 @@
 package service
 
-import (
-	"math/bits"
-	"sync"
-)
+import "math/bits"
 
 // pool holds the memory that requests are put together in. gRPC's own pool clears what it lends, up to a mebibyte for a message of
 // some ten kilobytes, and throws away all above that; here whoever borrows writes every byte before any is read.
@@ -12,17 +9,28 @@ var pool buffers
 // spoil, if it is set, is given all memory that nobody reads any more. Tests overwrite it.
 var spoil func([]byte)
 
-// buffers lends memory in sizes of powers of two. It implements mem.BufferPool.
-type buffers [bits.UintSize]sync.Pool
+// steps is how many sizes of memory there are from one power of two to the next.
+const steps = 8
+
+// buffers lends memory, at most an eighth more than is asked for. It implements mem.BufferPool.
+type buffers [bits.UintSize * steps]idle[*[]byte]
+
+// sizeOf returns the size of memory that holds n bytes, and which of all sizes it is.
+func sizeOf(n int) (size, class int) {
+	exponent := bits.Len(uint(max(n-1, 0)))
+	shift := max(exponent-bits.Len(steps), 0)
+	size = (n + 1<<shift - 1) >> shift << shift
+	return size, exponent*steps + (size>>shift)%steps
+}
 
 // Get returns n bytes that hold anything.
 func (b *buffers) Get(n int) *[]byte {
-	class := bits.Len(uint(max(n-1, 0)))
-	if data, ok := b[class].Get().(*[]byte); ok {
+	size, class := sizeOf(n)
+	if data, ok := b[class].get(); ok {
 		*data = (*data)[:n]
 		return data
 	}
-	data := make([]byte, n, 1<<class)
+	data := make([]byte, n, size)
 	return &data
 }
 
@@ -31,10 +39,13 @@ func (b *buffers) Put(data *[]byte) {
 	if spoil != nil {
 		spoil((*data)[:cap(*data)])
 	}
-	if class := bits.Len(uint(cap(*data))) - 1; cap(*data) == 1<<class {
-		b[class].Put(data)
+	if size, class := sizeOf(cap(*data)); size == cap(*data) {
+		b[class].put(data)
 	}
 }
 
 // pooled is how much is lent where so much is asked for.
-func pooled(n int64) int64 { return 1 << bits.Len64(uint64(max(n-1, 0))) }
+func pooled(n int64) int64 {
+	size, _ := sizeOf(int(n))
+	return int64(size)
+}

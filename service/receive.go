@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"sync"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -53,21 +52,21 @@ func heldSnapshot(ctx context.Context) (*snapshotBytes, bool) {
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
-var decoders = sync.Pool{New: func() any { return new(wire.Decoder) }}
+var decoders idle[*wire.Decoder]
 
 // compileHeld returns the model of an encoded snapshot and a function that takes its memory back; no answer may refer to the model then
 // but by strings.
 func compileHeld(data []byte, g wire.Guard) (*model.Model, func(), error) {
-	d, ok := decoders.Get().(*wire.Decoder)
+	d, ok := decoders.get()
 	if !ok {
 		d = new(wire.Decoder)
 	}
 	m, err := d.CompileWithin(data, g)
 	if err != nil {
-		decoders.Put(d)
+		decoders.put(d)
 		return nil, nil, err
 	}
-	return m, func() { decoders.Put(d) }, nil
+	return m, func() { decoders.put(d) }, nil
 }
 
 // inline is implemented by the requests that may hold a snapshot: field 1 is their Input.
