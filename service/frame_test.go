@@ -11,12 +11,14 @@ import (
 )
 
 // begin opens an HTTP/2 connection and a call on it, as no client of gRPC would, and sends bytes of its messages.
-func begin(t *testing.T, conn net.Conn, method string, headers map[string]string, sent []byte) *http2.Framer {
+func begin(
+	t *testing.T, conn net.Conn, method string, headers map[string]string, sent []byte, settings ...http2.Setting,
+) *http2.Framer {
 	t.Helper()
 	_, err := conn.Write([]byte(http2.ClientPreface))
 	require.NoError(t, err)
 	framer := http2.NewFramer(conn, conn)
-	require.NoError(t, framer.WriteSettings())
+	require.NoError(t, framer.WriteSettings(settings...))
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	field := func(name, value string) {

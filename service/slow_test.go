@@ -1,13 +1,16 @@
 package service_test
 
 import (
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
@@ -24,6 +27,24 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 		require.Equal(t, "deadline.message", fields["limit"])
 		require.Equal(t, 20*time.Second, time.Since(began))
 	})
+}
+
+func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
+	_, address, _ := listen(t, service.Options{Overload: service.Overload{Running: 1, Calls: 1}}, service.ServerOptions{DrainTime: time.Millisecond})
+	request, err := proto.Marshal(emptyRequest())
+	require.NoError(t, err)
+	for range 3 {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close()) })
+		framer := begin(t, conn, apportionv1.ApportionService_Simulate_FullMethodName, nil, nil, http2.Setting{ID: http2.SettingInitialWindowSize})
+		require.NoError(t, framer.WriteData(1, true, append([]byte{0, 0, 0, 0, byte(len(request))}, request...)))
+	}
+	client := connect(t, address)
+	require.Eventually(t, func() bool {
+		_, err := client.Simulate(t.Context(), emptyRequest())
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond)
 }
 
 func TestASessionIsNotBoundAsUnaryCallsAre(t *testing.T) {
