@@ -135,7 +135,7 @@ func one(
 		}
 		parts = append(parts, fmt.Sprint(after[i]-before[i]))
 	}
-	table.Add(name, replicas, float64(len(result.took))/s.span.Seconds(), result.quantile(0.5), result.quantile(0.99), perCall, result.failed,
-		strings.Join(parts, " "))
+	table.Add(name, replicas, float64(len(result.took))/s.span.Seconds(), result.quantile(0.5), result.quantile(0.99), perCall,
+		result.failed, strings.Join(parts, " "))
 	return nil
 }

@@ -139,7 +139,9 @@ func exported(t *testing.T) string {
 	for _, asked := range [][2]string{
 		{"onSessionOpen", `{"Jobs":{"ns/j":{"UID":"ns/j","Name":"j","Namespace":"ns","Queue":"q","Tasks":{"t":{"UID":"t","Status":1}}}},` +
 			`"Queues":{"q":{"Name":"q","Weight":1,"Queue":{}}}}`},
-		{"queueOverused", `{"queue":{"Name":"q"}}`}, {"queueOverused", `{"queue":{"Name":"unknown"}}`}, {"allocate", `{"task":{"UID":"t","Status":2}}`},
+		{"queueOverused", `{"queue":{"Name":"q"}}`},
+		{"queueOverused", `{"queue":{"Name":"unknown"}}`},
+		{"allocate", `{"task":{"UID":"t","Status":2}}`},
 	} {
 		response, err := volcano.Post("http://volcano/volcano/"+asked[0], "application/json", strings.NewReader(asked[1]))
 		require.NoError(t, err)
