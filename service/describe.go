@@ -141,6 +141,8 @@ func takeOver(ctx context.Context) parcel {
 }
 
 // description is the contract's service, with messages that are received here.
+//
+//nolint:contextcheck,nolintlint // The context of a call is that of its stream, never one that the server was made with.
 func (s *Server) description() *grpc.ServiceDesc {
 	d := apportionv1.ApportionService_ServiceDesc
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)

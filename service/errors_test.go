@@ -224,7 +224,7 @@ func TestAPanicIsLoggedAndTellsTheCallerNothing(t *testing.T) {
 	requireFault(t, err, codes.Internal, "INTERNAL")
 	require.NotContains(t, err.Error(), "secret")
 	require.Contains(t, log.String(), "secret of the house")
-	require.Contains(t, log.String(), `"grpc.code":"Internal"`)
+	require.Contains(t, log.String(), `"grpc_code":"Internal"`)
 	require.Equal(t, 1.0, metric(t, r, "apportion_panics_recovered_total"))
 	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_duration_seconds", "grpc_method", "apportion.v1.ApportionService/Simulate", "grpc_status", "INTERNAL"))
 }

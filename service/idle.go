@@ -53,7 +53,7 @@ func (i *idle[T]) watch() {
 }
 
 // sentinel is an object of its own: what holds no pointer may share its memory with others.
-type sentinel struct{ self *sentinel }
+type sentinel struct{ _ *sentinel }
 
 // collected drops what was not wanted since the collection before this one.
 func (i *idle[T]) collected() {

@@ -51,14 +51,14 @@ func (s *Server) logEnd(ctx context.Context, method string, began time.Time, err
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("grpc.method", method), slog.String("identity", IdentityOf(ctx)), slog.String("grpc.code", end.Code().String()),
-		slog.Duration("grpc.duration", time.Since(began)),
+		slog.String("grpc_method", method), slog.String("identity", IdentityOf(ctx)), slog.String("grpc_code", end.Code().String()),
+		slog.Duration("grpc_duration", time.Since(began)),
 	}
 	if from, ok := peer.FromContext(ctx); ok {
-		attrs = append(attrs, slog.String("peer.address", from.Addr.String()))
+		attrs = append(attrs, slog.String("peer_address", from.Addr.String()))
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("grpc.error", end.Message()))
+		attrs = append(attrs, slog.String("grpc_error", end.Message()))
 	}
 	s.log.LogAttrs(ctx, level, "call ended", attrs...)
 }

@@ -34,11 +34,12 @@ func secret(t *testing.T, word string, tasks int) *apportionv1.SimulateRequest {
 
 // TestNoByteOfOneRequestIsSeenInAnother overwrites whatever memory is given back, and lets the race detector watch who still reads it.
 func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
-	defer service.Spoil(func(memory []byte) {
+	clean := service.Spoil(func(memory []byte) {
 		for i := range memory {
 			memory[i] = 0xdb
 		}
-	})()
+	})
+	defer clean()
 	t.Run("calls", func(t *testing.T) {
 		r := start(t, service.Options{Overload: service.Overload{Wait: time.Minute}}, service.ServerOptions{})
 		var callers sync.WaitGroup

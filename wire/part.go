@@ -34,7 +34,7 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	d.stop = oneByOne(stop)
 	defer func() { d.stop = stop }()
 	for i, p := range d.parts[:n-1] {
-		p.partOf(d, size, n)
+		d.prepare(p, size, n)
 		p.first = cuts[i].jobs
 	}
 	read := make([]bool, n)
@@ -57,8 +57,8 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	return true
 }
 
-// partOf makes p ready to read a part of the jobs of what d reads, which is in n parts.
-func (p *Decoder) partOf(d *Decoder, size *Size, n int) {
+// prepare makes p ready to read a part of the jobs of what d reads, which is in n parts.
+func (d *Decoder) prepare(p *Decoder, size *Size, n int) {
 	if p.c.b == nil {
 		p.c.b = d.c.b.NewPart()
 	} else {
@@ -131,7 +131,7 @@ func atOnce(n int, f func(int)) {
 	defer func() {
 		others.Wait()
 		if p := failure.Load(); p != nil {
-			panic(*p)
+			panic(*p) //nolint:forbidigo // It is a panic already, and belongs to the call that is answered here.
 		}
 	}()
 	f(0)

@@ -264,11 +264,14 @@ func (v *span) advance(text []byte) (n int, ended bool) {
 			return n, true
 		}
 	}
+	if n == len(text) {
+		return n, false
+	}
 	passed, ended := v.bytes(text[n:])
 	return n + passed, ended
 }
 
-// bytes is advance where the value is a string, or what is left of the text is less than a block.
+// bytes is advance where the value is a string, or what is left of the text, which is not empty, is less than a block.
 func (v *span) bytes(text []byte) (n int, ended bool) {
 	i := 0
 	if v.quoted {

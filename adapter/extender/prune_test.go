@@ -153,7 +153,8 @@ func TestTheEndOfAValueIsFoundHoweverItIsCut(t *testing.T) {
 		var v span
 		n, ended := 0, false
 		for n < len(text) && !ended {
-			part := text[n:min(len(text), n+rapid.IntRange(1, 400).Draw(t, "part"))]
+			size := rapid.OneOf(rapid.IntRange(1, 400), rapid.SampledFrom([]int{blockBytes, 1 + blockBytes, 2 * blockBytes})).Draw(t, "part")
+			part := text[n:min(len(text), n+size)]
 			var more int
 			more, ended = v.advance([]byte(part))
 			n += more
@@ -163,6 +164,21 @@ func TestTheEndOfAValueIsFoundHoweverItIsCut(t *testing.T) {
 		}
 		require.Equal(t, ends(text), n, "%q", text)
 	})
+}
+
+// TestABackslashAtTheEndOfABlockEscapesWhatFollowsInTheNextPart is what blocks and parts that end at the same byte once got wrong.
+func TestABackslashAtTheEndOfABlockEscapesWhatFollowsInTheNextPart(t *testing.T) {
+	for size := range 4 * blockBytes {
+		text := `{"` + strings.Repeat("x", size) + `\"]}"}`
+		for cut := 1; cut < len(text); cut++ {
+			var v span
+			n, ended := v.advance([]byte(text[:cut]))
+			require.False(t, ended)
+			more, ended := v.advance([]byte(text[n:]))
+			require.True(t, ended, "%d bytes, cut at %d", size, cut)
+			require.Equal(t, len(text), n+more)
+		}
+	}
 }
 
 func TestWhatIsNoJSONIsPassedOnForTheLibraryToRefuse(t *testing.T) {

@@ -92,7 +92,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	d.policies.Store(&loaded.policies)
-	d.server = service.NewServer(d.service, d.serverOptions()) //nolint:contextcheck // Calls have contexts of their own.
+	d.server = service.NewServer(d.service, d.serverOptions())
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
