@@ -39,7 +39,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.rounds, "rounds", 7, "how often every case is measured")
 	flag.DurationVar(&s.block, "block", time.Second, "how long each time")
-	flag.StringVar(&s.profile, "profile", "", "write cpu.prof and heap.prof of the service's last process into this directory")
+	flag.StringVar(&s.profile, "profile", "", "write cpu-PID.prof and heap-PID.prof of each process of the service into this directory")
 	flag.Parse()
 	if *environment != "" {
 		s.environment = strings.Split(*environment, ",")

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// ProfileVariable is the environment variable that makes a peer write cpu.prof and heap.prof into a directory.
+// ProfileVariable is the environment variable that makes a peer write cpu-PID.prof and heap-PID.prof into a directory.
 const ProfileVariable = "BENCH_PROFILE"
 
 // Serve is the life of a process begun by Start: it listens on loopback, tells where, serves, tells what it has taken whenever it is
@@ -90,7 +90,7 @@ func profile(directory string) (func() error, error) {
 	if directory == "" {
 		return func() error { return nil }, nil
 	}
-	cpu, err := os.Create(filepath.Join(directory, "cpu.prof")) //nolint:gosec // Its user names the directory.
+	cpu, err := os.Create(filepath.Join(directory, fmt.Sprintf("cpu-%d.prof", os.Getpid()))) //nolint:gosec // Its user names the directory.
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func profile(directory string) (func() error, error) {
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		heap, err := os.Create(filepath.Join(directory, "heap.prof")) //nolint:gosec // As above.
+		heap, err := os.Create(filepath.Join(directory, fmt.Sprintf("heap-%d.prof", os.Getpid()))) //nolint:gosec // As above.
 		if err != nil {
 			return errors.Join(err, cpu.Close())
 		}
