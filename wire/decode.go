@@ -134,10 +134,12 @@ func malformed(path string) error {
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 
+// nodesAndQueues reads all nodes and then all queues, whatever their order, so that what is wrong is told in one order too.
 func (d *Decoder) nodesAndQueues(data []byte) bool {
 	var f field
-	queues := 0
-	for s := (scanner{rest: data}); s.next(&f); {
+	first, last := len(data), 0
+	s := scanner{rest: data}
+	for at := 0; s.next(&f); at = len(data) - len(s.rest) {
 		if f.kind != delimited {
 			continue
 		}
@@ -151,12 +153,24 @@ func (d *Decoder) nodesAndQueues(data []byte) bool {
 			}
 			d.c.node(&d.node.m)
 		case 5:
-			if !d.queue.fill(f.data) {
-				return false
-			}
-			d.c.queue(queues, &d.queue.m)
-			queues++
+			first, last = min(first, at), len(data)-len(s.rest)
 		}
+	}
+	return last == 0 || d.queues(data[first:last])
+}
+
+func (d *Decoder) queues(data []byte) bool {
+	var f field
+	queues := 0
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number != 5 || f.kind != delimited {
+			continue
+		}
+		if d.stopped() || !d.queue.fill(f.data) {
+			return false
+		}
+		d.c.queue(queues, &d.queue.m)
+		queues++
 	}
 	return true
 }

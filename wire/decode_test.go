@@ -98,6 +98,7 @@ func TestTheDirectDecoderAgreesOnUnusualEncodings(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"nothing":                                  nil,
 		"jobs before queues before dimensions":     message(6, message(4, "q", 10, message(4, message(1, "u"), 2, cpu), 2, "j"), 5, queue, 3, "cpu"),
+		"queues before nodes, faulty all":          message(5, message(2, "p"), 4, message(4, "x"), 5, message(2, "p")),
 		"numbers that are not packed":              message(3, "cpu", 4, message(1, "n", 2, cpu)),
 		"a resource in two parts":                  message(3, "cpu", 3, "gpu", 4, message(1, "n", 2, cpu, 2, message(1, 1, 2, 7.0))),
 		"a dimension in two parts that clash":      message(3, "cpu", 4, message(1, "n", 2, cpu, 2, cpu)),
