@@ -24,11 +24,19 @@ class Platform {
     *request.mutable_input() = world_;
     request.mutable_input()->mutable_snapshot()->clear_jobs();
     *request.mutable_input()->mutable_snapshot()->add_jobs() = job;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + within_);
     v1::CheckEnqueueResponse response;
-    const auto status = service_.CheckEnqueue(&context, request, &response);
-    const auto why = status.ok() ? refusal(response.enqueue().jobs(0).verdict(), response.basis().dimensions()) : fault(status);
+    std::optional<std::string> why;
+    try {
+      const auto deadline = Clock::now() + within_;
+      again(deadline, [&] {
+        grpc::ClientContext context;
+        context.set_deadline(deadline);
+        check(service_.CheckEnqueue(&context, request, &response));
+      });
+      why = refusal(response.enqueue().jobs(0).verdict(), response.basis().dimensions());
+    } catch (const CallError& error) {
+      why = error.what();
+    }
     if (why) {
       std::cout << "refuse " << job.uid() << ": " << *why << '\n';
     } else {
@@ -43,12 +51,8 @@ class Platform {
 
   // Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle.
   void cycle() try {
-    Session session(service_, world_, within_);
-    const auto answers = session.ask([](v1::StepBatch& batch) {
-      batch.add_steps()->mutable_enqueue()->set_mode(v1::ENQUEUE_MODE_ACTION);
-      batch.add_steps()->mutable_order()->mutable_queues();
-      batch.add_steps()->mutable_order()->mutable_jobs();
-    });
+    Session session(service_, world_, Clock::now() + within_);
+    const auto answers = session.ask(Steps().enqueue(v1::ENQUEUE_MODE_ACTION).order_queues().order_jobs());
     for (const auto& decided : answers[0].enqueue().jobs()) {
       if (const auto why = refusal(decided.verdict(), session.dimensions())) {
         std::cout << "hold " << decided.uid() << ": " << *why << '\n';
@@ -70,25 +74,13 @@ class Platform {
  private:
   // Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone.
   void place(Session& session, v1::Job& job) {
-    const auto mark = session.ask([](v1::StepBatch& batch) { batch.add_steps()->mutable_mark(); })[0].mark().mark();
-    const auto standing = [&](v1::StepBatch& batch) { batch.add_steps()->mutable_jobs()->mutable_jobs()->add_uid(job.uid()); };
+    const auto mark = session.ask(Steps().mark())[0].mark().mark();
     std::vector<std::pair<v1::Task*, std::uint32_t>> placed;
     std::vector<v1::Task*> evicted;
     const auto tasks = all_tasks(snapshot_);
     for (const auto& [owner, task] : tasks) {
       if (owner != &job || task->has_node()) continue;
-      v1::Tasks claimant;
-      claimant.add_uid(task->uid());
-      v1::NodesStep where;
-      *where.mutable_tasks() = claimant;
-      where.set_top(1);
-      const auto answers = session.ask([&](v1::StepBatch& batch) {
-        *batch.add_steps()->mutable_allocatable()->mutable_tasks() = claimant;
-        *batch.add_steps()->mutable_preemptive()->mutable_tasks() = claimant;
-        *batch.add_steps()->mutable_reclaim()->mutable_claimant() = claimant;
-        standing(batch);
-        *batch.add_steps()->mutable_nodes() = where;
-      });
+      const auto answers = session.ask(Steps().allocatable(*task).preemptive(*task).reclaim(*task).standing(job).best_node(*task));
       if (const auto why = refusal(answers[0].allocatable().tasks(0).verdict(), session.dimensions())) {
         std::cout << "wait " << task->uid() << ": " << *why << '\n';
         break;
@@ -98,12 +90,7 @@ class Platform {
           answers[1].preemptive().tasks(0).verdict().vote() != v1::VOTE_REJECT) {
         for (const auto victim : answers[2].reclaim().eviction_order()) {
           if (!node.empty()) break;
-          const auto freed = session.ask([&](v1::StepBatch& batch) {
-            auto& gone = *batch.add_steps()->mutable_deallocate();
-            gone.mutable_tasks()->add_index(victim);
-            gone.set_status(v1::TASK_STATUS_PENDING);
-            *batch.add_steps()->mutable_nodes() = where;
-          });
+          const auto freed = session.ask(Steps().deallocate(victim, v1::TASK_STATUS_PENDING).best_node(*task));
           node = freed[1].nodes().tasks(0).node();
           evicted.push_back(tasks[victim].second);
         }
@@ -112,15 +99,11 @@ class Platform {
         std::cout << "wait " << task->uid() << ": no node has room\n";
         break;
       }
-      session.ask([&](v1::StepBatch& batch) {
-        auto& allocate = *batch.add_steps()->mutable_allocate();
-        *allocate.mutable_tasks() = claimant;
-        *allocate.mutable_node() = node;
-      });
+      session.ask(Steps().allocate(*task, node));
       placed.emplace_back(task, node[0]);
     }
-    if (session.ask(standing)[0].jobs().jobs(0).ready().vote() == v1::VOTE_REJECT) {
-      session.ask([&](v1::StepBatch& batch) { batch.add_steps()->mutable_rollback()->set_mark(mark); });
+    if (session.ask(Steps().standing(job))[0].jobs().jobs(0).ready().vote() == v1::VOTE_REJECT) {
+      session.ask(Steps().rollback(mark));
       return;
     }
     for (auto* task : evicted) {

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstdio>
+#include <thread>
+
+#include <google/protobuf/util/time_util.h>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -15,63 +18,142 @@ constexpr std::array kCodes = {
     "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
     "UNAUTHENTICATED"};
 
+// A detail of a failed call, if it has one of that kind. None: the call did not come to the server, or not back.
+template <typename Detail>
+std::optional<Detail> detail(const grpc::Status& status) {
+  google::rpc::Status details;
+  details.ParseFromString(status.error_details());
+  Detail found;
+  for (const auto& any : details.details()) {
+    if (any.UnpackTo(&found)) return found;
+  }
+  return std::nullopt;
+}
+
+// After how long to ask again. None: asking again does not help.
+std::optional<std::chrono::milliseconds> retry_delay(const grpc::Status& status) {
+  if (const auto told = detail<google::rpc::RetryInfo>(status)) {
+    return std::chrono::milliseconds(google::protobuf::util::TimeUtil::DurationToMilliseconds(told->retry_delay()));
+  }
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::chrono::milliseconds(100);
+  return std::nullopt;
+}
+
+constexpr int kAttempts = 5;
+
+// Whether a step changes the state of a session, so that another replica has to do it again.
+bool changes(const v1::Step& step) {
+  return step.has_enqueue() || step.has_set_status() || step.has_allocate() || step.has_deallocate() || step.has_add_job() ||
+         step.has_remove_job() || step.has_mark() || step.has_rollback();
+}
+
+v1::RunSessionRequest said(const v1::StepBatch& batch) {
+  v1::RunSessionRequest request;
+  *request.mutable_batch() = batch;
+  return request;
+}
+
 }  // namespace
 
 std::string fault(const grpc::Status& status) {
-  std::string text = kCodes.at(status.error_code());
-  google::rpc::Status details;  // None: the call did not come to the server, or not back.
-  details.ParseFromString(status.error_details());
-  for (const auto& detail : details.details()) {
-    google::rpc::ErrorInfo info;
-    google::rpc::BadRequest bad;
-    if (detail.UnpackTo(&info)) {
-      text = info.reason();
-    } else if (detail.UnpackTo(&bad)) {
-      for (const auto& violation : bad.field_violations()) text += ", " + violation.field() + ": " + violation.description();
-    }
+  const auto info = detail<google::rpc::ErrorInfo>(status);
+  std::string text = info ? info->reason() : kCodes.at(status.error_code());
+  if (const auto bad = detail<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : bad->field_violations()) text += ", " + violation.field() + ": " + violation.description();
   }
   return text;
 }
 
-Session::Session(v1::ApportionService::Stub& service, const v1::Input& input, std::chrono::milliseconds within) {
-  context_.set_deadline(std::chrono::system_clock::now() + within);
-  stream_ = service.RunSession(&context_);
-  v1::RunSessionRequest request;
-  *request.mutable_open()->mutable_snapshot() = input.snapshot();
-  *request.mutable_open()->mutable_policy() = input.policy();
-  write(request);
-  dimensions_ = read().opened().basis().dimensions();
+void check(const grpc::Status& status) {
+  if (!status.ok()) throw CallError(status);
 }
 
-Session::~Session() {
-  if (stream_ == nullptr) return;
-  context_.TryCancel();
-  finish();
+void again(Clock::time_point deadline, const std::function<void()>& call) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return call();
+    } catch (const CallError& error) {
+      const auto pause = retry_delay(error.status());
+      if (!pause || attempt == kAttempts || Clock::now() + *pause >= deadline) throw;
+      std::this_thread::sleep_for(*pause);
+    }
+  }
 }
 
-std::vector<v1::Answer> Session::ask(const v1::StepBatch& steps) {
-  v1::RunSessionRequest request;
-  *request.mutable_batch() = steps;
-  write(request);
-  auto response = read();
-  while (!response.has_answers()) response = read();
-  for (const auto& answer : response.answers().answers()) {
+Steps& Steps::best_node(const v1::Task& task) {
+  auto& nodes = *add().mutable_nodes();
+  nodes.set_top(1);
+  return name(nodes.mutable_tasks(), task);
+}
+
+Steps& Steps::allocate(const v1::Task& task, const Nodes& node) {
+  auto& allocate = *add().mutable_allocate();
+  *allocate.mutable_node() = node;
+  return name(allocate.mutable_tasks(), task);
+}
+
+Steps& Steps::deallocate(std::uint32_t task, v1::TaskStatus status) {
+  auto& deallocate = *add().mutable_deallocate();
+  deallocate.mutable_tasks()->add_index(task);
+  deallocate.set_status(status);
+  return *this;
+}
+
+Session::Session(v1::ApportionService::Stub& service, const v1::Input& input, Clock::time_point deadline)
+    : service_(service), deadline_(deadline) {
+  *open_.mutable_open()->mutable_snapshot() = input.snapshot();
+  *open_.mutable_open()->mutable_policy() = input.policy();
+  again(deadline_, [this] { restore(); });
+}
+
+std::vector<v1::Answer> Session::ask(const Steps& steps) {
+  v1::AnswerBatch batch;
+  again(deadline_, [&] {
+    if (stream_ == nullptr) restore();
+    batch = exchange(said(steps.batch())).answers();
+  });
+  if (going_away_) leave();
+  for (int i = 0; i < batch.answers_size(); ++i) {
+    const auto& step = steps.batch().steps(i);
+    if (changes(step) && !batch.answers(i).has_error()) *changes_.add_steps() = step;
+  }
+  for (const auto& answer : batch.answers()) {
     if (answer.has_error()) throw std::logic_error(answer.error().message());
   }
-  return {response.answers().answers().begin(), response.answers().answers().end()};
+  return {batch.answers().begin(), batch.answers().end()};
 }
 
-void Session::write(const v1::RunSessionRequest& request) {
-  if (!stream_->Write(request)) throw CallError(finish());
+void Session::restore() {
+  context_ = std::make_unique<grpc::ClientContext>();
+  context_->set_deadline(deadline_);
+  stream_ = service_.RunSession(context_.get());
+  going_away_ = false;
+  const auto now = exchange(open_).opened().basis();
+  if (!basis_) basis_ = now;
+  if (basis_->policy_digest() != now.policy_digest() || basis_->engine_version() != now.engine_version()) {
+    leave();
+    throw CallError({grpc::StatusCode::ABORTED, "policy or engine are others where the session should have gone on: begin anew"});
+  }
+  if (changes_.steps_size() > 0) exchange(said(changes_));
 }
 
-v1::RunSessionResponse Session::read() {
+v1::RunSessionResponse Session::exchange(const v1::RunSessionRequest& request) {
   v1::RunSessionResponse response;
-  if (!stream_->Read(&response)) throw CallError(finish());
-  return response;
+  // If writing fails, the stream has ended; its status tells why.
+  for (bool heard = stream_->Write(request) && stream_->Read(&response); heard; heard = stream_->Read(&response)) {
+    if (!response.has_going_away()) return response;
+    going_away_ = true;
+  }
+  const auto status = leave();
+  throw CallError(status.ok() ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "the session was ended") : status);
 }
 
-grpc::Status Session::finish() {
+grpc::Status Session::leave() {
+  if (stream_ == nullptr) return grpc::Status::OK;
+  stream_->WritesDone();
+  v1::RunSessionResponse unread;
+  while (stream_->Read(&unread)) {
+  }
   const auto status = stream_->Finish();
   stream_.reset();
   return status;

@@ -6,7 +6,7 @@ import grpc
 from apportion.v1 import reason_pb2, service_pb2, service_pb2_grpc, snapshot_pb2, step_pb2
 from google.protobuf import json_format
 
-from session import fault, grounds, open_session
+from session import MovedError, Session, again, fault, grounds
 
 Step = step_pb2.Step
 
@@ -23,7 +23,7 @@ class Platform:
         alone.jobs.append(job)
         try:
             request = service_pb2.CheckEnqueueRequest(input={"snapshot": alone, "policy": self.policy})
-            response = self.stub.CheckEnqueue(request, timeout=self.seconds)
+            response = again(lambda left: self.stub.CheckEnqueue(request, timeout=left), self.seconds)
         except grpc.RpcError as error:
             return print(f"refuse {job.uid}: {fault(error)}")
         verdict = response.enqueue.jobs[0].verdict
@@ -34,7 +34,7 @@ class Platform:
     def cycle(self):
         """Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle."""
         try:
-            with open_session(self.stub, self.snapshot, self.policy, self.seconds) as session:
+            with Session(self.stub, self.snapshot, self.policy, self.seconds) as session:
                 enqueue, queues, jobs = session.ask(
                     Step(enqueue={"mode": "ENQUEUE_MODE_ACTION"}), Step(order={"queues": {}}), Step(order={"jobs": {}})
                 )
@@ -44,7 +44,7 @@ class Platform:
                     for job in [self.snapshot.jobs[i] for i in jobs.order.sorted]:
                         if job.queue == name and job.phase == snapshot_pb2.JOB_PHASE_INQUEUE:
                             self.place(session, job)
-        except grpc.RpcError as error:
+        except (grpc.RpcError, MovedError) as error:
             print(f"cut short: {fault(error)}")
 
     def admit(self, decided, dimensions):

@@ -10,7 +10,7 @@ import { ApportionService, SimulateRequestSchema } from "./gen/apportion/v1/serv
 import type { Input } from "./gen/apportion/v1/session_pb.ts";
 import { type Job, JobPhase, type Snapshot, type Task, TaskStatus } from "./gen/apportion/v1/snapshot_pb.ts";
 import { EnqueueMode } from "./gen/apportion/v1/step_pb.ts";
-import { fault, grounds, Session } from "./session.ts";
+import { again, fault, grounds, Session } from "./session.ts";
 
 /** Keeps its records in the contract's own messages, so that a snapshot is always at hand. */
 class Platform {
@@ -24,7 +24,8 @@ class Platform {
   async submit(job: Job) {
     const source = { case: "snapshot" as const, value: { ...this.snapshot, jobs: [job] } };
     try {
-      const { basis, enqueue } = await this.service.checkEnqueue({ input: { ...this.world, source } }, { timeoutMs: this.timeoutMs });
+      const request = { input: { ...this.world, source } };
+      const { basis, enqueue } = await again((timeoutMs) => this.service.checkEnqueue(request, { timeoutMs }), this.timeoutMs);
       const verdict = enqueue!.jobs[0].verdict!;
       if (verdict.vote === Vote.REJECT) console.log(`refuse ${job.uid}: ${grounds(verdict, basis!.dimensions)}`);
       else this.snapshot.jobs.push(job);
@@ -39,9 +40,8 @@ class Platform {
 
   /** Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle. */
   async cycle() {
-    const session = new Session(this.service, this.timeoutMs);
     try {
-      await session.open(this.world);
+      const session = await Session.open(this.service, this.world, this.timeoutMs);
       const [enqueue, queues, jobs] = await session.ask(
         { case: "enqueue", value: { mode: EnqueueMode.ACTION } },
         { case: "order", value: { subject: { case: "queues", value: {} } } },

@@ -1,53 +1,133 @@
-// What a client of Apportion wants beside its stubs: a session that is asked like a function, and errors and reasons in words.
+// What a client of Apportion wants beside its stubs: a session that is asked like a function and outlives its replica, a second attempt
+// where that helps, and errors and reasons in words.
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { setTimeout } from "node:timers/promises";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import { createWritableIterable } from "@connectrpc/connect/protocol";
-import type { Answer } from "./gen/apportion/v1/answer_pb.ts";
+import { createWritableIterable, type WritableIterable } from "@connectrpc/connect/protocol";
+import type { Answer, Basis } from "./gen/apportion/v1/answer_pb.ts";
 import { ReasonCodeSchema, type Verdict } from "./gen/apportion/v1/reason_pb.ts";
-import type { ApportionService, RunSessionRequestSchema } from "./gen/apportion/v1/service_pb.ts";
+import type { ApportionService, RunSessionRequestSchema, RunSessionResponse } from "./gen/apportion/v1/service_pb.ts";
 import type { Input } from "./gen/apportion/v1/session_pb.ts";
-import type { StepSchema } from "./gen/apportion/v1/step_pb.ts";
-import { BadRequestSchema, ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
+import { type Step, StepSchema } from "./gen/apportion/v1/step_pb.ts";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 
+type Service = Client<typeof ApportionService>;
+type Request = MessageInitShape<typeof RunSessionRequestSchema>;
 type Question = Exclude<MessageInitShape<typeof StepSchema>["step"], undefined | { case?: undefined }>;
 type Kind = NonNullable<Answer["answer"]["case"]>;
 /** What answers a question of a kind; steps that only change something have no kind of their own. */
 type Result<K> = Extract<Answer["answer"], { case: K extends Kind ? K : "done" }>["value"];
 
-/** A conversation about one snapshot: each question sees what the steps before it changed. */
-export class Session {
-  dimensions: string[] = [];
-  private readonly requests = createWritableIterable<MessageInitShape<typeof RunSessionRequestSchema>>();
-  private readonly responses;
+const attempts = 5;
+/** The steps that change the state of a session: those that another replica has to do again. */
+const changing = new Set<Step["step"]["case"]>([
+  "enqueue", "setStatus", "allocate", "deallocate", "addJob", "removeJob", "mark", "rollback",
+]);
 
-  constructor(service: Client<typeof ApportionService>, timeoutMs: number) {
-    this.responses = service.runSession(this.requests, { timeoutMs })[Symbol.asyncIterator]();
+/** What ask returns, which is told the milliseconds left: asked again while servers are busy or lost. No call changes anything there. */
+export async function again<T>(ask: (left: number) => Promise<T>, within: number): Promise<T> {
+  const end = performance.now() + within;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask(Math.ceil(end - performance.now()));
+    } catch (error) {
+      const pause = retryDelay(error);
+      if (pause === undefined || attempt === attempts || performance.now() + pause >= end) throw error;
+      await setTimeout(pause);
+    }
+  }
+}
+
+/**
+ * A conversation about one snapshot, which must be over in time: each question sees what the steps before it changed. Where its replica is
+ * lost or sends it away, it goes on at another one, after the steps that changed something were done again.
+ */
+export class Session {
+  private readonly end: number;
+  private readonly changes: Step[] = [];
+  private basis?: Basis;
+  private goingAway = false;
+  private stream?: { requests: WritableIterable<Request>; responses: AsyncIterator<RunSessionResponse> };
+
+  private constructor(private service: Service, private world: Input, within: number) {
+    this.end = performance.now() + within;
   }
 
-  async open({ source, rule }: Input) {
-    void this.requests.write({ message: { case: "open", value: { source, rule } } });
-    const { value } = await this.responses.next();
-    this.dimensions = value.message.case === "opened" ? value.message.value.basis!.dimensions : [];
+  static async open(service: Service, world: Input, within: number): Promise<Session> {
+    const session = new Session(service, world, within);
+    await again(() => session.restore(), within);
+    return session;
+  }
+
+  get dimensions(): string[] {
+    return this.basis!.dimensions;
   }
 
   /** Returns one result for each step. A step that fails is a fault of this program. */
-  async ask<Q extends Question[]>(...steps: Q): Promise<{ [I in keyof Q]: Result<Q[I]["case"]> }> {
-    void this.requests.write({ message: { case: "batch", value: { steps: steps.map((step) => ({ step })) } } });
-    for (;;) {
-      const { value } = await this.responses.next();
-      if (value.message.case !== "answers") continue;
-      return value.message.value.answers.map(({ answer }: Answer) => {
-        if (answer.case === "error") throw new Error(answer.value.message);
-        return answer.value;
-      });
-    }
+  async ask<Q extends Question[]>(...questions: Q): Promise<{ [I in keyof Q]: Result<Q[I]["case"]> }> {
+    const steps = questions.map((step) => create(StepSchema, { step }));
+    const answers = await again(() => this.answered(steps), this.end - performance.now());
+    this.changes.push(...steps.filter(({ step }, i) => changing.has(step.case) && answers[i].answer.case !== "error"));
+    return answers.map(({ answer }) => {
+      if (answer.case === "error") throw new Error(answer.value.message);
+      return answer.value;
+    }) as never;
   }
 
   async close() {
-    this.requests.close();
-    await this.responses.next();
+    this.stream?.requests.close();
+    await this.stream?.responses.next();
+    this.stream = undefined;
   }
+
+  private async answered(steps: Step[]): Promise<Answer[]> {
+    if (!this.stream) await this.restore();
+    const { message } = await this.exchange({ message: { case: "batch", value: { steps } } });
+    if (this.goingAway) await this.close();
+    return message.case === "answers" ? message.value.answers : [];
+  }
+
+  private async restore() {
+    const requests = createWritableIterable<Request>();
+    const responses = this.service.runSession(requests, { timeoutMs: Math.ceil(this.end - performance.now()) })[Symbol.asyncIterator]();
+    [this.stream, this.goingAway] = [{ requests, responses }, false];
+    const { source, rule } = this.world;
+    const { message } = await this.exchange({ message: { case: "open", value: { source, rule } } });
+    const basis = message.case === "opened" ? message.value.basis! : undefined;
+    this.basis ??= basis;
+    if (basis?.policyDigest !== this.basis?.policyDigest || basis?.engineVersion !== this.basis?.engineVersion) {
+      await this.close();
+      throw new ConnectError("policy or engine are others where the session should have gone on: begin anew", Code.Aborted);
+    }
+    if (this.changes.length > 0) await this.exchange({ message: { case: "batch", value: { steps: this.changes } } });
+  }
+
+  /** Says something, and returns what answers it. */
+  private async exchange(request: Request): Promise<RunSessionResponse> {
+    const { requests, responses } = this.stream!;
+    requests.write(request).catch(() => {}); // The responses tell why.
+    try {
+      for (;;) {
+        const { value, done } = await responses.next();
+        if (done) throw new ConnectError("the session was ended", Code.Unavailable);
+        if (value.message.case !== "goingAway") return value;
+        this.goingAway = true;
+      }
+    } catch (error) {
+      requests.close();
+      this.stream = undefined;
+      throw error;
+    }
+  }
+}
+
+/** Milliseconds after which to ask again; undefined: asking again does not help. */
+function retryDelay(error: unknown): number | undefined {
+  if (!(error instanceof ConnectError)) return undefined;
+  const told = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
+  if (told) return Number(told.seconds) * 1000 + told.nanos / 1e6;
+  return error.code === Code.Unavailable ? 100 : undefined;
 }
 
 /** What the details of a failed call say. */

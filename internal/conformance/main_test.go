@@ -10,8 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -96,39 +99,84 @@ func TestRequestsComeInOrderOfTheirNumbers(t *testing.T) {
 	require.NoError(t, run(t.Context(), io.Discard, folder, true))
 }
 
-func TestALaterVersionSaysWhatThisOneDoesNotKnow(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
+// later serves a later version until the test ends, and returns its address.
+func later(t *testing.T) string {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
 	address := make(chan string, 1)
 	served := make(chan error, 1)
 	go func() {
 		served <- serveNewer(ctx, writer(func(line string) { address <- line }), "127.0.0.1:0", checkedIn)
 	}()
+	t.Cleanup(func() {
+		end()
+		require.NoError(t, <-served)
+	})
 	_, at, ok := strings.Cut(strings.TrimSpace(<-address), "address=")
 	require.True(t, ok)
-	connection, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return at
+}
+
+func TestALaterVersionOnABadDay(t *testing.T) {
+	connection, err := grpc.NewClient(later(t), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 	require.NoError(t, err)
+	defer func() { require.NoError(t, connection.Close()) }()
 	stub := apportionv1.NewApportionServiceClient(connection)
 	requests, err := readRequests(filepath.Join(checkedIn, "RunSession", "two-batches"))
 	require.NoError(t, err)
-	session, err := stub.RunSession(t.Context())
-	require.NoError(t, err)
-	for _, request := range requests[:2] {
-		message, ok := request.(*apportionv1.RunSessionRequest)
+	say := func(session apportionv1.ApportionService_RunSessionClient, i int) {
+		message, ok := requests[i].(*apportionv1.RunSessionRequest)
 		require.True(t, ok)
 		require.NoError(t, session.Send(message))
 	}
+	session, err := stub.RunSession(t.Context())
+	require.NoError(t, err)
+	_, err = session.Recv()
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "every other call comes too early")
+	require.Len(t, status.Convert(err).Details(), 2, "a reason, and when to come again")
+
+	session, err = stub.RunSession(t.Context())
+	require.NoError(t, err)
+	say(session, 0)
 	opened, err := session.Recv()
 	require.NoError(t, err)
 	require.NotEmpty(t, opened.GetOpened().GetBasis().ProtoReflect().GetUnknown())
-	away, err := session.Recv()
+	for n := range lastAnswer {
+		say(session, 1)
+		response, err := session.Recv()
+		require.NoError(t, err)
+		if n == lastAnswer-1 {
+			require.NotNil(t, response.GetGoingAway())
+			response, err = session.Recv()
+			require.NoError(t, err)
+		}
+		require.NotEmpty(t, response.GetAnswers().GetAnswers()[0].ProtoReflect().GetUnknown())
+	}
+	say(session, 1)
+	_, err = session.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err), "who was sent away and stays is not answered")
+}
+
+// What the examples do in other languages, package client does.
+func TestOurOwnClientBearsALaterVersionOnABadDay(t *testing.T) {
+	decide, err := client.Dial(later(t), client.WithPlaintext())
 	require.NoError(t, err)
-	require.NotNil(t, away.GetGoingAway())
-	answers, err := session.Recv()
+	defer func() { require.NoError(t, decide.Close()) }()
+	snapshot, err := client.NewSnapshot().Queue(client.Queue{Name: "research", Weight: 1}).Build()
 	require.NoError(t, err)
-	require.NotEmpty(t, answers.GetAnswers().GetAnswers()[0].ProtoReflect().GetUnknown())
-	require.NoError(t, connection.Close())
-	end()
-	require.NoError(t, <-served)
+	in := client.Input{Snapshot: snapshot, PolicyName: "fair"}
+	for range 2 {
+		_, err = decide.Shares(t.Context(), in, client.SharesQuestion{})
+		require.NoError(t, err)
+	}
+	session, err := decide.OpenSession(t.Context(), in)
+	require.NoError(t, err)
+	for n := range 2 * lastAnswer {
+		answers, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
+		require.NoError(t, err)
+		require.EqualValues(t, n, answers[0].GetMark().GetMark(), "the state has come along")
+	}
+	require.NoError(t, session.Close())
 }
 
 // writer hands on what is written.

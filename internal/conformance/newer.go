@@ -5,19 +5,29 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	edge "github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire"
 )
 
-// serveNewer serves as a later version of the contract might, until ctx ends: every message of an answer has a field that this version does
-// not know, and every session is asked to go elsewhere before each of its answers. A client that
-// is written well takes no notice. The address is written to out.
+// serveNewer serves as a later version of the contract might, on a bad day, until ctx ends:
+//
+//   - every message of an answer has a field that this version does not know,
+//   - every other call is refused, as a busy server does, and told when to come again,
+//   - every session is sent away with its third answer, and ends with the next batch.
+//
+// A client that is written well comes to the same decisions. The address is written to out.
 func serveNewer(ctx context.Context, out io.Writer, address, folder string) error {
 	policies, err := readPolicies(folder)
 	if err != nil {
@@ -34,13 +44,33 @@ func serveNewer(ctx context.Context, out io.Writer, address, folder string) erro
 	if _, err := fmt.Fprintf(out, "a later version serves address=%s\n", listener.Addr()); err != nil {
 		return err
 	}
+	var n newer
 	return edge.NewServer(answering, edge.ServerOptions{
-		Unary:  []grpc.UnaryServerInterceptor{answerNewer},
-		Stream: []grpc.StreamServerInterceptor{converseNewer},
+		Unary:  []grpc.UnaryServerInterceptor{n.answer},
+		Stream: []grpc.StreamServerInterceptor{n.converse},
 	}).Serve(ctx, listener)
 }
 
-func answerNewer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+// newer is that server: how many calls it got.
+type newer struct{ calls atomic.Int64 }
+
+// comeAgain is when a busy server wants to be asked again.
+const comeAgain = 20 * time.Millisecond
+
+// busy is the refusal of every other call of the contract, beginning with the first one.
+func (n *newer) busy(method string) error {
+	if !strings.HasPrefix(method, "/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/") || n.calls.Add(1)%2 == 0 {
+		return nil
+	}
+	return status.FromProto(wire.Status(&wire.Fault{
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Text: "too many calls", Retry: comeAgain,
+	})).Err()
+}
+
+func (n *newer) answer(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if err := n.busy(info.FullMethod); err != nil {
+		return nil, err
+	}
 	answer, err := handle(ctx, request)
 	if m, ok := answer.(proto.Message); ok && err == nil {
 		extend(m.ProtoReflect())
@@ -48,26 +78,48 @@ func answerNewer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 	return answer, err
 }
 
-func converseNewer(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return handle(server, newerStream{stream})
+func (n *newer) converse(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if err := n.busy(info.FullMethod); err != nil {
+		return err
+	}
+	s := &newerStream{ServerStream: stream}
+	err := handle(server, s)
+	if s.answers.Load() > lastAnswer {
+		return errOverstayed
+	}
+	return err
 }
 
-// newerStream is a stream on which a later version answers.
-type newerStream struct{ grpc.ServerStream }
+// lastAnswer is the answer with which a session is sent away.
+const lastAnswer = 3
 
-// SendMsg sends a message as a later version might, and a GoingAway before the answers of a session.
-func (s newerStream) SendMsg(message any) error {
+// errOverstayed ends the session of a client that was sent away, and stays.
+var errOverstayed = status.Error(codes.Unavailable, "the session was to go elsewhere")
+
+// newerStream is a stream on which a later version answers.
+type newerStream struct {
+	grpc.ServerStream
+
+	answers atomic.Int32
+}
+
+// SendMsg sends a message as a later version might, and a GoingAway before the last answer of a session. There is no answer after that.
+func (s *newerStream) SendMsg(message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
 		return s.ServerStream.SendMsg(message)
 	}
 	if response, ok := m.(*apportionv1.RunSessionResponse); ok && response.GetAnswers() != nil {
-		const deadline = 60_000
-		away := &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_GoingAway{
-			GoingAway: &apportionv1.GoingAway{DeadlineMs: deadline},
-		}}
-		if err := s.ServerStream.SendMsg(away); err != nil {
-			return err
+		switch n := s.answers.Add(1); {
+		case n > lastAnswer:
+			return errOverstayed
+		case n == lastAnswer:
+			away := &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_GoingAway{
+				GoingAway: &apportionv1.GoingAway{DeadlineMs: 1},
+			}}
+			if err := s.ServerStream.SendMsg(away); err != nil {
+				return err
+			}
 		}
 	}
 	extend(m.ProtoReflect())

@@ -3,8 +3,9 @@
 use std::{env, error::Error, fs, time::Duration};
 
 use apportion::v1::{self, answer::Answer, apportion_service_client::ApportionServiceClient, step::Step};
-use apportion::{Session, fault, from_json, refusal, unexpected};
-use tonic::{Request, Response, Status, transport::Channel, transport::Endpoint};
+use apportion::{Session, again, fault, from_json, input, refusal, steps, tasks, unexpected, until};
+use tokio::time::Instant;
+use tonic::{Response, Status, transport::Channel, transport::Endpoint};
 use v1::{EnqueueMode, JobPhase, TaskStatus, Vote, order_step::Subject};
 
 /// Keeps its records in the contract's own messages, so that a snapshot is always at hand.
@@ -19,11 +20,10 @@ impl Platform {
     /// Takes a job unless it could not enter even an empty cluster.
     async fn submit(&mut self, job: v1::Job) {
         let alone = v1::Snapshot { jobs: vec![job.clone()], ..self.snapshot.clone() };
-        let rule = Some(v1::input::Rule::Policy(self.policy.clone()));
-        let input = v1::Input { source: Some(v1::input::Source::Snapshot(alone)), rule };
-        let mut request = Request::new(v1::CheckEnqueueRequest { input: Some(input), enqueue: None });
-        request.set_timeout(self.within);
-        let refused = match self.service.check_enqueue(request).await.map(Response::into_inner) {
+        let end = Instant::now() + self.within;
+        let request = v1::CheckEnqueueRequest { input: input(alone, self.policy.clone()), enqueue: None };
+        let response = again(end, async || self.service.check_enqueue(until(end, request.clone())).await).await;
+        let refused = match response.map(Response::into_inner) {
             Ok(v1::CheckEnqueueResponse { basis, enqueue }) => {
                 refusal(enqueue.unwrap_or_default().jobs[0].verdict.as_ref(), &basis.unwrap_or_default().dimensions)
             }
@@ -36,25 +36,16 @@ impl Platform {
     }
 
     /// Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle.
-    async fn cycle(&mut self) {
-        let decided = tokio::time::timeout(self.within, self.decide()).await;
-        if let Err(error) = decided.unwrap_or_else(|_| Err(Status::deadline_exceeded("no time is left"))) {
-            println!("cut short: {}", fault(&error));
-        }
-    }
-
-    async fn decide(&mut self) -> Result<(), Status> {
-        let mut session = Session::open(&mut self.service, self.snapshot.clone(), self.policy.clone(), self.within).await?;
-        let enqueue = v1::EnqueueStep { mode: EnqueueMode::Action as i32, ..Default::default() };
-        let order = |subject| Step::Order(v1::OrderStep { subject: Some(subject), ..Default::default() });
-        let [Answer::Enqueue(enqueue), Answer::Order(queues), Answer::Order(jobs)] = session
-            .ask([Step::Enqueue(enqueue), order(Subject::Queues(Default::default())), order(Subject::Jobs(Default::default()))])
-            .await?
-        else {
+    async fn cycle(&mut self) -> Result<(), Status> {
+        let end = Instant::now() + self.within;
+        let mut session = Session::open(&self.service, self.snapshot.clone(), self.policy.clone(), end).await?;
+        let enqueue = Step::Enqueue(v1::EnqueueStep { mode: EnqueueMode::Action as i32, ..Default::default() });
+        let questions = [enqueue, steps::order(Subject::Queues(Default::default())), steps::order(Subject::Jobs(Default::default()))];
+        let [Answer::Enqueue(enqueue), Answer::Order(queues), Answer::Order(jobs)] = session.ask(questions).await? else {
             return Err(unexpected());
         };
         for decided in enqueue.jobs {
-            if let Some(grounds) = refusal(decided.verdict.as_ref(), &session.dimensions) {
+            if let Some(grounds) = refusal(decided.verdict.as_ref(), session.dimensions()) {
                 println!("hold {}: {grounds}", decided.uid);
             } else {
                 println!("enqueue {}", decided.uid);
@@ -75,32 +66,25 @@ impl Platform {
     /// Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone.
     async fn place(&mut self, session: &mut Session, number: usize) -> Result<(), Status> {
         let job = &self.snapshot.jobs[number];
-        let jobs = v1::Jobs { uid: vec![job.uid.clone()], ..Default::default() };
-        let standing = || Step::Jobs(v1::JobsStep { jobs: Some(jobs.clone()), ..Default::default() });
+        let standing = || steps::jobs(std::slice::from_ref(&job.uid));
         let [Answer::Mark(mark)] = session.ask([Step::Mark(v1::MarkStep {})]).await? else { return Err(unexpected()) };
         let (mut placed, mut evicted) = (vec![], vec![]);
         for task in job.groups.iter().flat_map(|group| &group.tasks).filter(|task| task.node.is_none()) {
-            let tasks = || Some(v1::Tasks { uid: vec![task.uid.clone()], ..Default::default() });
-            let place = || Step::Nodes(v1::NodesStep { tasks: tasks(), top: 1, ..Default::default() });
-            let questions = [
-                Step::Allocatable(v1::AllocatableStep { tasks: tasks(), ..Default::default() }),
-                Step::Preemptive(v1::PreemptiveStep { tasks: tasks(), ..Default::default() }),
-                Step::Reclaim(v1::ReclaimStep { claimant: tasks(), ..Default::default() }),
-                standing(),
-                place(),
-            ];
+            let uid = std::slice::from_ref(&task.uid);
+            let place = || steps::nodes(uid, 1);
+            let questions = [steps::allocatable(uid), steps::preemptive(uid), steps::reclaim(uid), standing(), place()];
             let [Answer::Allocatable(may), Answer::Preemptive(may_take), Answer::Reclaim(reclaim), Answer::Jobs(is), Answer::Nodes(nodes)] =
                 session.ask(questions).await?
             else {
                 return Err(unexpected());
             };
-            if let Some(grounds) = refusal(may.tasks[0].verdict.as_ref(), &session.dimensions) {
+            if let Some(grounds) = refusal(may.tasks[0].verdict.as_ref(), session.dimensions()) {
                 println!("wait {}: {grounds}", task.uid);
                 break;
             }
             let mut node = nodes.tasks[0].node.first().copied();
             let starving = is.jobs[0].starving.as_ref().is_some_and(|verdict| verdict.vote() == Vote::Permit);
-            let may_take = starving && refusal(may_take.tasks[0].verdict.as_ref(), &session.dimensions).is_none();
+            let may_take = starving && refusal(may_take.tasks[0].verdict.as_ref(), session.dimensions()).is_none();
             let mut victims = reclaim.eviction_order.into_iter().filter(|_| may_take);
             while let (None, Some(victim)) = (node, victims.next()) {
                 let tasks = Some(v1::Tasks { index: vec![victim], ..Default::default() });
@@ -113,11 +97,11 @@ impl Platform {
                 println!("wait {}: no node has room", task.uid);
                 break;
             };
-            session.ask([Step::Allocate(v1::AllocateStep { tasks: tasks(), node: vec![node] })]).await?;
+            session.ask([Step::Allocate(v1::AllocateStep { tasks: tasks(uid), node: vec![node] })]).await?;
             placed.push((task.uid.clone(), node));
         }
         let [Answer::Jobs(is)] = session.ask([standing()]).await? else { return Err(unexpected()) };
-        if refusal(is.jobs[0].ready.as_ref(), &session.dimensions).is_some() {
+        if refusal(is.jobs[0].ready.as_ref(), session.dimensions()).is_some() {
             session.ask([Step::Rollback(v1::RollbackStep { mark: mark.mark })]).await?;
             return Ok(());
         }
@@ -154,7 +138,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 let gone = remove.jobs.unwrap_or_default().uid;
                 platform.snapshot.jobs.retain(|job| !gone.contains(&job.uid));
             }
-            _ => platform.cycle().await,
+            _ => {
+                if let Err(error) = platform.cycle().await {
+                    println!("cut short: {}", fault(&error));
+                }
+            }
         }
     }
     Ok(())

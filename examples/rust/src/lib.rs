@@ -1,78 +1,217 @@
-//! The stubs, and what a client of Apportion wants beside them: a session that is asked like a function, errors and reasons in words, and
-//! protobuf's JSON.
+//! The stubs, and what a client of Apportion wants beside them: a session that is asked like a function and outlives its replica, a second
+//! attempt where that helps, errors and reasons in words, and protobuf's JSON.
 
 use std::{error::Error, sync::LazyLock, time::Duration};
 
 use prost_reflect::{DescriptorPool, DynamicMessage};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Status, Streaming, transport::Channel};
+use tonic::{Code, Request, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt;
 
 use v1::{
-    answer::Answer, apportion_service_client::ApportionServiceClient, run_session_request as request, run_session_response as response,
+    answer::Answer, apportion_service_client::ApportionServiceClient, run_session_request::Message as Said,
+    run_session_response::Message as Heard, step::Step,
 };
 
 pub mod v1 {
     tonic::include_proto!("apportion.v1");
 }
 
-/// A conversation about one snapshot: each question sees what the steps before it changed.
+const ATTEMPTS: usize = 5;
+
+/// What a call answers, made again while servers are busy or lost, until the end: no call changes anything there.
+pub async fn again<T>(end: Instant, mut call: impl AsyncFnMut() -> Result<T, Status>) -> Result<T, Status> {
+    let mut attempt = 1;
+    loop {
+        let late = |_| Err(Status::deadline_exceeded("no time is left"));
+        let error = match timeout_at(end, call()).await.unwrap_or_else(late) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        match retry_delay(&error) {
+            Some(pause) if attempt < ATTEMPTS && Instant::now() + pause < end => sleep(pause).await,
+            _ => return Err(error),
+        }
+        attempt += 1;
+    }
+}
+
+/// A request that tells the server how long it has.
+pub fn until<M>(end: Instant, message: M) -> Request<M> {
+    let mut request = Request::new(message);
+    request.set_timeout(end.saturating_duration_since(Instant::now()));
+    request
+}
+
+/// After how long to ask again; `None`: asking again does not help.
+fn retry_delay(error: &Status) -> Option<Duration> {
+    let told = error.get_details_retry_info().and_then(|info| info.retry_delay);
+    told.or((error.code() == Code::Unavailable).then_some(Duration::from_millis(100)))
+}
+
+/// A conversation about one snapshot: each question sees what the steps before it changed. Where its replica is lost or sends it away, it
+/// goes on at another one, after the steps that changed something were done again.
 pub struct Session {
-    pub dimensions: Vec<String>,
-    requests: mpsc::Sender<v1::RunSessionRequest>,
-    responses: Streaming<v1::RunSessionResponse>,
+    service: ApportionServiceClient<Channel>,
+    open: v1::OpenSession,
+    end: Instant,
+    basis: Option<v1::Basis>,
+    changes: Vec<v1::Step>,
+    stream: Option<(mpsc::Sender<v1::RunSessionRequest>, Streaming<v1::RunSessionResponse>)>,
+    going_away: bool,
 }
 
 impl Session {
+    /// Opens a session that must be over at the end.
     pub async fn open(
-        service: &mut ApportionServiceClient<Channel>,
+        service: &ApportionServiceClient<Channel>,
         snapshot: v1::Snapshot,
         policy: v1::Policy,
-        within: Duration,
+        end: Instant,
     ) -> Result<Self, Status> {
-        let (requests, outgoing) = mpsc::channel(1);
         let open = v1::OpenSession {
             source: Some(v1::open_session::Source::Snapshot(snapshot)),
             rule: Some(v1::open_session::Rule::Policy(policy)),
         };
-        let open = v1::RunSessionRequest { message: Some(request::Message::Open(open)) };
-        requests.send(open).await.map_err(|_| ended())?;
-        let mut call = Request::new(ReceiverStream::new(outgoing));
-        call.set_timeout(within);
-        let mut responses = service.run_session(call).await?.into_inner();
-        match responses.message().await?.and_then(|response| response.message) {
-            Some(response::Message::Opened(opened)) => {
-                Ok(Self { dimensions: opened.basis.unwrap_or_default().dimensions, requests, responses })
-            }
-            _ => Err(ended()),
-        }
+        let service = service.clone();
+        let mut session = Self { service, open, end, basis: None, changes: vec![], stream: None, going_away: false };
+        again(end, async || session.restore().await).await?;
+        Ok(session)
+    }
+
+    pub fn dimensions(&self) -> &[String] {
+        self.basis.as_ref().map_or(&[], |basis| &basis.dimensions)
     }
 
     /// Returns one answer for each step. A step that fails is a fault of this program.
-    pub async fn ask<const N: usize>(&mut self, steps: [v1::step::Step; N]) -> Result<[Answer; N], Status> {
-        let steps = steps.map(|step| v1::Step { step: Some(step) }).to_vec();
-        let batch = v1::RunSessionRequest { message: Some(request::Message::Batch(v1::StepBatch { id: 0, steps })) };
-        self.requests.send(batch).await.map_err(|_| ended())?;
-        loop {
-            let response = self.responses.message().await?.ok_or_else(ended)?;
-            let Some(response::Message::Answers(batch)) = response.message else { continue };
-            let answers: Vec<Answer> = batch.answers.into_iter().filter_map(|answer| answer.answer).collect();
-            if let Some(Answer::Error(error)) = answers.iter().find(|answer| matches!(answer, Answer::Error(_))) {
-                panic!("{}", error.message);
+    pub async fn ask<const N: usize>(&mut self, steps: [Step; N]) -> Result<[Answer; N], Status> {
+        let steps = steps.map(|step| v1::Step { step: Some(step) });
+        let batch = v1::StepBatch { id: 0, steps: steps.to_vec() };
+        let answers = again(self.end, async || self.answered(batch.clone()).await).await?;
+        for (step, answer) in steps.into_iter().zip(&answers) {
+            if !matches!(answer, Answer::Error(_)) && step.step.as_ref().is_some_and(changes) {
+                self.changes.push(step);
             }
-            return answers.try_into().map_err(|_| ended());
+        }
+        if let Some(Answer::Error(error)) = answers.iter().find(|answer| matches!(answer, Answer::Error(_))) {
+            panic!("{}", error.message);
+        }
+        answers.try_into().map_err(|_| unexpected())
+    }
+
+    async fn answered(&mut self, batch: v1::StepBatch) -> Result<Vec<Answer>, Status> {
+        if self.stream.is_none() {
+            self.restore().await?;
+        }
+        let Heard::Answers(batch) = self.exchange(Said::Batch(batch)).await? else { return Err(unexpected()) };
+        if self.going_away {
+            self.stream = None;
+        }
+        Ok(batch.answers.into_iter().filter_map(|answer| answer.answer).collect())
+    }
+
+    async fn restore(&mut self) -> Result<(), Status> {
+        let (requests, outgoing) = mpsc::channel(1);
+        // The server answers the call once it has read the snapshot.
+        requests.send(said(Said::Open(self.open.clone()))).await.map_err(|_| ended())?;
+        let responses = self.service.run_session(until(self.end, ReceiverStream::new(outgoing))).await?.into_inner();
+        (self.stream, self.going_away) = (Some((requests, responses)), false);
+        let Heard::Opened(opened) = self.hear().await? else { return Err(unexpected()) };
+        let now = opened.basis.unwrap_or_default();
+        let was = self.basis.get_or_insert_with(|| now.clone());
+        if was.policy_digest != now.policy_digest || was.engine_version != now.engine_version {
+            self.stream = None;
+            return Err(Status::aborted("policy or engine are others where the session should have gone on: begin anew"));
+        }
+        if !self.changes.is_empty() {
+            self.exchange(Said::Batch(v1::StepBatch { id: 0, steps: self.changes.clone() })).await?;
+        }
+        Ok(())
+    }
+
+    /// Says something, and returns what answers it.
+    async fn exchange(&mut self, message: Said) -> Result<Heard, Status> {
+        if let Some((requests, _)) = &self.stream {
+            // If that fails, the stream has ended; hearing tells why.
+            let _ = requests.send(said(message)).await;
+        }
+        self.hear().await
+    }
+
+    async fn hear(&mut self) -> Result<Heard, Status> {
+        loop {
+            let Some((_, responses)) = &mut self.stream else { return Err(ended()) };
+            match responses.message().await {
+                Ok(Some(v1::RunSessionResponse { message: Some(Heard::GoingAway(_)) })) => self.going_away = true,
+                Ok(Some(v1::RunSessionResponse { message: Some(heard) })) => return Ok(heard),
+                Ok(Some(_)) => {} // Only a newer version knows it.
+                failed => {
+                    self.stream = None;
+                    return Err(failed.err().unwrap_or_else(ended));
+                }
+            }
         }
     }
 }
 
+fn said(message: Said) -> v1::RunSessionRequest {
+    v1::RunSessionRequest { message: Some(message) }
+}
+
+/// Whether a step changes the state of a session, so that another replica has to do it again.
+fn changes(step: &Step) -> bool {
+    use Step::*;
+    matches!(step, Enqueue(_) | SetStatus(_) | Allocate(_) | Deallocate(_) | AddJob(_) | RemoveJob(_) | Mark(_) | Rollback(_))
+}
+
 fn ended() -> Status {
-    Status::unavailable("the session has ended")
+    Status::unavailable("the session was ended")
 }
 
 /// For an answer of another kind than its question.
 pub fn unexpected() -> Status {
     Status::internal("an answer is of another kind than its question")
+}
+
+/// A question about a snapshot and a policy.
+pub fn input(snapshot: v1::Snapshot, policy: v1::Policy) -> Option<v1::Input> {
+    Some(v1::Input { source: Some(v1::input::Source::Snapshot(snapshot)), rule: Some(v1::input::Rule::Policy(policy)) })
+}
+
+/// Tasks by their uids.
+pub fn tasks(uid: &[String]) -> Option<v1::Tasks> {
+    Some(v1::Tasks { uid: uid.to_vec(), ..Default::default() })
+}
+
+/// Steps, of which only what is asked about is said.
+pub mod steps {
+    use super::{Step, tasks, v1};
+
+    pub fn order(subject: v1::order_step::Subject) -> Step {
+        Step::Order(v1::OrderStep { subject: Some(subject), ..Default::default() })
+    }
+
+    pub fn jobs(uid: &[String]) -> Step {
+        Step::Jobs(v1::JobsStep { jobs: Some(v1::Jobs { uid: uid.to_vec(), ..Default::default() }), ..Default::default() })
+    }
+
+    pub fn allocatable(uid: &[String]) -> Step {
+        Step::Allocatable(v1::AllocatableStep { tasks: tasks(uid), ..Default::default() })
+    }
+
+    pub fn preemptive(uid: &[String]) -> Step {
+        Step::Preemptive(v1::PreemptiveStep { tasks: tasks(uid), ..Default::default() })
+    }
+
+    pub fn reclaim(claimant: &[String]) -> Step {
+        Step::Reclaim(v1::ReclaimStep { claimant: tasks(claimant), ..Default::default() })
+    }
+
+    pub fn nodes(uid: &[String], top: u32) -> Step {
+        Step::Nodes(v1::NodesStep { tasks: tasks(uid), top, ..Default::default() })
+    }
 }
 
 /// What the details of a failed call say.
@@ -82,13 +221,13 @@ pub fn fault(error: &Status) -> String {
         // The call did not come to the server, or not back. A deadline that passes on this side is a cancellation to tonic.
         let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
         let late = causes.any(|cause| cause.is::<tonic::TimeoutExpired>());
-        return name(if late { tonic::Code::DeadlineExceeded } else { error.code() });
+        return name(if late { Code::DeadlineExceeded } else { error.code() });
     };
     let violations = details.bad_request().into_iter().flat_map(|bad| &bad.field_violations);
     violations.fold(info.reason.clone(), |text, violation| format!("{text}, {}: {}", violation.field, violation.description))
 }
 
-fn name(code: tonic::Code) -> String {
+fn name(code: Code) -> String {
     let words = format!("{code:?}");
     let underscored = words.char_indices().flat_map(|(i, c)| (i > 0 && c.is_uppercase()).then_some('_').into_iter().chain([c]));
     underscored.collect::<String>().to_uppercase()

@@ -3,6 +3,7 @@ package dev.apportion.example;
 import com.google.protobuf.util.JsonFormat;
 import dev.apportion.v1.*;
 import dev.apportion.v1.ApportionServiceGrpc.ApportionServiceBlockingV2Stub;
+import io.grpc.Deadline;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.StatusException;
@@ -22,7 +23,9 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
   private void submit(Job job) throws InterruptedException {
     var alone = Input.newBuilder().setSnapshot(snapshot.clone().clearJobs().addJobs(job)).setPolicy(policy);
     try {
-      var response = service.withDeadlineAfter(millis, TimeUnit.MILLISECONDS).checkEnqueue(CheckEnqueueRequest.newBuilder().setInput(alone).build());
+      var deadline = Deadline.after(millis, TimeUnit.MILLISECONDS);
+      var request = CheckEnqueueRequest.newBuilder().setInput(alone).build();
+      var response = Session.again(deadline, () -> service.withDeadline(deadline).checkEnqueue(request));
       var verdict = response.getEnqueue().getJobs(0).getVerdict();
       if (verdict.getVote() == Vote.VOTE_REJECT) {
         System.out.printf("refuse %s: %s%n", job.getUid(), Session.grounds(verdict, response.getBasis().getDimensionsList()));
@@ -41,7 +44,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
 
   /** Admits jobs, then places tasks, queue by queue. What is not decided in time waits for the next cycle. */
   private void cycle() throws InterruptedException {
-    try (var session = new Session(service.withDeadlineAfter(millis, TimeUnit.MILLISECONDS), snapshot.build(), policy)) {
+    try (var session = new Session(service, Deadline.after(millis, TimeUnit.MILLISECONDS), snapshot.build(), policy)) {
       var answers = session.ask(
           Step.newBuilder().setEnqueue(EnqueueStep.newBuilder().setMode(EnqueueMode.ENQUEUE_MODE_ACTION)),
           Step.newBuilder().setOrder(OrderStep.newBuilder().setQueues(Queues.getDefaultInstance())),
