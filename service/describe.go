@@ -177,8 +177,9 @@ func (s *Server) unaryCall(
 	defer func() { s.measure(ctx, method, in, err) }()
 	end, err := s.service.begin(ctx, method)
 	if err != nil {
-		s.taps.refuse(ctx, method, statusOf(err))
-		return nil, s.service.fail(ctx, err)
+		err = s.service.fail(ctx, err)
+		s.taps.refuse(ctx, method, err)
+		return nil, err
 	}
 	defer end()
 	defer in.end()
@@ -243,8 +244,9 @@ func (s *Server) streamCall(
 	defer func() { s.measure(ctx, method, in, err) }()
 	end, err := s.service.begin(ctx, method)
 	if err != nil {
-		s.taps.refuse(ctx, method, statusOf(err))
-		return s.service.fail(ctx, err)
+		err = s.service.fail(ctx, err)
+		s.taps.refuse(ctx, method, err)
+		return err
 	}
 	defer end()
 	defer in.end()

@@ -44,8 +44,9 @@ type gate struct {
 	queued int
 	// coming counts calls whose messages are being received.
 	coming int
-	// service is how long work takes from its turn to its end: a mean in which what is newer weighs more.
-	service time.Duration
+	// service is how long work takes from its turn to its end, arrival how long a message takes to come: means in which what is newer
+	// weighs more.
+	service, arrival time.Duration
 	// clock is what the line served last had been given.
 	clock int64
 }
@@ -165,16 +166,15 @@ func (g *gate) overShare(l *line) bool {
 }
 
 // saturated reports whether another call of this identity had better not be received: what waits and what comes already takes longer than
-// half of the time that anything may wait, and the identity has its part of that. Where nothing waits, messages come too slowly to tell.
+// half of the time that anything may wait, and the identity has its part of that.
 func (g *gate) saturated(identity string) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.queued == 0 || !g.overShare(g.lines[identity]) {
+	if g.queued == 0 && g.free > 0 || !g.overShare(g.lines[identity]) {
 		return false
 	}
-	ahead := g.queued + g.coming
-	if time.Duration(ahead)*g.service/time.Duration(g.slots) > g.wait/2 {
-		return ahead > g.slots
+	if ahead := g.ahead(); ahead*float64(g.service)/float64(g.slots) > float64(g.wait)/2 {
+		return ahead > float64(g.slots)
 	}
 	for _, l := range g.lines {
 		for _, queue := range &l.queues {
@@ -186,6 +186,22 @@ func (g *gate) saturated(identity string) bool {
 	return g.queued >= g.waiting
 }
 
+// ahead returns how many calls a new one would find before it: those that wait, and of those whose messages come as many as come within
+// the time that anything may wait. Senders may be slow, and whoever waits for them does not wait for a processor.
+func (g *gate) ahead() float64 {
+	coming := float64(g.coming)
+	if g.arrival > g.wait {
+		coming *= float64(g.wait) / float64(g.arrival)
+	}
+	return float64(g.queued) + coming
+}
+
+// newer is what a new value moves a mean by.
+func newer(mean, value time.Duration) time.Duration {
+	const weight = 16
+	return (value - mean) / weight
+}
+
 // expect counts a call that is about to be received, until arrived is called.
 func (g *gate) expect(identity string) (arrived func()) {
 	g.mutex.Lock()
@@ -193,9 +209,11 @@ func (g *gate) expect(identity string) (arrived func()) {
 	l := g.lineOf(identity)
 	l.coming++
 	g.coming++
+	began := time.Now()
 	return sync.OnceFunc(func() {
 		g.mutex.Lock()
 		defer g.mutex.Unlock()
+		g.arrival += newer(g.arrival, time.Since(began))
 		l.coming--
 		g.coming--
 		g.forget(l)
@@ -284,8 +302,7 @@ func (g *gate) withdraw(w *waiter) bool {
 func (g *gate) leave(w *waiter) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	const weight = 16
-	g.service += (time.Since(w.began) - g.service) / weight
+	g.service += newer(g.service, time.Since(w.began))
 	g.free++
 	g.room += w.bytes
 	w.line.running--

@@ -216,3 +216,40 @@ func TestCallsAreRefusedUnreadOnceWhatComesTakesTooLong(t *testing.T) {
 		require.Empty(t, g.lines)
 	})
 }
+
+func TestABurstBehindWorkIsRefusedUnreadThoughNothingWaitsYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := strict(&Overload{Running: 1, Memory: 1000, Waiting: 100, Wait: time.Second})
+		for range 100 {
+			leave := enterNow(t, g, "a", decisionRank, 1)
+			time.Sleep(100 * time.Millisecond)
+			leave()
+		}
+		require.False(t, g.saturated("a"), "nobody is at work")
+		leave := enterNow(t, g, "a", decisionRank, 1)
+		var coming []func()
+		for !g.saturated("a") {
+			coming = append(coming, g.expect("a"))
+		}
+		require.InDelta(t, 5, len(coming), 1, "half a second's work is coming")
+		time.Sleep(10 * time.Second)
+		for _, arrived := range coming {
+			arrived()
+		}
+		for range 100 {
+			arrived := g.expect("a")
+			time.Sleep(10 * time.Second)
+			arrived()
+		}
+		coming = coming[:0]
+		for !g.saturated("a") {
+			coming = append(coming, g.expect("a"))
+		}
+		require.InDelta(t, 50, len(coming), 5, "of messages that take ten seconds to come, a tenth comes within one")
+		for _, arrived := range coming {
+			arrived()
+		}
+		leave()
+		require.Empty(t, g.lines)
+	})
+}

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -19,18 +18,17 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/apportion/apportion/bench/internal/sample"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 )
 
 var (
 	jobs     = flag.Int("jobs", 5000, "jobs of 20 tasks in the snapshot of each call")
-	duration = flag.Duration("duration", 6*time.Second, "how long each rate is kept up")
+	duration = flag.Duration("duration", time.Second, "how long a rate is measured at a time")
+	rounds   = flag.Int("rounds", 12, "how often all rates are gone through")
 	deadline = flag.Duration("deadline", time.Second, "deadline of a call; an answer after it counts for nothing")
 	serve    = flag.String("serve", "", "used by the program itself: serve on this address")
 	apart    = flag.Bool("apart", true, "give the server a processor of its own, and the generator the others")
@@ -41,8 +39,12 @@ const (
 	work, receiving, calls = 96 << 20, 96 << 20, 512
 	perCall, empty         = 128 << 10, 32 << 20
 	bound                  = work + receiving + calls*perCall + empty
-	enough, most           = 0.9, 10
+	enough                 = 0.9
+	warming                = 400 * time.Millisecond
 )
+
+// factors of the sustainable rate, the last of which is what counts.
+var factors = []float64{0.5, 0.8, 1, 2, 5, 10}
 
 func main() {
 	flag.Parse()
@@ -125,47 +127,25 @@ func run() error {
 	if err := encode(question()); err != nil {
 		return err
 	}
-	sustainable := max(closedLoop(clients), closedLoop(clients), closedLoop(clients))
-	fmt.Printf("%s/%s, a server on one processor, apart from the generator: %t; %d bytes a call; "+
-		"%.0f calls/s by a closed loop of %d callers\n\n", runtime.GOOS, runtime.GOARCH, pinned(), len(payload), sustainable, callers)
-	table := sample.NewTable("load", "offered/s", "good/s", "of peak", "refused/s", "late/s", "p50 ms", "p99 ms", "good per CPU s",
-		"peak memory MiB")
-	best, last, bestOfCPU, lastOfCPU := 0.0, 0.0, 0.0, 0.0
-	for _, factor := range []float64{0.5, 0.8, 1, 2, 5, most} {
-		before := server.cpu()
-		r := openLoop(clients, sustainable*factor)
-		best, last = max(best, r.good), r.good
-		lastOfCPU = float64(len(r.took)) / max(server.cpu()-before, 1e-9)
-		bestOfCPU = max(bestOfCPU, lastOfCPU)
-		table.Add(fmt.Sprintf("%gx", factor), r.offered, r.good, fmt.Sprintf("%.0f %%", 100*r.good/best), r.refused, r.late,
-			sample.Milliseconds(r.took.Quantile(0.5)), sample.Milliseconds(r.took.Quantile(0.99)), lastOfCPU, server.peakMemory()>>20)
+	fmt.Printf("%s/%s, a server on one processor, apart from the generator: %t; %d bytes a call; %d rounds of %v for each rate\n\n",
+		runtime.GOOS, runtime.GOARCH, pinned(), len(payload), *rounds, *duration)
+	loads, sustainable := make([]load, len(factors)), 0.0
+	for range *rounds {
+		now := closedLoop(clients)
+		sustainable += now / float64(*rounds)
+		for i, factor := range factors {
+			loads[i].add(openLoop(clients, server, now*factor))
+		}
 	}
-	if _, err := table.WriteTo(os.Stdout); err != nil {
-		return err
-	}
-	line := sample.NewLine("show-overload")
-	line.Add("sustainable_per_s", sustainable)
-	line.Add("peak_good_per_s", best)
-	line.Add("good_at_10x_per_s", last)
-	line.Add("good_at_10x_of_peak", last/best)
-	line.Add("good_at_10x_of_peak_by_cpu", lastOfCPU/bestOfCPU)
-	line.Add("peak_memory_mib", float64(server.peakMemory()>>20))
-	line.Add("memory_bound_mib", bound>>20)
-	fmt.Printf("\n%s\n", line)
-	if last < enough*best || server.peakMemory() > bound {
-		return errShort
-	}
-	return nil
+	return report(loads, sustainable, server.peakMemory())
 }
-
-var errShort = errors.New("goodput fell below 90 % of its peak, or memory rose above its bound")
 
 // callers keep the server's processor busy, and no more.
 const callers = 4
 
 // closedLoop returns the calls a second of as many callers as keep all processors busy.
 func closedLoop(clients []apportionv1.ApportionServiceClient) float64 {
-	ctx, cancel := context.WithTimeout(context.Background(), *duration/2)
+	ctx, cancel := context.WithTimeout(context.Background(), *duration)
 	defer cancel()
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -183,21 +163,23 @@ func closedLoop(clients []apportionv1.ApportionServiceClient) float64 {
 	return float64(done.Load()) / time.Since(began).Seconds()
 }
 
-// openLoop offers calls at a rate, at random moments, and counts what became of them.
-func openLoop(clients []apportionv1.ApportionServiceClient, rate float64) *result {
-	r := &result{}
+// openLoop offers calls at a rate, at random moments, and counts what becomes of them once the queues are as full as they get: what is
+// answered, refused or late from then on, for as long as a round of one rate takes.
+func openLoop(clients []apportionv1.ApportionServiceClient, server *process, rate float64) *result {
+	r := &result{from: time.Now().Add(warming)}
+	r.until = r.from.Add(*duration)
 	var all sync.WaitGroup
-	began := time.Now()
-	next, n := began, 0
-	for ; time.Since(began) < *duration; n++ {
+	next, n, cpu := time.Now(), 0, 0.0
+	for ; time.Now().Before(r.until); n++ {
 		next = next.Add(time.Duration(rand.ExpFloat64() / rate * float64(time.Second))) //nolint:gosec // G404: arrivals, no secrets.
 		time.Sleep(time.Until(next))
+		if cpu == 0 && !time.Now().Before(r.from) {
+			cpu = server.cpu()
+		}
 		all.Go(func() { r.call(clients[n%len(clients)]) })
 	}
-	sent := time.Since(began).Seconds()
+	r.cpu = server.cpu() - cpu
 	all.Wait()
-	r.offered = float64(n) / sent
-	r.good, r.refused, r.late = float64(len(r.took))/sent, float64(r.refusals)/sent, float64(r.misses)/sent
 	return r
 }
 
@@ -206,14 +188,5 @@ func (r *result) call(client apportionv1.ApportionServiceClient) {
 	defer cancel()
 	began := time.Now()
 	_, err := client.EvaluateShares(ctx, nil)
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	switch status.Code(err) {
-	case codes.OK:
-		r.took = append(r.took, time.Since(began))
-	case codes.ResourceExhausted:
-		r.refusals++
-	default:
-		r.misses++
-	}
+	r.note(status.Code(err), began, time.Now())
 }

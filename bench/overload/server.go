@@ -8,15 +8,12 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/apportion/apportion/bench/internal/sample"
 )
 
 // process is a server in a process of its own, so that its memory can be told from the generator's.
@@ -94,15 +91,6 @@ func (p *process) peakMemory() int64 {
 		}
 	}
 	return 0
-}
-
-// result is what became of the calls at one rate.
-type result struct {
-	offered, good, refused, late float64
-
-	mutex            sync.Mutex
-	took             sample.Durations
-	refusals, misses int
 }
 
 // payload is the request, encoded once: the generator must not be what is overloaded.
