@@ -74,7 +74,7 @@ func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
-	return m, depth(m, g.Limits.QueueDepth)
+	return m, Depth(m, g.Limits.QueueDepth)
 }
 
 // stopped is meant to be called for everything that is read, and asks only now and then.

@@ -210,8 +210,8 @@ func (c *compiler) exceeded() error {
 		"a name or uid has "+strconv.FormatInt(c.longest, 10)+" bytes, at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }
 
-// depth returns a *Fault if queues are nested too deeply. A queue that is its own ancestor has no depth.
-func depth(m *model.Model, maximum int64) error {
+// Depth returns a *Fault if queues are nested too deeply. A queue that is its own ancestor has no depth.
+func Depth(m *model.Model, maximum int64) error {
 	if maximum <= 0 || int64(len(m.Queues)) <= maximum {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (r *request) predicate(body io.Reader) error {
 }
 
 func (r *request) prioritize(body io.Reader) error {
-	task, nodes, err := readPrioritize(body)
+	task, nodes, err := readPrioritize(body, &r.kept)
 	if err == nil {
 		err = drain(body)
 	}
@@ -128,7 +128,7 @@ func (r *request) queueOverused(body io.Reader) error {
 }
 
 func (r *request) jobEnqueueable(body io.Reader) error {
-	job, err := readJob(body)
+	job, err := readJob(body, &r.kept)
 	if err == nil {
 		err = drain(body)
 	}
@@ -153,7 +153,7 @@ func (r *request) jobEnqueueable(body io.Reader) error {
 }
 
 func (r *request) jobReady(body io.Reader) error {
-	job, err := readJob(body)
+	job, err := readJob(body, &r.kept)
 	if err == nil {
 		err = drain(body)
 	}
@@ -195,18 +195,15 @@ func (r *request) event(body io.Reader) error {
 
 // evict chooses victims among the tasks that were offered, and sends them back as they came.
 func (r *request) evict(body io.Reader) error {
-	select {
-	case r.victims <- struct{}{}:
-		defer func() { <-r.victims }()
-	case <-r.in.Context().Done():
-		r.abstain(callerGone)
-		return nil
+	if !r.enter(r.victims) {
+		return errBusy
 	}
+	defer func() { <-r.victims }()
 	sent, err := readAll(body, r.options.VictimBytes)
 	if err != nil {
 		return err
 	}
-	offered, err := readEviction(sent)
+	offered, err := readEviction(sent, &r.kept)
 	if err != nil {
 		return err
 	}

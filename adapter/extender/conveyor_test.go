@@ -92,7 +92,7 @@ func TestAPushIsReadWhileItArrivesAndDecodedBehindItsLastByte(t *testing.T) {
 	require.NoError(t, err)
 	<-r.done
 	require.NoError(t, r.err)
-	plain, err := readPruned(bytes.NewReader(push))
+	plain, err := readPruned(bytes.NewReader(push), bound{})
 	require.NoError(t, err)
 	requireSamePush(t, plain, r.read)
 	require.NoError(t, turn.ctx.Err(), "it can be decided about")

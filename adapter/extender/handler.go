@@ -26,9 +26,12 @@ type Handler struct {
 	schedulers map[string]*scheduler
 	metrics    *metrics
 	tracer     trace.Tracer
-	// room bounds the requests under way, victims those of them that are about victims.
+	// room bounds the requests under way, victims those of them that are about victims, kept what all of them keep of their bodies.
 	room, victims chan struct{}
+	kept          allowance
 }
+
+func (h *Handler) bound() bound { return bound{Limits: h.options.Limits, memory: h.options.PushMemory} }
 
 // New returns a handler, or what is wrong with the options.
 func New(options Options) (*Handler, error) {
@@ -37,6 +40,7 @@ func New(options Options) (*Handler, error) {
 		options: options, log: options.Logger, schedulers: make(map[string]*scheduler, len(options.Schedulers)),
 		tracer: options.Tracer.Tracer("github.com/apportion/apportion/adapter/extender"),
 		room:   make(chan struct{}, options.Requests), victims: make(chan struct{}, victimQuestions),
+		kept: allowance{all: options.QuestionMemory},
 	}
 	if len(options.Schedulers) == 0 {
 		return nil, errors.New("no scheduler is named")
@@ -75,6 +79,7 @@ type request struct {
 	// user is who asks, if somebody has to say.
 	user  string
 	begun time.Time
+	kept  share
 }
 
 // errTooLarge says that a body exceeds its limit.
@@ -103,7 +108,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	ctx, span := h.tracer.Start(in.Context(), "extender/"+string(name), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("apportion.scheduler", from.path), attribute.String("apportion.policy.name", from.Policy)))
 	defer span.End()
-	r := &request{Handler: h, ResponseWriter: w, in: in.WithContext(ctx), from: from, verb: name, begun: time.Now()}
+	r := &request{Handler: h, ResponseWriter: w, in: in.WithContext(ctx), from: from, verb: name, begun: time.Now(), kept: share{of: &h.kept}}
 	if h.options.Authorize != nil {
 		r.user, _, _ = in.BasicAuth()
 	}
@@ -131,13 +136,14 @@ func (r *request) serve() {
 	body := io.Reader(limited)
 	// Where a session begins or ends must be heard, or the questions that follow would be about another one.
 	if r.verb != onSessionOpen && r.verb != onSessionClose {
-		if !r.enter() {
+		if !r.enter(r.room) {
 			// Volcano listens only after it has sent all.
 			_ = drain(body)
 			r.abstain(busy)
 			return
 		}
 		defer func() { <-r.room }()
+		defer r.kept.giveBack()
 	}
 	var err error
 	switch r.verb {
@@ -165,23 +171,28 @@ func (r *request) serve() {
 	case err == nil:
 		r.count(outcomeOK)
 	case errors.Is(err, errTooLarge) && r.verb != onSessionOpen:
+		// Volcano listens only after it has sent all.
+		_ = drain(body)
 		r.abstain(tooLarge)
+	case errors.Is(err, errBusy):
+		_ = drain(body)
+		r.abstain(busy)
 	default:
 		r.refuse(err)
 	}
 }
 
 // enter waits for the request's turn, and reports whether it came in time.
-func (r *request) enter() bool {
+func (r *request) enter(room chan struct{}) bool {
 	select {
-	case r.room <- struct{}{}:
+	case room <- struct{}{}:
 		return true
 	default:
 	}
 	timer := time.NewTimer(r.options.Wait)
 	defer timer.Stop()
 	select {
-	case r.room <- struct{}{}:
+	case room <- struct{}{}:
 		return true
 	case <-timer.C:
 	case <-r.in.Context().Done():
@@ -203,7 +214,7 @@ func (r *request) refuse(err error) {
 	r.count(outcomeBad)
 	r.log.Warn("a request cannot be read", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
 	status := http.StatusBadRequest
-	if errors.Is(err, errTooLarge) {
+	if fault := (*wire.Fault)(nil); errors.Is(err, errTooLarge) || errors.Is(err, errLong) || errors.As(err, &fault) {
 		status = http.StatusRequestEntityTooLarge
 	}
 	http.Error(r.ResponseWriter, err.Error(), status)
@@ -338,6 +349,10 @@ func (r *request) snapshot(t *turn, push *received, asOf int64) (*snapshot, erro
 		return nil, push.err
 	}
 	m, err := push.read.build(asOf)
+	if err == nil {
+		most := r.bound()
+		err = most.held(m, push.read.read)
+	}
 	if err != nil {
 		return nil, err
 	}

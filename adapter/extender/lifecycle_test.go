@@ -433,3 +433,33 @@ func TestTheServerEndsWhatIsUnderWay(t *testing.T) {
 	require.Equal(t, http.StatusOK, <-answered)
 	require.NoError(t, <-served)
 }
+
+func TestAnAnswerThatNobodyTakesIsGivenUp(t *testing.T) {
+	shape := extendertest.Shape{Pods: 4000}
+	b := newBridge(t, "tiers: [{plugins: [{name: conformance}]}]", func(o *extender.Options) { o.Observer = nil })
+	b.asked("onSessionOpen", extendertest.Push(extendertest.Shape{Pods: 4000, Lean: true}))
+	answered := make(chan struct{})
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := extender.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(answered)
+		b.ServeHTTP(w, r)
+	}), extender.ServerOptions{ReadTime: 2 * time.Second, WriteTime: time.Millisecond, DrainTime: time.Millisecond})
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	body := extendertest.Victims(shape, 1500)
+	require.Greater(t, len(body), 7<<20)
+	_, err = fmt.Fprintf(conn, "POST /volcano/reclaimable HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	require.NoError(t, err)
+	select {
+	case <-answered:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the answer still waits to be taken")
+	}
+	end()
+	require.NoError(t, <-served)
+}

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // Options of a Handler. Schedulers and Policy are needed.
@@ -27,6 +28,12 @@ type Options struct {
 	Requests int
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
 	VictimBytes int64
+	// Limits bounds what a push may hold, as it bounds a snapshot of the contract; 0 is no bound.
+	Limits wire.Limits
+	// PushMemory bounds what a push is estimated to take in memory, from when it is read until its session is over. 0: 2 GiB.
+	PushMemory int64
+	// QuestionMemory bounds what all questions under way keep of their bodies, beside those that VictimBytes bounds. 0: 256 MiB.
+	QuestionMemory int64
 	// Authorize says whether a user with a password may ask. nil: everybody may.
 	Authorize func(user, password string) bool
 	// Observer is told of what is decided. nil: nobody is.
@@ -55,6 +62,8 @@ const (
 	defaultBufferBytes = 16 << 20
 	defaultVictimBytes = 64 << 20
 	defaultRequests    = 256
+	defaultPushMemory  = 2 << 30
+	defaultKept        = 256 << 20
 	// answerBytes is what Volcano reads of an answer: 10 MiB, of which some are left for what is around the victims.
 	answerBytes = 10<<20 - 1<<10
 	// victimQuestions bounds how many bodies of VictimBytes are in memory at once.
@@ -73,6 +82,12 @@ func (o *Options) complete() {
 	}
 	if o.VictimBytes <= 0 {
 		o.VictimBytes = defaultVictimBytes
+	}
+	if o.PushMemory <= 0 {
+		o.PushMemory = defaultPushMemory
+	}
+	if o.QuestionMemory <= 0 {
+		o.QuestionMemory = defaultKept
 	}
 	if o.Requests <= 0 {
 		o.Requests = defaultRequests

@@ -2,6 +2,7 @@ package extender
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -10,6 +11,8 @@ type shape struct {
 	// members are the shapes of named members; each is that of all other members, and of the elements of a list.
 	members map[string]*shape
 	each    *shape
+	// small values are refused beyond maxValue, as is every value that is wanted whole.
+	small bool
 }
 
 type members = map[string]*shape
@@ -33,6 +36,10 @@ type pruner struct {
 	key    []byte
 	value  span
 	keep   bool
+	// passed is what was passed on before out. While a value is passed on that must be small, edge is how much may be passed on until
+	// it ends, and depth how many objects and lists it is in.
+	passed, edge int64
+	depth        int
 }
 
 // frame is an object or list that is being passed on; used says that something in it was.
@@ -60,8 +67,15 @@ const (
 	plain
 )
 
-// maxKey bounds names, which are held back until it is known whether their value is wanted. No name of Kubernetes' is as long.
-const maxKey = 4 << 10
+const (
+	// maxKey bounds names, which are held back until it is known whether their value is wanted. No name of Kubernetes' is as long.
+	maxKey = 4 << 10
+	// maxValue bounds a value that the decoder must hold as a whole. No object of Kubernetes' is as large: etcd takes 1.5 MiB.
+	maxValue = 2 << 20
+)
+
+// errLong says that a name or value is longer than any that Kubernetes has.
+var errLong = errors.New("a name or value that is too long")
 
 func prune(from source, s *shape) *pruner { return &pruner{from: from, want: s} }
 
@@ -99,6 +113,7 @@ func (p *pruner) Read(to []byte) (int, error) {
 		}
 		var text []byte
 		text, p.err = p.from.part()
+		p.passed += int64(len(p.out))
 		p.out, p.at = p.out[:0], 0
 		p.pass(text)
 	}
@@ -107,9 +122,16 @@ func (p *pruner) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// pass passes a part of the text on.
+// position is how much has been passed on.
+func (p *pruner) position() int64 { return p.passed + int64(len(p.out)) }
+
+// pass passes a part of the text on, up to what is too long.
 func (p *pruner) pass(text []byte) {
 	for len(text) > 0 {
+		if p.edge > 0 && p.position() > p.edge {
+			p.err = errLong
+			return
+		}
 		switch p.state {
 		case inValue:
 			n, ended := p.value.advance(text)
@@ -119,6 +141,7 @@ func (p *pruner) pass(text []byte) {
 			text = text[n:]
 			if ended {
 				p.state = behind
+				p.ended()
 			}
 		case inKey:
 			text = p.passKey(text)
@@ -141,11 +164,24 @@ func (p *pruner) passKey(text []byte) []byte {
 	case ended:
 		p.state = atColon
 	case len(p.key) > maxKey:
-		p.separate()
-		p.out = append(p.out, p.key...)
-		p.state = plain
+		p.err = errLong
+		return nil
 	}
 	return text[n:]
+}
+
+// small begins a value that must be small.
+func (p *pruner) small() {
+	if p.edge == 0 {
+		p.edge, p.depth = p.position()+maxValue, len(p.frames)
+	}
+}
+
+// ended ends a value.
+func (p *pruner) ended() {
+	if p.edge > 0 && len(p.frames) == p.depth {
+		p.edge = 0
+	}
 }
 
 // separate passes on the comma before a member or element, if one is needed.
@@ -183,6 +219,7 @@ func (p *pruner) step(c byte) bool {
 		p.frames = p.frames[:len(p.frames)-1]
 		p.out = append(p.out, c)
 		p.state = behind
+		p.ended()
 	default:
 		p.out = append(p.out, c)
 		p.state = plain
@@ -209,8 +246,12 @@ func (p *pruner) begin(c byte) bool {
 		}
 	}
 	if p.want == whole || c != '{' && c != '[' {
+		p.small()
 		p.state, p.keep = inValue, true
 		return false
+	}
+	if p.want.small {
+		p.small()
 	}
 	p.out = append(p.out, c)
 	p.frames = append(p.frames, frame{shape: p.want, list: c == '['})

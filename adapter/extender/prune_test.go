@@ -198,7 +198,7 @@ func TestWhatIsNoJSONIsPassedOnForTheLibraryToRefuse(t *testing.T) {
 // TestAPushIsReadAlikeWithAndWithoutThePruner holds the shapes to the functions that read.
 func TestAPushIsReadAlikeWithAndWithoutThePruner(t *testing.T) {
 	for _, body := range [][]byte{extendertest.Push(extendertest.Shape{Pods: 200}), extendertest.Push(extendertest.Shape{Pods: 200, Lean: true})} {
-		plain, err := readPruned(bytes.NewReader(body))
+		plain, err := readPruned(bytes.NewReader(body), bound{})
 		require.NoError(t, err)
 		pruned, err := readPush(bytes.NewReader(body))
 		require.NoError(t, err)
@@ -214,8 +214,7 @@ func TestAPushIsReadAlikeWithAndWithoutThePruner(t *testing.T) {
 	}
 }
 
-func requireSamePush(t *testing.T, want, got *push) {
-	t.Helper()
+func requireSamePush(t require.TestingT, want, got *push) {
 	require.Equal(t, want.jobs, got.jobs)
 	require.Equal(t, want.tasks, got.tasks)
 	require.Equal(t, want.details, got.details)
@@ -225,4 +224,9 @@ func requireSamePush(t *testing.T, want, got *push) {
 	require.Equal(t, want.vectors.list, got.vectors.list)
 	require.Equal(t, want.vectors.names.list, got.vectors.names.list)
 	require.Equal(t, slices.Sorted(maps.Keys(want.known)), slices.Sorted(maps.Keys(got.known)))
+}
+
+// readPush reads the body of an onSessionOpen as it arrives, without bounds.
+func readPush(body io.Reader) (*push, error) {
+	return readPruned(prune(inParts(body, chunk), pushShape), bound{})
 }

@@ -25,6 +25,9 @@ type push struct {
 	// known are the uids of all tasks.
 	known map[string]struct{}
 
+	// read is how many bytes were decoded, groups how many roles the jobs set a minimum for.
+	read, groups int64
+
 	pod podRecord
 	one jx.Decoder
 }
@@ -90,18 +93,13 @@ const (
 	none  = -1
 )
 
-// readPush reads the body of an onSessionOpen as it arrives.
-func readPush(body io.Reader) (*push, error) {
-	return readPruned(prune(inParts(body, chunk), pushShape))
-}
-
 // readPruned reads a push of which perhaps only the wanted parts are left.
-func readPruned(body io.Reader) (*push, error) {
-	p := &push{known: make(map[string]struct{})}
+func readPruned(body io.Reader, most bound) (*push, error) {
+	p := &push{known: make(map[string]struct{}), vectors: vectors{bound: most}}
 	// What a task does not say is the empty role and the empty request, both number 0.
 	p.roles.of(nil)
 	p.vectors.list, p.vectors.ids = []vector{{}}, map[string]int32{"": 0}
-	d := jx.Decode(body, chunk)
+	d := jx.Decode(counting{body, &p.read}, chunk)
 	err := object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
 		case "Jobs":
@@ -117,4 +115,12 @@ func readPruned(body io.Reader) (*push, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// held returns what is wrong with what has been read so far, given the texts of what was read last.
+func (p *push) held(texts ...string) error {
+	if err := p.vectors.short(texts...); err != nil {
+		return err
+	}
+	return p.vectors.within(p.size())
 }

@@ -55,8 +55,15 @@ func decode(body io.Reader) *jx.Decoder {
 // chunkOfQuestion is how much of a question is read at a time.
 const chunkOfQuestion = 32 << 10
 
+// What is kept of an element of a list takes, its texts left out, with the room that a list which grows has left over.
+const (
+	taskStateBytes = 2 * 40
+	nodeNameBytes  = 2 * 16
+	evicteeBytes   = 2 * 40
+)
+
 // readJob reads the body of a jobEnqueueable or a jobReady.
-func readJob(body io.Reader) (job jobState, err error) {
+func readJob(body io.Reader, kept *share) (job jobState, err error) {
 	err = object(decode(body), func(d *jx.Decoder, name []byte) error {
 		if string(name) != "job" {
 			return d.Skip()
@@ -68,6 +75,9 @@ func readJob(body io.Reader) (job jobState, err error) {
 			case tasksField:
 				return object(d, func(d *jx.Decoder, _ []byte) error {
 					t, err := readState(d)
+					if err == nil {
+						err = kept.take(taskStateBytes + len(t.uid) + len(t.node))
+					}
 					job.tasks = append(job.tasks, t)
 					return err
 				})
@@ -118,7 +128,7 @@ func readPredicate(body io.Reader) (task, node string, err error) {
 }
 
 // readPrioritize reads the body of a prioritize.
-func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
+func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, err error) {
 	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
@@ -126,6 +136,9 @@ func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
 		case "nodes":
 			err = array(d, func(d *jx.Decoder) error {
 				node, err := readName(d, nameField)
+				if err == nil {
+					err = kept.take(nodeNameBytes + len(node))
+				}
 				nodes = append(nodes, node)
 				return err
 			})
@@ -140,13 +153,13 @@ func readPrioritize(body io.Reader) (task string, nodes []string, err error) {
 // eviction is the question whom a task may evict.
 type eviction struct {
 	claimant string
-	// uids and sent belong together: who is offered, and the bytes by which he is. The uid of one that must not be echoed is empty.
+	// uids and sent belong together: who is offered, and the bytes by which he is. Whoever must not be echoed is left out.
 	uids []string
 	sent []jx.Raw
 }
 
 // readEviction reads the body of a preemptable or a reclaimable, of which sent are parts.
-func readEviction(body []byte) (e eviction, err error) {
+func readEviction(body []byte, kept *share) (e eviction, err error) {
 	err = object(jx.DecodeBytes(body), func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "evictor":
@@ -158,8 +171,11 @@ func readEviction(body []byte) (e eviction, err error) {
 					return err
 				}
 				uid, err := readEvictee(raw)
+				if err != nil || uid == "" {
+					return err
+				}
 				e.uids, e.sent = append(e.uids, uid), append(e.sent, raw)
-				return err
+				return kept.take(evicteeBytes + len(uid))
 			})
 		default:
 			err = d.Skip()

@@ -41,6 +41,10 @@ func (p *push) job(d *jx.Decoder, _ []byte) error {
 	})
 	j.end = len(p.tasks)
 	p.jobs = append(p.jobs, j)
+	p.groups += int64(len(j.roles))
+	if err == nil {
+		err = p.held(j.uid, j.name, j.namespace, j.queue)
+	}
 	return within(j.uid, err)
 }
 
@@ -93,6 +97,9 @@ func (p *push) taskOfJob(d *jx.Decoder, _ []byte) error {
 	// A decoder of bytes at hand copies no names.
 	p.one.ResetBytes(raw)
 	err = p.task(&p.one, t)
+	if err == nil {
+		err = p.held(t.uid, t.name)
+	}
 	p.known[t.uid] = struct{}{}
 	return within(t.uid, err)
 }
@@ -152,6 +159,9 @@ func (p *push) number(n *names, d *jx.Decoder) (int32, error) {
 		return n.of(nil), d.Null()
 	}
 	read, err := text(d)
+	if err == nil {
+		err = p.vectors.short(read)
+	}
 	return n.keepNumber(read), err
 }
 

@@ -40,6 +40,9 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 		return d.Skip()
 	})
 	p.nodes = append(p.nodes, n)
+	if err == nil {
+		err = p.held(n.name, n.group)
+	}
 	return within(n.name, err)
 }
 
@@ -69,6 +72,7 @@ func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
 	})
 	if err == nil && !known && !pipelined {
 		p.strays = append(p.strays, stray)
+		err = p.held(stray.uid)
 	}
 	return within(stray.uid, err)
 }
@@ -114,6 +118,9 @@ func (p *push) queue(d *jx.Decoder, _ []byte) error {
 		return d.Skip()
 	})
 	p.queues = append(p.queues, q)
+	if err == nil {
+		err = p.held(q.name, q.parent, q.path)
+	}
 	return within(q.name, err)
 }
 

@@ -33,7 +33,7 @@ func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	go func() {
 		defer close(r.done)
 		r.err = h.guarded(func() (err error) {
-			if r.read, err = readPruned(pruned); err != nil {
+			if r.read, err = readPruned(pruned, h.bound()); err != nil {
 				return err
 			}
 			return drain(pruned)

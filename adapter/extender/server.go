@@ -13,6 +13,8 @@ import (
 type ServerOptions struct {
 	// ReadTime bounds how long a request may take to arrive. 0: 30 seconds.
 	ReadTime time.Duration
+	// WriteTime bounds how long it may then take until its answer has been taken. 0: 30 seconds.
+	WriteTime time.Duration
 	// DrainDelay is how long requests are still taken once the server is told to end. 0: not at all.
 	DrainDelay time.Duration
 	// DrainTime is how long requests under way may then take to end by themselves. 0: 25 seconds.
@@ -23,6 +25,7 @@ type ServerOptions struct {
 
 const (
 	defaultReadTime  = 30 * time.Second
+	defaultWriteTime = 30 * time.Second
 	defaultDrainTime = 25 * time.Second
 	headerTime       = 5 * time.Second
 	// idleTime is longer than the time between two sessions of any scheduler, so that its connections last.
@@ -45,13 +48,15 @@ func NewServer(h http.Handler, options ServerOptions) *Server {
 		}
 	}
 	orDefault(&options.ReadTime, defaultReadTime)
+	orDefault(&options.WriteTime, defaultWriteTime)
 	orDefault(&options.DrainTime, defaultDrainTime)
 	log := options.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{options: options, http: &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: options.ReadTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: options.ReadTime,
+		WriteTimeout: options.ReadTime + options.WriteTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 }

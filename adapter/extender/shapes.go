@@ -28,7 +28,7 @@ var (
 	taskShape = &shape{members: members{
 		"UID": whole, nameField: whole, "TaskRole": whole, requestField: whole, "NodeName": whole, statusField: whole, "Priority": whole,
 		"Preemptable": whole, "Pod": podShape,
-	}}
+	}, small: true}
 
 	groupShape = &shape{members: members{
 		specField: {members: members{"minResources": whole}}, stateField: {members: members{"phase": whole}},
@@ -45,7 +45,7 @@ var (
 		tasksField: {each: &shape{members: members{"UID": whole, requestField: whole, statusField: whole}}},
 	}}
 
-	pushShape = &shape{members: members{"Jobs": {each: jobShape}, "Nodes": {each: nodeShape}, "Queues": whole}}
+	pushShape = &shape{members: members{"Jobs": {each: jobShape}, "Nodes": {each: nodeShape}, "Queues": {each: whole}}}
 
 	stateShape    = &shape{members: members{"UID": whole, "NodeName": whole, statusField: whole}}
 	namedShape    = &shape{members: members{"UID": whole, nameField: whole}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/wire"
 )
 
 // amount is an amount of one resource, by the number of its name.
@@ -69,6 +70,7 @@ func (n *names) of(name []byte) int32 {
 
 // vectors keeps vectors, equal ones once: most pods ask for what their neighbours ask for.
 type vectors struct {
+	bound
 	names   names
 	ids     map[string]int32
 	list    []vector
@@ -99,10 +101,22 @@ func (v *vectors) resource(d *jx.Decoder) (vector, error) {
 }
 
 func (v *vectors) read(d *jx.Decoder, name []byte) error {
-	id := v.names.of(name)
+	id, err := v.dimension(name)
+	if err != nil {
+		return err
+	}
 	value, err := float(d)
 	v.scratch.set(id, value)
 	return err
+}
+
+// dimension is the number of a resource's name. Each may have to find its place among all the others, so that there must not be many.
+func (v *vectors) dimension(name []byte) (int32, error) {
+	id := v.names.of(name)
+	if most := v.Dimensions; most > 0 && int64(id) >= most {
+		return 0, v.within(wire.Size{Dimensions: int64(id) + 1})
+	}
+	return id, nil
 }
 
 // request reads a Resource that pods ask for and returns its number. A cpu or memory of 0 is left out: it is the same request.
@@ -145,9 +159,11 @@ func (v *vectors) quantities(d *jx.Decoder) (vector, error) {
 			return within(key, err)
 		}
 		value, accounted, err := volcano.Amount(key, written)
-		if accounted {
-			read.set(v.names.of([]byte(key)), value)
+		if err != nil || !accounted {
+			return err
 		}
+		id, err := v.dimension([]byte(key))
+		read.set(id, value)
 		return err
 	})
 	return read, err

@@ -153,16 +153,21 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
 		SessionTime: l.SessionTime, SessionIdle: l.SessionIdle,
 		Limits: service.Limits{
-			Limits: wire.Limits{
-				Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
-				Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
-			},
-			Steps: int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
+			Limits: limitsOf(l),
+			Steps:  int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
 		},
 		Overload: service.Overload{
 			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
 			Calls: o.Calls, Receiving: int64(o.Receiving),
 		},
+	}
+}
+
+// limitsOf are the limits of one snapshot, however it comes.
+func limitsOf(l *config.Limit) wire.Limits {
+	return wire.Limits{
+		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
+		Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
 	}
 }
 
