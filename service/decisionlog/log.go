@@ -75,6 +75,9 @@ type Log struct {
 	nonce   string
 	lost    atomic.Uint64
 	faulted time.Time
+	// held are the entries that the sink has taken and may still hold back, told what these have told of others that were lost.
+	held int
+	told uint64
 
 	close   sync.Once
 	closing chan struct{}
@@ -238,28 +241,48 @@ func (l *Log) run() {
 	defer close(l.closed)
 	for {
 		i, ok := l.queue.Take()
+		if !ok || l.held >= flushed {
+			l.flush()
+		}
 		if !ok {
-			l.report(l.options.Sink.Flush())
 			select {
 			case <-l.queue.Work():
 				continue
 			case <-l.closing:
 			}
 			if i, ok = l.queue.Take(); !ok {
-				l.report(l.options.Sink.Close())
+				l.settle(l.options.Sink.Close())
 				return
 			}
 		}
 		if err := i.write(); err != nil {
 			l.drop(i, causeSink)
-			l.report(err)
+			l.settle(err)
 			continue
 		}
 		i.release()
 		if i.entry {
-			l.written.Inc()
+			l.held++
 		}
 	}
+}
+
+// flushed is how many entries the sink may hold back.
+const flushed = 256
+
+// flush has the sink write what it holds back.
+func (l *Log) flush() { l.settle(l.options.Sink.Flush()) }
+
+// settle counts the entries that the sink held back as written, or, if it has failed, as lost: nobody knows which of them are there.
+func (l *Log) settle(err error) {
+	if err == nil {
+		l.written.Add(float64(l.held))
+	} else {
+		l.dropped.WithLabelValues(causeSink).Add(float64(l.held))
+		l.lost.Add(uint64(l.held) + l.told)
+		l.report(err)
+	}
+	l.held, l.told = 0, 0
 }
 
 // report logs a fault of the sink, but not each of thousands.
@@ -298,11 +321,8 @@ func (l *Log) write(e *Entry, d *service.Decision, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := l.options.Sink.Write(e, line); err != nil {
-		l.lost.Add(e.Lost)
-		return err
-	}
-	return nil
+	l.told += e.Lost
+	return l.options.Sink.Write(e, line)
 }
 
 // basis completes what the answer rests on, and stores it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,6 +29,8 @@ type memory struct {
 	lines []string
 	fault error
 	stuck chan struct{}
+	// full is what Flush fails with, and what is held back until then is lost.
+	full error
 }
 
 func (m *memory) Write(_ *decisionlog.Entry, line []byte) error {
@@ -43,7 +46,12 @@ func (m *memory) Write(_ *decisionlog.Entry, line []byte) error {
 	return nil
 }
 
-func (*memory) Flush() error { return nil }
+func (m *memory) Flush() error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.full
+}
+
 func (*memory) Close() error { return nil }
 
 func (m *memory) entries(t *testing.T) []decisionlog.Entry {
@@ -235,6 +243,55 @@ func TestAFaultySinkIsCountedAndTheNextEntriesTellHowManyAreMissing(t *testing.T
 	r.Stop()
 	require.NoError(t, log.Close(t.Context()))
 	require.Equal(t, uint64(3), sink.entries(t)[0].Lost)
+}
+
+func TestWhatASinkHeldBackAndCouldNotWriteIsLostAndNotWritten(t *testing.T) {
+	sink := &memory{full: errors.New("no space left")}
+	log := decisionlog.New(decisionlog.Options{Sink: sink})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
+	for range 3 {
+		_, err := r.EvaluateShares(t.Context(), request)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return valueOf(t, log, "apportion_decision_log_dropped_total", "sink") == 3 },
+		5*time.Second, time.Millisecond)
+	require.Zero(t, valueOf(t, log, "apportion_decision_log_written_total", ""))
+	sink.mutex.Lock()
+	sink.full = nil
+	before := len(sink.lines)
+	sink.mutex.Unlock()
+	_, err := r.EvaluateShares(t.Context(), request)
+	require.NoError(t, err)
+	r.Stop()
+	require.NoError(t, log.Close(t.Context()))
+	require.Equal(t, uint64(3), sink.entries(t)[before].Lost)
+	require.Equal(t, 1.0, valueOf(t, log, "apportion_decision_log_written_total", ""))
+}
+
+func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "decisions.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"time":"2026-01-02T03:04:05Z","met`), 0o600))
+	for range 2 {
+		sink, err := decisionlog.NewFileSink(path, decisionlog.FileOptions{})
+		require.NoError(t, err)
+		require.NoError(t, sink.Write(nil, []byte(`{"time":"2026-01-02T03:04:05Z","method":"EvaluateShares"}`)))
+		require.NoError(t, sink.Close())
+	}
+	written, err := os.Open(path)
+	require.NoError(t, err)
+	defer written.Close()
+	var outcomes []string
+	require.NoError(t, decisionlog.NewReplayer(t.TempDir()).Replay(written, func(o decisionlog.Outcome) error {
+		outcomes = append(outcomes, fmt.Sprint(o.Line, o.Skipped))
+		return nil
+	}))
+	require.Len(t, outcomes, 3)
+	require.Equal(t, "1it was cut short", outcomes[0])
+	require.NotContains(t, outcomes[1]+outcomes[2], "cut short")
+	for _, no := range []string{"words", "7", `{"time":7}`, "[1"} {
+		require.Error(t, decisionlog.NewReplayer(t.TempDir()).Replay(strings.NewReader(no), func(decisionlog.Outcome) error { return nil }), no)
+	}
 }
 
 func TestAFileBeginsAnewWhenItIsFull(t *testing.T) {

@@ -58,8 +58,8 @@ func NewReplayer(directory string) *Replayer {
 // maxLine bounds a line of a log, in bytes.
 const maxLine = 1 << 30
 
-// Replay decides every entry of a log again and tells what became of it. It stops at a line that is no entry, or when each returns an
-// error.
+// Replay decides every entry of a log again and tells what became of it. A line that was cut short is skipped. It stops at a line that is
+// no entry, or when each returns an error.
 func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
@@ -68,12 +68,14 @@ func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
 			continue
 		}
 		e := &Entry{}
-		if err := json.Unmarshal(lines.Bytes(), e); err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
-		}
-		o, err := r.Entry(e)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
+		o, err := Outcome{Skipped: skipTorn}, json.Unmarshal(lines.Bytes(), e)
+		if cut := (*json.SyntaxError)(nil); lines.Bytes()[0] != '{' || !errors.As(err, &cut) {
+			if err == nil {
+				o, err = r.Entry(e)
+			}
+			if err != nil {
+				return fmt.Errorf("line %d: %w", number, err)
+			}
 		}
 		o.Line, o.Entry = number, e
 		if err := each(o); err != nil {
@@ -90,6 +92,7 @@ const (
 	skipNoBasis  = "it failed before there was a snapshot and a policy"
 	skipUnstored = "its snapshot or policy is not stored"
 	skipLost     = "an entry of its session is missing"
+	skipTorn     = "it was cut short"
 	skipMachine  = "it failed for reasons outside the decision"
 )
 

@@ -146,7 +146,7 @@ func TestALogIsDecidedAgainEntryForEntry(t *testing.T) {
 		}
 	})
 	t.Run("a line that is no entry ends it", func(t *testing.T) {
-		err := decisionlog.NewReplayer(directory).Replay(strings.NewReader("{}\n{"), func(decisionlog.Outcome) error { return nil })
+		err := decisionlog.NewReplayer(directory).Replay(strings.NewReader("{}\n["), func(decisionlog.Outcome) error { return nil })
 		require.ErrorContains(t, err, "line 2")
 	})
 }

@@ -79,7 +79,24 @@ func (s *fileSink) open() error {
 	}
 	s.file, s.bytes = file, about.Size()
 	s.out = bufio.NewWriterSize(file, 1<<16)
+	if about.Mode().IsRegular() && about.Size() > 0 {
+		return s.endLine()
+	}
 	return nil
+}
+
+// endLine ends a line that was cut short, as by a disk that was full or a process that was killed, so that the next one begins anew.
+func (s *fileSink) endLine() error {
+	file, err := os.Open(s.path)
+	if err != nil {
+		return nil //nolint:nilerr // Who may not read it need not end lines in it.
+	}
+	last := make([]byte, 1)
+	if _, err := file.ReadAt(last, s.bytes-1); err == nil && last[0] != '\n' {
+		s.bytes++
+		err = s.out.WriteByte('\n')
+	}
+	return errors.Join(err, file.Close())
 }
 
 // Write writes a line, and begins a new file before it if the line does not fit into the old one.

@@ -83,8 +83,13 @@ func named(p *apportionv1.PluginShares) bool {
 func (q *Queues) cut(plugins []*apportionv1.PluginShares) []*apportionv1.PluginShares {
 	out := make([]*apportionv1.PluginShares, 0, len(plugins))
 	for _, p := range plugins {
-		queues := p.GetQueues()
-		out = append(out, &apportionv1.PluginShares{Plugin: p.GetPlugin(), Queues: queues[:min(len(queues), q.options.Maximum)]})
+		kept := make([]*apportionv1.QueueShare, 0, min(len(p.GetQueues()), q.options.Maximum))
+		for _, share := range p.GetQueues() {
+			if share.GetParticipating() && len(kept) < q.options.Maximum {
+				kept = append(kept, share)
+			}
+		}
+		out = append(out, &apportionv1.PluginShares{Plugin: p.GetPlugin(), Queues: kept})
 	}
 	return out
 }

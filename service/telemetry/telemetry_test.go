@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -239,7 +240,7 @@ func TestGaugesOfQueuesAreBoundedAndGrowOld(t *testing.T) {
 			share := &apportionv1.PluginShares{Plugin: "capacity"}
 			for _, name := range names {
 				share.Queues = append(share.Queues, &apportionv1.QueueShare{
-					Name: name, Participating: true, Deserved: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1500, 1024}},
+					Name: name, Participating: !strings.HasPrefix(name, "idle"), Deserved: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1500, 1024}},
 				})
 			}
 			answer := &apportionv1.Answer{Answer: &apportionv1.Answer_Shares{
@@ -264,6 +265,8 @@ apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="
 		require.NoError(t, testutil.CollectAndCompare(queues, bytes.NewReader([]byte(expected)), "apportion_queue_deserved"))
 		observe("b", "1", "2", "3", "4", "5", "6")
 		require.Equal(t, 5, count())
+		observe("b", "idle 1", "idle 2", "idle 3", "idle 4", "idle 5", "6")
+		require.Equal(t, 3, count(), "queues that take no part make no other give way")
 		for i := range 20 {
 			observe(string(rune('c'+i)), "q")
 		}
