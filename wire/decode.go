@@ -111,6 +111,9 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	} else {
 		d.c.b.Reset(asOf)
 	}
+	if d.stop != nil && d.stop() {
+		return policy.ErrStopped
+	}
 	d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
