@@ -86,24 +86,9 @@ func (d *Decoder) stopped() bool {
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
 // nodes and queues, then the jobs that refer to them, in that many parts.
 func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
-	var asOf int64
-	var dimensions []string
-	var f field
-	d.total.reset()
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == 1 && f.kind == varint:
-			asOf = int64(f.value)
-		case f.number == 2 && f.kind == delimited:
-			s.text(&f)
-		case f.number == 3 && f.kind == delimited:
-			dimensions = append(dimensions, strings.Clone(s.text(&f)))
-		case f.number == 7 && f.kind == delimited:
-			s.check(d.total.fill(f.data))
-		}
-	}
-	if s.bad {
+	around := size.around(data)
+	asOf, dimensions, ok := d.head(around)
+	if !ok {
 		return malformed("snapshot")
 	}
 	if d.c.b == nil {
@@ -124,7 +109,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if parts > 1 {
 		jobs = func(data []byte) bool { return d.jobsInParts(data, size, parts) }
 	}
-	if !d.nodesAndQueues(data) || !jobs(data) {
+	if !d.nodes(around) || !d.queues(around) || !jobs(data) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
@@ -133,47 +118,66 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	return nil
 }
 
+// head reads the time, the names of the dimensions, and the total.
+func (d *Decoder) head(pieces [2][]byte) (asOf int64, dimensions []string, ok bool) {
+	var f field
+	d.total.reset()
+	for _, piece := range pieces {
+		s := scanner{rest: piece}
+		for s.next(&f) {
+			switch {
+			case f.number == 1 && f.kind == varint:
+				asOf = int64(f.value)
+			case f.number == 2 && f.kind == delimited:
+				s.text(&f)
+			case f.number == 3 && f.kind == delimited:
+				dimensions = append(dimensions, strings.Clone(s.text(&f)))
+			case f.number == 7 && f.kind == delimited:
+				s.check(d.total.fill(f.data))
+			}
+		}
+		if s.bad {
+			return 0, nil, false
+		}
+	}
+	return asOf, dimensions, true
+}
+
 func malformed(path string) error {
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 
-// nodesAndQueues reads all nodes and then all queues, whatever their order, so that what is wrong is told in one order too.
-func (d *Decoder) nodesAndQueues(data []byte) bool {
+// nodes reads all nodes, and queues all queues, one after the other whatever their order, so that what is wrong is told in one order too.
+func (d *Decoder) nodes(pieces [2][]byte) bool {
 	var f field
-	first, last := len(data), 0
-	s := scanner{rest: data}
-	for at := 0; s.next(&f); at = len(data) - len(s.rest) {
-		if f.kind != delimited {
-			continue
-		}
-		if d.stopped() {
-			return false
-		}
-		switch f.number {
-		case 4:
-			if !d.node.fill(f.data) {
+	for _, piece := range pieces {
+		for s := (scanner{rest: piece}); s.next(&f); {
+			if f.number != 4 || f.kind != delimited {
+				continue
+			}
+			if d.stopped() || !d.node.fill(f.data) {
 				return false
 			}
 			d.c.node(&d.node.m)
-		case 5:
-			first, last = min(first, at), len(data)-len(s.rest)
 		}
 	}
-	return last == 0 || d.queues(data[first:last])
+	return true
 }
 
-func (d *Decoder) queues(data []byte) bool {
+func (d *Decoder) queues(pieces [2][]byte) bool {
 	var f field
 	queues := 0
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number != 5 || f.kind != delimited {
-			continue
+	for _, piece := range pieces {
+		for s := (scanner{rest: piece}); s.next(&f); {
+			if f.number != 5 || f.kind != delimited {
+				continue
+			}
+			if d.stopped() || !d.queue.fill(f.data) {
+				return false
+			}
+			d.c.queue(queues, &d.queue.m)
+			queues++
 		}
-		if d.stopped() || !d.queue.fill(f.data) {
-			return false
-		}
-		d.c.queue(queues, &d.queue.m)
-		queues++
 	}
 	return true
 }

@@ -42,6 +42,25 @@ type Size struct {
 	Bytes, Dimensions, Nodes, Queues, Jobs, Groups, Tasks int64
 	// TaskBytes is what the tasks that are written out one by one take.
 	TaskBytes int64
+
+	layout layout
+}
+
+// layout is where the jobs of a message lie, which whoever looks for the rest need not pass through.
+type layout struct {
+	// All jobs lie between from and to; if they take as much as that, nothing else does.
+	from, to, taken int
+	// cuts are those of cutsOf.
+	cuts []partStart
+}
+
+// around returns what lies before the jobs of a message and behind them, or all of it in one piece.
+func (z *Size) around(data []byte) [2][]byte {
+	l := &z.layout
+	if l.taken == 0 || l.taken != l.to-l.from || z.Bytes != int64(len(data)) {
+		return [2][]byte{data, nil}
+	}
+	return [2][]byte{data[:l.from], data[l.to:]}
 }
 
 // Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
@@ -51,18 +70,26 @@ func Measure(data []byte) Size {
 	if n < 2 {
 		return measure(data)
 	}
-	from := append([]partStart{{}}, cutsOf(data, n)...)
-	from = append(from, partStart{at: len(data)})
+	cuts := cutsOf(data, n)
+	from := append(append([]partStart{{}}, cuts...), partStart{at: len(data)})
 	sizes := make([]Size, n)
 	atOnce(n, func(i int) { sizes[i] = measure(data[from[i].at:from[i+1].at]) })
-	var all Size
-	for _, s := range sizes {
-		all.add(s)
+	all := sizes[0]
+	for i := range sizes[1:] {
+		all.add(&sizes[i+1], from[i+1].at)
 	}
+	all.layout.cuts = cuts
 	return all
 }
 
-func (z *Size) add(s Size) {
+// add adds a part that begins at a place.
+func (z *Size) add(s *Size, at int) {
+	if l := &z.layout; s.layout.taken > 0 {
+		if l.taken == 0 {
+			l.from = at + s.layout.from
+		}
+		l.to, l.taken = at+s.layout.to, l.taken+s.layout.taken
+	}
 	z.Bytes += s.Bytes
 	z.Dimensions += s.Dimensions
 	z.Nodes += s.Nodes
@@ -75,8 +102,11 @@ func (z *Size) add(s Size) {
 
 func measure(data []byte) Size {
 	size := Size{Bytes: int64(len(data))}
+	l := &size.layout
 	var f field
-	for s := (scanner{rest: data}); s.next(&f); {
+	for s, at := (scanner{rest: data}), 0; s.next(&f); {
+		from := at
+		at = len(data) - len(s.rest)
 		if f.kind != delimited {
 			continue
 		}
@@ -90,6 +120,10 @@ func measure(data []byte) Size {
 		case 6:
 			size.Jobs++
 			size.job(f.data)
+			if l.taken == 0 {
+				l.from = from
+			}
+			l.to, l.taken = at, l.taken+at-from
 		}
 	}
 	return size

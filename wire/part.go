@@ -29,7 +29,10 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	for len(d.parts) < n-1 {
 		d.parts = append(d.parts, new(Decoder))
 	}
-	cuts := cutsOf(data, n)
+	cuts := size.layout.cuts
+	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
+		cuts = cutsOf(data, n)
+	}
 	stop := d.stop
 	d.stop = oneByOne(stop)
 	defer func() { d.stop = stop }()

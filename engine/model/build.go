@@ -135,18 +135,14 @@ func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
 // when all have returned. stop must bear to be asked by all of them.
 func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (*Model, error) {
 	b.closeJob()
-	b.stop = stop
-	defer func() { b.stop = nil }()
 	// What is faulty is searched for more faults, but is no model.
-	done := b.faults.Total > 0
-	each(2, func(i int) {
-		if i == 0 {
-			b.indexJobsAndTasks(0, 0)
-		} else if !done {
-			done = b.orderAndBook(stop)
-		}
-	})
-	if !done || stop != nil && stop() {
+	work := []func(stop func() bool) bool{b.indexAll, b.bookAll, b.orderAll}
+	if b.faults.Total > 0 {
+		work = work[:1]
+	}
+	var done [3]bool
+	each(len(work), func(i int) { done[i] = work[i](stop) })
+	if slices.Contains(done[:len(work)], false) || stop != nil && stop() {
 		return nil, ErrStopped
 	}
 	if err := b.faults.OrNil(); err != nil {
@@ -155,8 +151,20 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	return &b.m, nil
 }
 
-// orderAndBook completes the model but for what finds jobs and tasks by their uids, or returns false if stop asked to stop.
-func (b *Builder) orderAndBook(stop func() bool) bool {
+// The rest of a model is done at the same time: each returns false only if stop asked to stop, and none looks at what another makes.
+
+func (b *Builder) indexAll(stop func() bool) bool {
+	b.indexJobsAndTasks(0, 0, stop)
+	return stop == nil || !stop()
+}
+
+func (b *Builder) bookAll(stop func() bool) bool {
+	b.m.Accounts = b.store.open(b.m.Jobs, len(b.m.Groups), b.width)
+	return b.m.book(0, stop)
+}
+
+// orderAll also sums the nodes, in the order of their names.
+func (b *Builder) orderAll(stop func() bool) bool {
 	m := &b.m
 	m.NodeOrder = orderUnless(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }, stop)
 	m.QueueOrder = orderUnless(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name }, stop)
@@ -170,17 +178,16 @@ func (b *Builder) orderAndBook(stop func() bool) bool {
 			m.Total.Add(m.Nodes[n].Allocatable)
 		}
 	}
-	m.Accounts = b.store.open(m.Jobs, len(m.Groups), b.width)
-	return m.book(0, stop)
+	return true
 }
 
 // indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.
-func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID) {
+func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID, stop func() bool) {
 	m := &b.m
-	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, b.stop, func(earlier, later int32) {
+	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, stop, func(earlier, later int32) {
 		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.Jobs[later].UID, earlier)
 	})
-	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, b.stop, func(earlier, later int32) {
+	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, stop, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(earlier), firstJob)
 	})
 	if b.base == nil {
@@ -278,7 +285,7 @@ func (m *Model) Extend(dimensions []string) *Builder {
 func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
 	b.closeJob()
 	known := JobID(len(b.base.Jobs))
-	b.indexJobsAndTasks(known, TaskID(len(b.base.Tasks)))
+	b.indexJobsAndTasks(known, TaskID(len(b.base.Tasks)), nil)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}

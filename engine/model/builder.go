@@ -97,8 +97,6 @@ type Builder struct {
 	role, class, namespace, parent, label string
 	slab                                  slab
 	store                                 accountStore
-	// stop is asked during Build; nil: nobody asks to stop.
-	stop func() bool
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
