@@ -2,7 +2,6 @@ package replica
 
 import (
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/health" // the client asks replicas whether they serve
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 
@@ -17,8 +16,5 @@ func Dial(replicas []*Replica, options ...grpc.DialOption) (*client.Client, erro
 		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.Address})
 	}
 	addresses.InitialState(state)
-	return client.Dial("replicas:///", client.WithPlaintext(), client.WithDialOptions(append(options,
-		grpc.WithResolvers(addresses),
-		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}`),
-	)...))
+	return client.Dial("replicas:///", client.WithPlaintext(), client.WithDialOptions(append(options, grpc.WithResolvers(addresses))...))
 }
