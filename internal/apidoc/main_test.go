@@ -47,6 +47,19 @@ func TestEveryCallAndEveryStepIsDescribed(t *testing.T) {
 	}
 }
 
+func TestEveryFieldIsDescribed(t *testing.T) {
+	fields := regexp.MustCompile("(?m)^\\| \\d+ \\| (`\\w+`) \\| ([^|]+) \\| (.*) ?\\|$").FindAllStringSubmatch(written(t), -1)
+	require.Greater(t, len(fields), 300)
+	for _, field := range fields {
+		_, note, ok := strings.Cut(field[3], ".* ")
+		if !strings.HasPrefix(field[3], "*One of") || !ok {
+			note = field[3]
+		}
+		require.NotEmpty(t, strings.TrimSpace(note), field[0])
+		require.False(t, strings.HasPrefix(note, "*One of"), field[0])
+	}
+}
+
 func TestAHeadingIsClaimedOnce(t *testing.T) {
 	r := reference{pkg: "p", own: map[string]string{}}
 	require.NoError(t, r.claim("p.Queue"))

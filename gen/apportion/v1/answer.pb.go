@@ -24,8 +24,9 @@ const (
 
 // Basis says what an answer rests on. Equal basis and equal question: equal answer.
 type Basis struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	EngineVersion string                 `protobuf:"bytes,1,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the engine, as of the release: `0.1.0`.
+	EngineVersion string `protobuf:"bytes,1,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
 	// SHA-256 of the policy's canonical form, `sha256:` and 64 hexadecimal digits.
 	PolicyDigest string `protobuf:"bytes,2,opt,name=policy_digest,json=policyDigest,proto3" json:"policy_digest,omitempty"`
 	// SHA-256 of the snapshot's bytes as received, if the request came by digest, upload or session. Empty for an inline snapshot.
@@ -300,42 +301,52 @@ type Answer_Error struct {
 }
 
 type Answer_Shares struct {
+	// To `shares`.
 	Shares *SharesAnswer `protobuf:"bytes,2,opt,name=shares,proto3,oneof"`
 }
 
 type Answer_Jobs struct {
+	// To `jobs`.
 	Jobs *JobsAnswer `protobuf:"bytes,3,opt,name=jobs,proto3,oneof"`
 }
 
 type Answer_Enqueue struct {
+	// To `enqueue`.
 	Enqueue *EnqueueAnswer `protobuf:"bytes,4,opt,name=enqueue,proto3,oneof"`
 }
 
 type Answer_Allocatable struct {
+	// To `allocatable`.
 	Allocatable *AllocatableAnswer `protobuf:"bytes,5,opt,name=allocatable,proto3,oneof"`
 }
 
 type Answer_Preemptive struct {
+	// To `preemptive`.
 	Preemptive *PreemptiveAnswer `protobuf:"bytes,6,opt,name=preemptive,proto3,oneof"`
 }
 
 type Answer_Reclaim struct {
+	// To `reclaim`.
 	Reclaim *VictimsAnswer `protobuf:"bytes,7,opt,name=reclaim,proto3,oneof"`
 }
 
 type Answer_Preempt struct {
+	// To `preempt`.
 	Preempt *VictimsAnswer `protobuf:"bytes,8,opt,name=preempt,proto3,oneof"`
 }
 
 type Answer_Order struct {
+	// To `order`.
 	Order *OrderAnswer `protobuf:"bytes,9,opt,name=order,proto3,oneof"`
 }
 
 type Answer_Nodes struct {
+	// To `nodes`.
 	Nodes *NodesAnswer `protobuf:"bytes,10,opt,name=nodes,proto3,oneof"`
 }
 
 type Answer_Inspect struct {
+	// To `inspect`.
 	Inspect *InspectAnswer `protobuf:"bytes,11,opt,name=inspect,proto3,oneof"`
 }
 
@@ -345,10 +356,12 @@ type Answer_Done struct {
 }
 
 type Answer_AddJob struct {
+	// To `add_job`.
 	AddJob *AddJobAnswer `protobuf:"bytes,13,opt,name=add_job,json=addJob,proto3,oneof"`
 }
 
 type Answer_Mark struct {
+	// To `mark`.
 	Mark *MarkAnswer `protobuf:"bytes,14,opt,name=mark,proto3,oneof"`
 }
 
@@ -382,9 +395,11 @@ func (*Answer_Mark) isAnswer_Answer() {}
 
 // SharesAnswer: what each plugin gives, and the whole policy's view of each queue.
 type SharesAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plugins       []*PluginShares        `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
-	Standings     []*QueueStanding       `protobuf:"bytes,2,rep,name=standings,proto3" json:"standings,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One entry for each plugin that divides.
+	Plugins []*PluginShares `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
+	// One entry for each queue asked.
+	Standings     []*QueueStanding `protobuf:"bytes,2,rep,name=standings,proto3" json:"standings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -441,13 +456,17 @@ type PluginShares struct {
 	// Did the queue tree pass? Absent: the plugin has no tree.
 	HierarchyReady *bool `protobuf:"varint,2,opt,name=hierarchy_ready,json=hierarchyReady,proto3,oneof" json:"hierarchy_ready,omitempty"`
 	// Why it did not.
-	HierarchyReasons []*Reason     `protobuf:"bytes,3,rep,name=hierarchy_reasons,json=hierarchyReasons,proto3" json:"hierarchy_reasons,omitempty"`
-	Queues           []*QueueShare `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
-	Jobs             []*JobShare   `protobuf:"bytes,5,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	HierarchyReasons []*Reason `protobuf:"bytes,3,rep,name=hierarchy_reasons,json=hierarchyReasons,proto3" json:"hierarchy_reasons,omitempty"`
+	// One entry for each queue asked. Empty: the plugin divides among jobs only.
+	Queues []*QueueShare `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
+	// One entry for each job asked. Empty: none was, or the plugin divides among queues only.
+	Jobs []*JobShare `protobuf:"bytes,5,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Of hierarchical DRF, the root first, each node before its children.
-	Tree          []*TreeNode           `protobuf:"bytes,6,rep,name=tree,proto3" json:"tree,omitempty"`
-	Proportion    *ProportionDerivation `protobuf:"bytes,7,opt,name=proportion,proto3" json:"proportion,omitempty"`
-	Capacity      *CapacityDerivation   `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Tree []*TreeNode `protobuf:"bytes,6,rep,name=tree,proto3" json:"tree,omitempty"`
+	// Explain only, of plugin proportion.
+	Proportion *ProportionDerivation `protobuf:"bytes,7,opt,name=proportion,proto3" json:"proportion,omitempty"`
+	// Explain only, of plugin capacity.
+	Capacity      *CapacityDerivation `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -541,27 +560,37 @@ func (x *PluginShares) GetCapacity() *CapacityDerivation {
 // QueueShare is one queue's account in one plugin. A queue that takes no part (without jobs, in a flat policy) has `participating` false
 // and no numbers.
 type QueueShare struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         uint32                 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Participating bool                   `protobuf:"varint,3,opt,name=participating,proto3" json:"participating,omitempty"`
-	Weight        uint32                 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
-	Guarantee     *Resource              `protobuf:"bytes,5,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
-	Deserved      *Resource              `protobuf:"bytes,6,opt,name=deserved,proto3" json:"deserved,omitempty"`
-	Allocated     *Resource              `protobuf:"bytes,7,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	Request       *Resource              `protobuf:"bytes,8,opt,name=request,proto3" json:"request,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Empty with `omit_names`.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The plugin keeps an account of the queue.
+	Participating bool `protobuf:"varint,3,opt,name=participating,proto3" json:"participating,omitempty"`
+	// The weight that counts.
+	Weight uint32 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
+	// As the plugin uses it.
+	Guarantee *Resource `protobuf:"bytes,5,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
+	// What the queue may have while others want the rest. Dimensions that are not listed are 0.
+	Deserved *Resource `protobuf:"bytes,6,opt,name=deserved,proto3" json:"deserved,omitempty"`
+	// What its allocated tasks request.
+	Allocated *Resource `protobuf:"bytes,7,opt,name=allocated,proto3" json:"allocated,omitempty"`
+	// What its tasks request, allocated and pending.
+	Request *Resource `protobuf:"bytes,8,opt,name=request,proto3" json:"request,omitempty"`
 	// Minimum resources of admitted jobs that do not run yet.
 	Inqueue *Resource `protobuf:"bytes,9,opt,name=inqueue,proto3" json:"inqueue,omitempty"`
 	// What running jobs use above their minimum.
 	Elastic *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
 	// As the plugin resolves it: 0 or absent cpu and memory are +Infinity where any capability is written.
-	Capability     *Resource `protobuf:"bytes,11,opt,name=capability,proto3" json:"capability,omitempty"`
+	Capability *Resource `protobuf:"bytes,11,opt,name=capability,proto3" json:"capability,omitempty"`
+	// What of the cluster the queue could ever have: at most its capability, and no more than others leave by their guarantees.
 	RealCapability *Resource `protobuf:"bytes,12,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
 	// allocated / deserved in the dominant dimension.
 	Share float64 `protobuf:"fixed64,13,opt,name=share,proto3" json:"share,omitempty"`
 	// Index of the dominant dimension. Absent: the share is 0 or no dimension decides it.
 	Dominant *uint32 `protobuf:"varint,14,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
-	Overused bool    `protobuf:"varint,15,opt,name=overused,proto3" json:"overused,omitempty"`
+	// The plugin alone calls the queue overused.
+	Overused bool `protobuf:"varint,15,opt,name=overused,proto3" json:"overused,omitempty"`
 	// Indices of the ancestors, root first; hierarchical plugins only.
 	Ancestors []uint32 `protobuf:"varint,16,rep,packed,name=ancestors,proto3" json:"ancestors,omitempty"`
 	// Indices of the direct children; hierarchical plugins only.
@@ -722,12 +751,15 @@ func (x *QueueShare) GetChildren() []uint32 {
 // QueueStanding is the whole policy's view of a queue.
 type QueueStanding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Queue uint32                 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Empty with `omit_names`.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Some plugin calls it overused: it is not served.
 	Overused bool `protobuf:"varint,3,opt,name=overused,proto3" json:"overused,omitempty"`
 	// Position in queue order among the queues with jobs, 0 first. Absent: the queue has no jobs.
-	Rank          *uint32   `protobuf:"varint,4,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	Rank *uint32 `protobuf:"varint,4,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	// Why it is overused. Empty: it is not.
 	Reasons       []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -801,11 +833,15 @@ func (x *QueueStanding) GetReasons() []*Reason {
 // JobShare is a job's account in DRF.
 type JobShare struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Job   uint32                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	Uid   string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Share float64                `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
+	// Index of the job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Empty with `omit_names`.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// allocated / the cluster's total in the dominant dimension, from 0 to 1 unless more is allocated than there is.
+	Share float64 `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
 	// Absent: nothing is dominant.
-	Dominant      *uint32   `protobuf:"varint,4,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
+	Dominant *uint32 `protobuf:"varint,4,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
+	// What the job's allocated tasks request.
 	Allocated     *Resource `protobuf:"bytes,5,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -882,14 +918,20 @@ type TreeNode struct {
 	// Position of the parent in the list. Absent for the root.
 	Parent *uint32 `protobuf:"varint,1,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
 	// Part of the path, or the job's uid at a leaf.
-	Name      string    `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Weight    float64   `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
-	Share     float64   `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
-	Saturated bool      `protobuf:"varint,5,opt,name=saturated,proto3" json:"saturated,omitempty"`
-	Request   *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Among its siblings.
+	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	// The dominant share, of what counts below it.
+	Share float64 `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
+	// It cannot grow: in some dimension all that it requests is allocated, or the cluster has none of it.
+	Saturated bool `protobuf:"varint,5,opt,name=saturated,proto3" json:"saturated,omitempty"`
+	// Of all jobs below it.
+	Request *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	// Of all jobs below it.
 	Allocated *Resource `protobuf:"bytes,7,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	// Index of the job at a leaf.
-	Job           *uint32 `protobuf:"varint,8,opt,name=job,proto3,oneof" json:"job,omitempty"`
+	Job *uint32 `protobuf:"varint,8,opt,name=job,proto3,oneof" json:"job,omitempty"`
+	// Index of the dominant dimension. Absent: nothing is dominant.
 	Dominant      *uint32 `protobuf:"varint,9,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -990,8 +1032,9 @@ func (x *TreeNode) GetDominant() uint32 {
 
 // JobsAnswer has one entry for each job asked.
 type JobsAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          []*JobStanding         `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order asked.
+	Jobs          []*JobStanding `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1035,22 +1078,33 @@ func (x *JobsAnswer) GetJobs() []*JobStanding {
 
 // JobStanding is the policy's view of a job.
 type JobStanding struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Job       uint32                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	Uid       string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Valid     *Verdict               `protobuf:"bytes,3,opt,name=valid,proto3" json:"valid,omitempty"`
-	Ready     *Verdict               `protobuf:"bytes,4,opt,name=ready,proto3" json:"ready,omitempty"`
-	Pipelined *Verdict               `protobuf:"bytes,5,opt,name=pipelined,proto3" json:"pipelined,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Empty with `omit_names`.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// PERMIT: it has as many tasks as it must run together.
+	Valid *Verdict `protobuf:"bytes,3,opt,name=valid,proto3" json:"valid,omitempty"`
+	// PERMIT: enough of them are allocated that it may be started.
+	Ready *Verdict `protobuf:"bytes,4,opt,name=ready,proto3" json:"ready,omitempty"`
+	// PERMIT: enough of them are allocated, or wait for resources that are being released.
+	Pipelined *Verdict `protobuf:"bytes,5,opt,name=pipelined,proto3" json:"pipelined,omitempty"`
 	// PERMIT: the job is starving. REJECT: it is not.
-	Starving               *Verdict `protobuf:"bytes,6,opt,name=starving,proto3" json:"starving,omitempty"`
-	ReadyTasks             uint32   `protobuf:"varint,7,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
-	ValidTasks             uint32   `protobuf:"varint,8,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
-	PipelinedTasks         uint32   `protobuf:"varint,9,opt,name=pipelined_tasks,json=pipelinedTasks,proto3" json:"pipelined_tasks,omitempty"`
-	PendingBestEffortTasks uint32   `protobuf:"varint,10,opt,name=pending_best_effort_tasks,json=pendingBestEffortTasks,proto3" json:"pending_best_effort_tasks,omitempty"`
-	TotalTasks             uint32   `protobuf:"varint,11,opt,name=total_tasks,json=totalTasks,proto3" json:"total_tasks,omitempty"`
-	MinAvailable           uint32   `protobuf:"varint,12,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	Starving *Verdict `protobuf:"bytes,6,opt,name=starving,proto3" json:"starving,omitempty"`
+	// Tasks that count towards ready.
+	ReadyTasks uint32 `protobuf:"varint,7,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
+	// Tasks that count towards valid.
+	ValidTasks uint32 `protobuf:"varint,8,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
+	// Tasks that are PIPELINED.
+	PipelinedTasks uint32 `protobuf:"varint,9,opt,name=pipelined_tasks,json=pipelinedTasks,proto3" json:"pipelined_tasks,omitempty"`
+	// Tasks that are PENDING and request nothing.
+	PendingBestEffortTasks uint32 `protobuf:"varint,10,opt,name=pending_best_effort_tasks,json=pendingBestEffortTasks,proto3" json:"pending_best_effort_tasks,omitempty"`
+	// Tasks in any status, those given as counts included.
+	TotalTasks uint32 `protobuf:"varint,11,opt,name=total_tasks,json=totalTasks,proto3" json:"total_tasks,omitempty"`
+	// As in the snapshot.
+	MinAvailable  uint32 `protobuf:"varint,12,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStanding) Reset() {
@@ -1169,8 +1223,9 @@ func (x *JobStanding) GetMinAvailable() uint32 {
 
 // EnqueueAnswer has one entry for each job that was decided, in the order of deciding.
 type EnqueueAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          []*EnqueueVerdict      `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of deciding.
+	Jobs          []*EnqueueVerdict `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1214,10 +1269,13 @@ func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
 
 // EnqueueVerdict: REJECT: the job must wait.
 type EnqueueVerdict struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           uint32                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	Uid           string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Verdict       *Verdict               `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Empty with `omit_names`.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// REJECT: it must wait, for the reasons given.
+	Verdict       *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1275,8 +1333,9 @@ func (x *EnqueueVerdict) GetVerdict() *Verdict {
 
 // AllocatableAnswer has one entry for each task, or one for all of them together.
 type AllocatableAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         []*TaskVerdict         `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order asked.
+	Tasks         []*TaskVerdict `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1320,8 +1379,9 @@ func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
 
 // PreemptiveAnswer has one entry for each task, or one for all of them together.
 type PreemptiveAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         []*TaskVerdict         `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order asked.
+	Tasks         []*TaskVerdict `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1367,7 +1427,8 @@ func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
 type TaskVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the task. Absent: the verdict is joint.
-	Task    *uint32  `protobuf:"varint,1,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	Task *uint32 `protobuf:"varint,1,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	// REJECT: the queue may not, for the reasons given.
 	Verdict *Verdict `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Explain only: every comparison made, level by level, leaf first.
 	Checks        []*AccountCheck `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
@@ -1428,9 +1489,11 @@ func (x *TaskVerdict) GetChecks() []*AccountCheck {
 
 // AccountCheck is a comparison of a queue's account with a limit.
 type AccountCheck struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Passed        bool                   `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"`
-	Reason        *Reason                `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True: within the limit.
+	Passed bool `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"`
+	// What was compared, where, and with which numbers.
+	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1487,7 +1550,8 @@ type VictimsAnswer struct {
 	// In the order that the policy returned them.
 	Victims []*Victim `protobuf:"bytes,2,rep,name=victims,proto3" json:"victims,omitempty"`
 	// Position of the tier that decided. Absent: none did.
-	Tier     *uint32          `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
+	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
+	// Every plugin that voted, tier by tier.
 	ByPlugin []*PluginVictims `protobuf:"bytes,4,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
 	// Every candidate that was left alone, and the first plugin that protected it.
 	Spared []*Spared `protobuf:"bytes,5,rep,name=spared,proto3" json:"spared,omitempty"`
@@ -1580,9 +1644,11 @@ func (x *VictimsAnswer) GetEvictionOrder() []uint32 {
 
 // Victim is a task that may be evicted.
 type Victim struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
-	Uid           string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the task.
+	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Its uid, or `namespace/name`. Empty with `omit_names`.
+	Uid           string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1633,11 +1699,15 @@ func (x *Victim) GetUid() string {
 
 // PluginVictims is one plugin's own answer.
 type PluginVictims struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plugin        string                 `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Tier          uint32                 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
-	Vote          Vote                   `protobuf:"varint,3,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
-	Victims       []uint32               `protobuf:"varint,4,rep,packed,name=victims,proto3" json:"victims,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Volcano's name of the plugin.
+	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// Position of its tier in the policy.
+	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
+	// ABSTAIN: it had no opinion. Otherwise `victims` are its list.
+	Vote Vote `protobuf:"varint,3,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
+	// Numbers of the tasks that it would let go.
+	Victims       []uint32 `protobuf:"varint,4,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1702,10 +1772,13 @@ func (x *PluginVictims) GetVictims() []uint32 {
 
 // Spared is a candidate that was left alone.
 type Spared struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
-	Uid           string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Reasons       []*Reason              `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the task.
+	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Its uid, or `namespace/name`. Empty with `omit_names`.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Why it stays.
+	Reasons       []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1769,7 +1842,8 @@ type OrderAnswer struct {
 	// Length of each run of neighbours in `sorted` that no plugin tells apart.
 	Ties []uint32 `protobuf:"varint,2,rep,packed,name=ties,proto3" json:"ties,omitempty"`
 	// The comparison is not transitive; `sorted` is one defined order of several possible.
-	Intransitive  bool    `protobuf:"varint,3,opt,name=intransitive,proto3" json:"intransitive,omitempty"`
+	Intransitive bool `protobuf:"varint,3,opt,name=intransitive,proto3" json:"intransitive,omitempty"`
+	// With `pairs` only: every pair of what was ordered.
 	Pairs         []*Pair `protobuf:"bytes,4,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1836,8 +1910,10 @@ func (x *OrderAnswer) GetPairs() []*Pair {
 // Pair is one comparison.
 type Pair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Left  uint32                 `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
-	Right uint32                 `protobuf:"varint,2,opt,name=right,proto3" json:"right,omitempty"`
+	// Index or number of one.
+	Left uint32 `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
+	// Index or number of the other.
+	Right uint32 `protobuf:"varint,2,opt,name=right,proto3" json:"right,omitempty"`
 	// The first plugin's comparison that is not 0: negative if left comes first.
 	Compare int32 `protobuf:"varint,3,opt,name=compare,proto3" json:"compare,omitempty"`
 	// Left comes before right, fallbacks (create_time, then name or uid) included.
@@ -1906,8 +1982,9 @@ func (x *Pair) GetLess() bool {
 
 // NodesAnswer has one entry for each task.
 type NodesAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         []*TaskNodes           `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order asked.
+	Tasks         []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1952,14 +2029,18 @@ func (x *NodesAnswer) GetTasks() []*TaskNodes {
 // TaskNodes is one row of the table tasks x nodes; the lists run in parallel.
 type TaskNodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Task  uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the task.
+	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Indices of nodes: as asked, or the best first if `top` is given.
 	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
-	Fits []bool   `protobuf:"varint,3,rep,packed,name=fits,proto3" json:"fits,omitempty"`
+	// Every plugin admits the node, and it has room. With `top` only such nodes are listed.
+	Fits []bool `protobuf:"varint,3,rep,packed,name=fits,proto3" json:"fits,omitempty"`
 	// Sum of the plugins' scores.
-	Score         []float64       `protobuf:"fixed64,4,rep,packed,name=score,proto3" json:"score,omitempty"`
-	ByPlugin      []*PluginScores `protobuf:"bytes,5,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
-	Unfit         []*Unfit        `protobuf:"bytes,6,rep,name=unfit,proto3" json:"unfit,omitempty"`
+	Score []float64 `protobuf:"fixed64,4,rep,packed,name=score,proto3" json:"score,omitempty"`
+	// With `by_plugin` only: what each plugin that scores adds to `score`.
+	ByPlugin []*PluginScores `protobuf:"bytes,5,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
+	// Explain only: why nodes do not fit.
+	Unfit         []*Unfit `protobuf:"bytes,6,rep,name=unfit,proto3" json:"unfit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2038,9 +2119,11 @@ func (x *TaskNodes) GetUnfit() []*Unfit {
 
 // PluginScores is one plugin's part of a row.
 type PluginScores struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plugin        string                 `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Score         []float64              `protobuf:"fixed64,2,rep,packed,name=score,proto3" json:"score,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Volcano's name of the plugin.
+	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// In parallel with the row's `node`.
+	Score         []float64 `protobuf:"fixed64,2,rep,packed,name=score,proto3" json:"score,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2091,9 +2174,11 @@ func (x *PluginScores) GetScore() []float64 {
 
 // Unfit is a node that does not fit.
 type Unfit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          uint32                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	Reason        *Reason                `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the node.
+	Node uint32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// What is in the way. A node has an entry for each reason.
+	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2144,15 +2229,23 @@ func (x *Unfit) GetReason() *Reason {
 
 // InspectAnswer is what was understood.
 type InspectAnswer struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Total      *Resource              `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
-	QueueCount uint32                 `protobuf:"varint,2,opt,name=queue_count,json=queueCount,proto3" json:"queue_count,omitempty"`
-	JobCount   uint32                 `protobuf:"varint,3,opt,name=job_count,json=jobCount,proto3" json:"job_count,omitempty"`
-	TaskCount  uint32                 `protobuf:"varint,4,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
-	NodeCount  uint32                 `protobuf:"varint,5,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	Nodes      []*InspectedNode       `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Jobs       []*InspectedJob        `protobuf:"bytes,7,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	Tasks      []*InspectedTask       `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cluster's total, that of the snapshot or the sum of the nodes.
+	Total *Resource `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
+	// Number of queues.
+	QueueCount uint32 `protobuf:"varint,2,opt,name=queue_count,json=queueCount,proto3" json:"queue_count,omitempty"`
+	// Number of jobs, without those removed since.
+	JobCount uint32 `protobuf:"varint,3,opt,name=job_count,json=jobCount,proto3" json:"job_count,omitempty"`
+	// Number of their tasks, those given as counts included.
+	TaskCount uint32 `protobuf:"varint,4,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
+	// Number of nodes.
+	NodeCount uint32 `protobuf:"varint,5,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// All nodes, if asked.
+	Nodes []*InspectedNode `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// All jobs, if asked.
+	Jobs []*InspectedJob `protobuf:"bytes,7,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// All tasks but those given as counts, if asked.
+	Tasks []*InspectedTask `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// What the policy was read as.
 	Policy        *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2254,11 +2347,15 @@ func (x *InspectAnswer) GetPolicy() *Policy {
 
 // InspectedNode is a node's account.
 type InspectedNode struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Node        uint32                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Allocatable *Resource              `protobuf:"bytes,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	Used        *Resource              `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the node.
+	Node uint32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Its name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// What tasks may use.
+	Allocatable *Resource `protobuf:"bytes,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
+	// What tasks on it use, `used_by_others` included.
+	Used *Resource `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
 	// allocatable - used; may be negative.
 	Idle          *Resource `protobuf:"bytes,5,opt,name=idle,proto3" json:"idle,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2332,20 +2429,31 @@ func (x *InspectedNode) GetIdle() *Resource {
 
 // InspectedJob is a job's account.
 type InspectedJob struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Job          uint32                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	Uid          string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Queue        uint32                 `protobuf:"varint,3,opt,name=queue,proto3" json:"queue,omitempty"`
-	Priority     int32                  `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	Phase        JobPhase               `protobuf:"varint,5,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
-	MinAvailable uint32                 `protobuf:"varint,6,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
-	MinResources *Resource              `protobuf:"bytes,7,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
-	Allocated    *Resource              `protobuf:"bytes,8,opt,name=allocated,proto3" json:"allocated,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Its uid, or `namespace/name`.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Index of its queue.
+	Queue uint32 `protobuf:"varint,3,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Higher first.
+	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	// With the changes of earlier steps.
+	Phase JobPhase `protobuf:"varint,5,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
+	// As in the snapshot.
+	MinAvailable uint32 `protobuf:"varint,6,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
+	// As in the snapshot.
+	MinResources *Resource `protobuf:"bytes,7,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
+	// What its allocated tasks request.
+	Allocated *Resource `protobuf:"bytes,8,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	// Requests of all tasks, whatever their status.
-	TotalRequest  *Resource `protobuf:"bytes,9,opt,name=total_request,json=totalRequest,proto3" json:"total_request,omitempty"`
-	Elastic       *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
-	ReadyTasks    uint32    `protobuf:"varint,11,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
-	ValidTasks    uint32    `protobuf:"varint,12,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
+	TotalRequest *Resource `protobuf:"bytes,9,opt,name=total_request,json=totalRequest,proto3" json:"total_request,omitempty"`
+	// What it has allocated above its minimum.
+	Elastic *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
+	// Tasks that count towards ready.
+	ReadyTasks uint32 `protobuf:"varint,11,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
+	// Tasks that count towards valid.
+	ValidTasks    uint32 `protobuf:"varint,12,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2467,19 +2575,30 @@ func (x *InspectedJob) GetValidTasks() uint32 {
 // InspectedTask is a task as understood.
 type InspectedTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Task  uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the task.
+	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	// uid, or `namespace/name`.
-	Uid           string     `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Job           uint32     `protobuf:"varint,3,opt,name=job,proto3" json:"job,omitempty"`
-	Role          string     `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
-	Status        TaskStatus `protobuf:"varint,5,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
-	Node          *uint32    `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
-	Request       *Resource  `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
-	Priority      int32      `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	Preemptable   bool       `protobuf:"varint,9,opt,name=preemptable,proto3" json:"preemptable,omitempty"`
-	BestEffort    bool       `protobuf:"varint,10,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
-	Gated         bool       `protobuf:"varint,11,opt,name=gated,proto3" json:"gated,omitempty"`
-	Name          string     `protobuf:"bytes,12,opt,name=name,proto3" json:"name,omitempty"`
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Index of its job.
+	Job uint32 `protobuf:"varint,3,opt,name=job,proto3" json:"job,omitempty"`
+	// That of its group.
+	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	// With the changes of earlier steps.
+	Status TaskStatus `protobuf:"varint,5,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
+	// Index of its node. Absent: on none.
+	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
+	// Its own, or its group's.
+	Request *Resource `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	// Higher first; 1 where the snapshot has none.
+	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
+	// As in the snapshot; true where it says nothing.
+	Preemptable bool `protobuf:"varint,9,opt,name=preemptable,proto3" json:"preemptable,omitempty"`
+	// It requests nothing.
+	BestEffort bool `protobuf:"varint,10,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
+	// Some gate holds it back.
+	Gated bool `protobuf:"varint,11,opt,name=gated,proto3" json:"gated,omitempty"`
+	// As in the snapshot; may be empty.
+	Name          string `protobuf:"bytes,12,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2638,9 +2757,11 @@ func (*DoneAnswer) Descriptor() ([]byte, []int) {
 // AddJobAnswer tells how to refer to the new job.
 type AddJobAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Job   uint32                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Index of the new job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Number of its first task; the others follow.
-	FirstTask     uint32 `protobuf:"varint,2,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
+	FirstTask uint32 `protobuf:"varint,2,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
+	// How many of its tasks have numbers; those given as counts have none.
 	TaskCount     uint32 `protobuf:"varint,3,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2699,8 +2820,9 @@ func (x *AddJobAnswer) GetTaskCount() uint32 {
 
 // MarkAnswer names the mark for `rollback`.
 type MarkAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Mark          uint32                 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the mark, for `rollback`.
+	Mark          uint32 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -171,9 +171,11 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 // Policy is a list of tiers of plugins, as in volcano-scheduler.conf. A policy without plugins is valid: it permits everything and
 // selects no victims.
 type Policy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tiers         []*Tier                `protobuf:"bytes,1,rep,name=tiers,proto3" json:"tiers,omitempty"`
-	TierWalk      TierWalk               `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first one is asked first.
+	Tiers []*Tier `protobuf:"bytes,1,rep,name=tiers,proto3" json:"tiers,omitempty"`
+	// Unspecified: strict.
+	TierWalk      TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -224,8 +226,9 @@ func (x *Policy) GetTierWalk() TierWalk {
 
 // Tier is asked before the tiers after it.
 type Tier struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plugins       []*Plugin              `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Asked in this order.
+	Plugins       []*Plugin `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,50 +451,62 @@ type isPlugin_Plugin interface {
 }
 
 type Plugin_Proportion struct {
+	// Volcano's `proportion`.
 	Proportion *Proportion `protobuf:"bytes,1,opt,name=proportion,proto3,oneof"`
 }
 
 type Plugin_Capacity struct {
+	// Volcano's `capacity`.
 	Capacity *Capacity `protobuf:"bytes,2,opt,name=capacity,proto3,oneof"`
 }
 
 type Plugin_Drf struct {
+	// Volcano's `drf`, without `enableHierarchy`.
 	Drf *Drf `protobuf:"bytes,3,opt,name=drf,proto3,oneof"`
 }
 
 type Plugin_HierarchicalDrf struct {
+	// Volcano's `drf` with `enableHierarchy`.
 	HierarchicalDrf *HierarchicalDrf `protobuf:"bytes,4,opt,name=hierarchical_drf,json=hierarchicalDrf,proto3,oneof"`
 }
 
 type Plugin_Gang struct {
+	// Volcano's `gang`.
 	Gang *Gang `protobuf:"bytes,5,opt,name=gang,proto3,oneof"`
 }
 
 type Plugin_Priority struct {
+	// Volcano's `priority`.
 	Priority *Priority `protobuf:"bytes,6,opt,name=priority,proto3,oneof"`
 }
 
 type Plugin_Conformance struct {
+	// Volcano's `conformance`.
 	Conformance *Conformance `protobuf:"bytes,7,opt,name=conformance,proto3,oneof"`
 }
 
 type Plugin_Cooldown struct {
+	// Volcano's `cdp`.
 	Cooldown *Cooldown `protobuf:"bytes,8,opt,name=cooldown,proto3,oneof"`
 }
 
 type Plugin_Binpack struct {
+	// Volcano's `binpack`.
 	Binpack *Binpack `protobuf:"bytes,9,opt,name=binpack,proto3,oneof"`
 }
 
 type Plugin_NodeGroup struct {
+	// Volcano's `nodegroup`.
 	NodeGroup *NodeGroup `protobuf:"bytes,10,opt,name=node_group,json=nodeGroup,proto3,oneof"`
 }
 
 type Plugin_Overcommit struct {
+	// Volcano's `overcommit`.
 	Overcommit *Overcommit `protobuf:"bytes,11,opt,name=overcommit,proto3,oneof"`
 }
 
 type Plugin_Undecided struct {
+	// Any other plugin of Volcano.
 	Undecided *Undecided `protobuf:"bytes,12,opt,name=undecided,proto3,oneof"`
 }
 
@@ -909,7 +924,8 @@ func (x *Binpack) GetResources() []*ResourceWeight {
 // ResourceWeight weighs one dimension.
 type ResourceWeight struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the dimension, such as `nvidia.com/gpu`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Absent: 1.
 	Weight        *float64 `protobuf:"fixed64,2,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1073,8 +1089,9 @@ func (x *Overcommit) GetFactor() float64 {
 // Undecided stands for a plugin of a converted configuration that takes no part in the decisions made here (predicates, nodeorder …).
 // It changes no answer; every answer carries a warning that names it.
 type Undecided struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Volcano's name of the plugin.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

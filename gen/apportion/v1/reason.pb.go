@@ -635,7 +635,8 @@ func (ProportionEnd) EnumDescriptor() ([]byte, []int) {
 // Verdict is a vote with its grounds.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Vote  Vote                   `protobuf:"varint,1,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
+	// PERMIT, REJECT, or ABSTAIN.
+	Vote Vote `protobuf:"varint,1,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
 	// At least one unless the vote is a plain permit.
 	Reasons       []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -691,8 +692,9 @@ func (x *Verdict) GetReasons() []*Reason {
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Volcano's name of the plugin: proportion, capacity, drf, gang … Empty: a rule of the frame itself.
-	Plugin string     `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Code   ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// Which rule it is, and what the numbers mean.
+	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
 	// Index of the queue where the numbers were compared (an ancestor, say). Absent: no queue is meant.
 	Queue *uint32 `protobuf:"varint,3,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
 	// Index into the answer's dimensions. Absent: no single dimension is meant.
@@ -807,7 +809,8 @@ func (x *Reason) GetHierarchyFault() HierarchyFault {
 // Warning names input that was decided as Volcano decides it, but which its author may not have meant.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Code  WarningCode            `protobuf:"varint,1,opt,name=code,proto3,enum=apportion.v1.WarningCode" json:"code,omitempty"`
+	// What is suspicious.
+	Code WarningCode `protobuf:"varint,1,opt,name=code,proto3,enum=apportion.v1.WarningCode" json:"code,omitempty"`
 	// Path of the field, for example `snapshot.queues[3].capability`. Empty: the whole input.
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	// For people.
@@ -951,11 +954,14 @@ func (x *VictimCheck) GetReason() *Reason {
 
 // ProportionDerivation is the whole calculation of deserved.
 type ProportionDerivation struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Rounds []*ProportionRound     `protobuf:"bytes,1,rep,name=rounds,proto3" json:"rounds,omitempty"`
-	End    ProportionEnd          `protobuf:"varint,2,opt,name=end,proto3,enum=apportion.v1.ProportionEnd" json:"end,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order.
+	Rounds []*ProportionRound `protobuf:"bytes,1,rep,name=rounds,proto3" json:"rounds,omitempty"`
+	// Why there was no further round.
+	End ProportionEnd `protobuf:"varint,2,opt,name=end,proto3,enum=apportion.v1.ProportionEnd" json:"end,omitempty"`
 	// The cluster's total, the sum of all queues' guarantees.
-	Total          *Resource `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"`
+	Total *Resource `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"`
+	// The sum of the guarantees of all queues.
 	TotalGuarantee *Resource `protobuf:"bytes,4,opt,name=total_guarantee,json=totalGuarantee,proto3" json:"total_guarantee,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1021,10 +1027,13 @@ func (x *ProportionDerivation) GetTotalGuarantee() *Resource {
 
 // ProportionRound is one pass over the queues that are not met.
 type ProportionRound struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Remaining     *Resource              `protobuf:"bytes,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	TotalWeight   uint64                 `protobuf:"varint,2,opt,name=total_weight,json=totalWeight,proto3" json:"total_weight,omitempty"`
-	Shares        []*ProportionShare     `protobuf:"bytes,3,rep,name=shares,proto3" json:"shares,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What there was to divide before the round.
+	Remaining *Resource `protobuf:"bytes,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// Of the queues that were not met.
+	TotalWeight uint64 `protobuf:"varint,2,opt,name=total_weight,json=totalWeight,proto3" json:"total_weight,omitempty"`
+	// One entry for each queue that was not met.
+	Shares        []*ProportionShare `protobuf:"bytes,3,rep,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1082,9 +1091,11 @@ func (x *ProportionRound) GetShares() []*ProportionShare {
 
 // ProportionShare is what one round gave one queue, step by step.
 type ProportionShare struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Queue  uint32                 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Weight uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The weight that counts.
+	Weight uint32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	// deserved after each step of the round: + remaining * weight / total weight,
 	Weighted *Resource `protobuf:"bytes,3,opt,name=weighted,proto3" json:"weighted,omitempty"`
 	// min with real capability,
@@ -1180,8 +1191,9 @@ func (x *ProportionShare) GetMet() bool {
 
 // CapacityDerivation is how each level of the tree got its numbers, parents first. Flat: one level.
 type CapacityDerivation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Levels        []*CapacityLevel       `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One entry for each queue, parents first.
+	Levels        []*CapacityLevel `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1226,23 +1238,28 @@ func (x *CapacityDerivation) GetLevels() []*CapacityLevel {
 // CapacityLevel is one queue's part of the derivation.
 type CapacityLevel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Queue uint32                 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Index of the parent. Absent: none.
 	Parent *uint32 `protobuf:"varint,2,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
 	// Distance from root; 0 in a flat policy.
 	Depth uint32 `protobuf:"varint,3,opt,name=depth,proto3" json:"depth,omitempty"`
 	// capability as written, and with what was inherited.
-	Capability         *Resource `protobuf:"bytes,4,opt,name=capability,proto3" json:"capability,omitempty"`
+	Capability *Resource `protobuf:"bytes,4,opt,name=capability,proto3" json:"capability,omitempty"`
+	// With what was inherited.
 	ResolvedCapability *Resource `protobuf:"bytes,5,opt,name=resolved_capability,json=resolvedCapability,proto3" json:"resolved_capability,omitempty"`
 	// The parent's real capability (flat: the cluster's total), the guarantees of all siblings including this queue, and what this leaves.
 	ParentRealCapability *Resource `protobuf:"bytes,6,opt,name=parent_real_capability,json=parentRealCapability,proto3" json:"parent_real_capability,omitempty"`
-	SiblingGuarantee     *Resource `protobuf:"bytes,7,opt,name=sibling_guarantee,json=siblingGuarantee,proto3" json:"sibling_guarantee,omitempty"`
-	RealCapability       *Resource `protobuf:"bytes,8,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
+	// The guarantees of all siblings, this queue included.
+	SiblingGuarantee *Resource `protobuf:"bytes,7,opt,name=sibling_guarantee,json=siblingGuarantee,proto3" json:"sibling_guarantee,omitempty"`
+	// What this leaves, within the resolved capability.
+	RealCapability *Resource `protobuf:"bytes,8,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
 	// deserved as written and as used.
 	WrittenDeserved *Resource `protobuf:"bytes,9,opt,name=written_deserved,json=writtenDeserved,proto3" json:"written_deserved,omitempty"`
-	Deserved        *Resource `protobuf:"bytes,10,opt,name=deserved,proto3" json:"deserved,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// As used.
+	Deserved      *Resource `protobuf:"bytes,10,opt,name=deserved,proto3" json:"deserved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CapacityLevel) Reset() {

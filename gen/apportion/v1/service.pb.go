@@ -23,7 +23,8 @@ const (
 
 type EvaluateSharesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Absent: everything of all queues.
 	Shares        *SharesStep `protobuf:"bytes,2,opt,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -75,9 +76,11 @@ func (x *EvaluateSharesRequest) GetShares() *SharesStep {
 }
 
 type EvaluateSharesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Basis         *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	Shares        *SharesAnswer          `protobuf:"bytes,2,opt,name=shares,proto3" json:"shares,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of a `shares` step.
+	Shares        *SharesAnswer `protobuf:"bytes,2,opt,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,7 +131,8 @@ func (x *EvaluateSharesResponse) GetShares() *SharesAnswer {
 
 type CheckEnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Absent: the votes of all jobs in index order.
 	Enqueue       *EnqueueStep `protobuf:"bytes,2,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -180,9 +184,11 @@ func (x *CheckEnqueueRequest) GetEnqueue() *EnqueueStep {
 }
 
 type CheckEnqueueResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Basis         *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	Enqueue       *EnqueueAnswer         `protobuf:"bytes,2,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of an `enqueue` step.
+	Enqueue       *EnqueueAnswer `protobuf:"bytes,2,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,10 +239,12 @@ func (x *CheckEnqueueResponse) GetEnqueue() *EnqueueAnswer {
 
 type CheckAllocatableRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// At least one of the two.
-	Allocatable   *AllocatableStep `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	Preemptive    *PreemptiveStep  `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
+	Allocatable *AllocatableStep `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
+	// May be asked alone.
+	Preemptive    *PreemptiveStep `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,7 +302,8 @@ func (x *CheckAllocatableRequest) GetPreemptive() *PreemptiveStep {
 
 type CheckAllocatableResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Basis *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
 	// Present if asked.
 	Allocatable *AllocatableAnswer `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	// Present if asked.
@@ -356,7 +365,8 @@ func (x *CheckAllocatableResponse) GetPreemptive() *PreemptiveAnswer {
 
 type SelectVictimsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Types that are valid to be assigned to Question:
 	//
 	//	*SelectVictimsRequest_Reclaim
@@ -433,10 +443,12 @@ type isSelectVictimsRequest_Question interface {
 }
 
 type SelectVictimsRequest_Reclaim struct {
+	// From other queues.
 	Reclaim *ReclaimStep `protobuf:"bytes,2,opt,name=reclaim,proto3,oneof"`
 }
 
 type SelectVictimsRequest_Preempt struct {
+	// From the claimant's own queue.
 	Preempt *PreemptStep `protobuf:"bytes,3,opt,name=preempt,proto3,oneof"`
 }
 
@@ -445,9 +457,11 @@ func (*SelectVictimsRequest_Reclaim) isSelectVictimsRequest_Question() {}
 func (*SelectVictimsRequest_Preempt) isSelectVictimsRequest_Question() {}
 
 type SelectVictimsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Basis         *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	Victims       *VictimsAnswer         `protobuf:"bytes,2,opt,name=victims,proto3" json:"victims,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of a `reclaim` or `preempt` step.
+	Victims       *VictimsAnswer `protobuf:"bytes,2,opt,name=victims,proto3" json:"victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,9 +511,11 @@ func (x *SelectVictimsResponse) GetVictims() *VictimsAnswer {
 }
 
 type ScoreNodesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Input         *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	Nodes         *NodesStep             `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Which tasks, and which nodes. Required.
+	Nodes         *NodesStep `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,9 +565,11 @@ func (x *ScoreNodesRequest) GetNodes() *NodesStep {
 }
 
 type ScoreNodesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Basis         *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	Nodes         *NodesAnswer           `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of a `nodes` step.
+	Nodes         *NodesAnswer `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -601,9 +619,11 @@ func (x *ScoreNodesResponse) GetNodes() *NodesAnswer {
 }
 
 type SimulateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Input         *Input                 `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	Steps         []*Step                `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// In order; each sees what those before it changed.
+	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,7 +674,8 @@ func (x *SimulateRequest) GetSteps() []*Step {
 
 type SimulateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Basis *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// What the answers rest on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
 	// One for each step.
 	Answers       []*Answer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -781,6 +802,7 @@ type UploadSnapshotRequest_Header struct {
 }
 
 type UploadSnapshotRequest_Chunk struct {
+	// After the header, until the last one.
 	Chunk *SnapshotChunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
 }
 
@@ -789,9 +811,11 @@ func (*UploadSnapshotRequest_Header) isUploadSnapshotRequest_Message() {}
 func (*UploadSnapshotRequest_Chunk) isUploadSnapshotRequest_Message() {}
 
 type UploadSnapshotResponse struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Digest string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
-	Size   uint64                 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How calls name the snapshot: `sha256:` and 64 hexadecimal digits.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Number of its bytes.
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	// The server held these bytes already.
 	AlreadyHeld   bool `protobuf:"varint,3,opt,name=already_held,json=alreadyHeld,proto3" json:"already_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -940,6 +964,7 @@ type RunSessionRequest_Chunk struct {
 }
 
 type RunSessionRequest_Batch struct {
+	// Once the session is opened; further ones may follow before it is answered.
 	Batch *StepBatch `protobuf:"bytes,3,opt,name=batch,proto3,oneof"`
 }
 
@@ -1030,14 +1055,17 @@ type isRunSessionResponse_Message interface {
 }
 
 type RunSessionResponse_Opened struct {
+	// First, once.
 	Opened *SessionOpened `protobuf:"bytes,1,opt,name=opened,proto3,oneof"`
 }
 
 type RunSessionResponse_Answers struct {
+	// One for each batch, in order.
 	Answers *AnswerBatch `protobuf:"bytes,2,opt,name=answers,proto3,oneof"`
 }
 
 type RunSessionResponse_GoingAway struct {
+	// At any time after `opened`, also between a batch and its answers.
 	GoingAway *GoingAway `protobuf:"bytes,3,opt,name=going_away,json=goingAway,proto3,oneof"`
 }
 

@@ -123,6 +123,7 @@ type isInput_Source interface {
 }
 
 type Input_Snapshot struct {
+	// Inline.
 	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3,oneof"`
 }
 
@@ -140,6 +141,7 @@ type isInput_Rule interface {
 }
 
 type Input_Policy struct {
+	// Inline.
 	Policy *Policy `protobuf:"bytes,3,opt,name=policy,proto3,oneof"`
 }
 
@@ -211,7 +213,8 @@ func (x *UploadHeader) GetSize() uint64 {
 // SnapshotChunk is a piece of one serialised Snapshot.
 type SnapshotChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// The next bytes.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// No more chunks follow.
 	Last          bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -374,10 +377,12 @@ type isOpenSession_Source interface {
 }
 
 type OpenSession_Snapshot struct {
+	// Inline.
 	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3,oneof"`
 }
 
 type OpenSession_SnapshotDigest struct {
+	// `sha256:` and 64 hexadecimal digits, as UploadSnapshot returned it.
 	SnapshotDigest string `protobuf:"bytes,2,opt,name=snapshot_digest,json=snapshotDigest,proto3,oneof"`
 }
 
@@ -397,10 +402,12 @@ type isOpenSession_Rule interface {
 }
 
 type OpenSession_Policy struct {
+	// Inline.
 	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3,oneof"`
 }
 
 type OpenSession_PolicyName struct {
+	// Name of a policy that the operator configured.
 	PolicyName string `protobuf:"bytes,5,opt,name=policy_name,json=policyName,proto3,oneof"`
 }
 
@@ -412,7 +419,8 @@ func (*OpenSession_PolicyName) isOpenSession_Rule() {}
 type StepBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, returned with the answers.
-	Id            uint64  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// In order; each sees what those before it changed, in earlier batches too.
 	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -465,7 +473,8 @@ func (x *StepBatch) GetSteps() []*Step {
 // SessionOpened tells what the session rests on; its dimensions hold for all answers.
 type SessionOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Basis *Basis                 `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// What all answers rest on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
 	// How many batches may be unanswered at a time; the server stops reading beyond.
 	MaxPendingBatches uint32 `protobuf:"varint,2,opt,name=max_pending_batches,json=maxPendingBatches,proto3" json:"max_pending_batches,omitempty"`
 	unknownFields     protoimpl.UnknownFields
@@ -518,9 +527,11 @@ func (x *SessionOpened) GetMaxPendingBatches() uint32 {
 
 // AnswerBatch answers one StepBatch; batches are answered in order.
 type AnswerBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Answers       []*Answer              `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the batch.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// One for each step.
+	Answers       []*Answer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -284,9 +284,12 @@ type Snapshot struct {
 	// Names of the resource dimensions that every Resource in this snapshot refers to. At most 64, none empty, none twice.
 	// `cpu` and `memory` exist for every policy whether or not they are named.
 	Dimensions []string `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
-	Nodes      []*Node  `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Queues     []*Queue `protobuf:"bytes,5,rep,name=queues,proto3" json:"queues,omitempty"`
-	Jobs       []*Job   `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// In any order; positions identify them.
+	Nodes []*Node `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// In any order; positions identify them.
+	Queues []*Queue `protobuf:"bytes,5,rep,name=queues,proto3" json:"queues,omitempty"`
+	// In any order; positions identify them.
+	Jobs []*Job `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// The cluster's total. Absent: the sum of all nodes' allocatable.
 	Total         *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -456,8 +459,9 @@ type Queue struct {
 	// Proportional weight. Absent: 1. 0 is a real weight of nothing.
 	Weight *uint32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Queues of higher priority are served first.
-	Priority int32      `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	State    QueueState `protobuf:"varint,5,opt,name=state,proto3,enum=apportion.v1.QueueState" json:"state,omitempty"`
+	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Unspecified: open.
+	State QueueState `protobuf:"varint,5,opt,name=state,proto3,enum=apportion.v1.QueueState" json:"state,omitempty"`
 	// May running tasks of this queue be reclaimed for others? Absent: true. Looked at by `eligible_only`.
 	Reclaimable *bool `protobuf:"varint,6,opt,name=reclaimable,proto3,oneof" json:"reclaimable,omitempty"`
 	// Upper bound of use. Absent: none. What an unnamed dimension means depends on the policy; see docs/semantics.md.
@@ -594,7 +598,8 @@ func (x *Queue) GetCreateTime() int64 {
 type NodeGroupAffinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Present with empty lists: counts as no affinity, but inherits none.
-	Affinity      *NodeGroupTerms `protobuf:"bytes,1,opt,name=affinity,proto3" json:"affinity,omitempty"`
+	Affinity *NodeGroupTerms `protobuf:"bytes,1,opt,name=affinity,proto3" json:"affinity,omitempty"`
+	// Absent: none.
 	AntiAffinity  *NodeGroupTerms `protobuf:"bytes,2,opt,name=anti_affinity,json=antiAffinity,proto3" json:"anti_affinity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -646,8 +651,9 @@ func (x *NodeGroupAffinity) GetAntiAffinity() *NodeGroupTerms {
 
 // NodeGroupTerms names groups of nodes.
 type NodeGroupTerms struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Required []string               `protobuf:"bytes,1,rep,name=required,proto3" json:"required,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of groups.
+	Required []string `protobuf:"bytes,1,rep,name=required,proto3" json:"required,omitempty"`
 	// In order of preference if the plugin's `preferred_order` is set.
 	Preferred     []string `protobuf:"bytes,2,rep,name=preferred,proto3" json:"preferred,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -759,20 +765,24 @@ func (x *FairShareHierarchy) GetWeights() string {
 type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique. Empty: `namespace/name` (or `name` alone where the namespace is empty) identifies the job.
-	Uid       string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Names the job together with `namespace` where it has no uid.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// May be empty.
 	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Name of a queue of this snapshot. An unknown name is an error.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Higher first.
-	Priority int32    `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
-	Phase    JobPhase `protobuf:"varint,6,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
+	Priority int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Unspecified: pending.
+	Phase JobPhase `protobuf:"varint,6,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
 	// How many tasks must run together. Absent or 0: none.
 	MinAvailable uint32 `protobuf:"varint,7,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
 	// What the job needs to start. Absent is not the same as empty: a job without it is wholly elastic.
 	MinResources *Resource `protobuf:"bytes,8,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
 	// Unix nanoseconds, breaks ties (older first).
-	CreateTime    int64        `protobuf:"varint,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime int64 `protobuf:"varint,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Its roles. Empty: a job without tasks.
 	Groups        []*TaskGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,7 +898,8 @@ type TaskGroup struct {
 	Request *Resource `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// How many tasks of this role the gang needs. Absent: the role is not counted.
 	MinAvailable *uint32 `protobuf:"varint,3,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
-	Tasks        []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Tasks that may be referred to.
+	Tasks []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Tasks that nobody refers to one by one. They count in every sum, are on no node, and can be neither claimant nor victim.
 	Counts        []*TaskCount `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -962,10 +973,13 @@ func (x *TaskGroup) GetCounts() []*TaskCount {
 
 // TaskCount is a number of equal tasks.
 type TaskCount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        TaskStatus             `protobuf:"varint,1,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
-	Gate          TaskGate               `protobuf:"varint,2,opt,name=gate,proto3,enum=apportion.v1.TaskGate" json:"gate,omitempty"`
-	Count         uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unspecified: pending.
+	Status TaskStatus `protobuf:"varint,1,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
+	// Unspecified: none.
+	Gate TaskGate `protobuf:"varint,2,opt,name=gate,proto3,enum=apportion.v1.TaskGate" json:"gate,omitempty"`
+	// How many there are.
+	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,7 +1039,8 @@ func (x *TaskCount) GetCount() uint32 {
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique in the snapshot if not empty. Empty: the task is referred to by its number or by `namespace/name`.
-	Uid    string     `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Unspecified: pending.
 	Status TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	// Index into `Snapshot.nodes`. Absent: on no node of the snapshot.
 	Node *uint32 `protobuf:"varint,3,opt,name=node,proto3,oneof" json:"node,omitempty"`
@@ -1133,8 +1148,9 @@ func (x *Task) GetDetail() *TaskDetail {
 type TaskDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// May the task be preempted? Absent: true. Looked at by `eligible_only`.
-	Preemptable *bool    `protobuf:"varint,1,opt,name=preemptable,proto3,oneof" json:"preemptable,omitempty"`
-	Gate        TaskGate `protobuf:"varint,2,opt,name=gate,proto3,enum=apportion.v1.TaskGate" json:"gate,omitempty"`
+	Preemptable *bool `protobuf:"varint,1,opt,name=preemptable,proto3,oneof" json:"preemptable,omitempty"`
+	// Unspecified: none.
+	Gate TaskGate `protobuf:"varint,2,opt,name=gate,proto3,enum=apportion.v1.TaskGate" json:"gate,omitempty"`
 	// Priority class, for the conformance plugin.
 	PriorityClass string `protobuf:"bytes,3,opt,name=priority_class,json=priorityClass,proto3" json:"priority_class,omitempty"`
 	// When the task was scheduled (Kubernetes: the PodScheduled condition), Unix nanoseconds. Absent: not known.

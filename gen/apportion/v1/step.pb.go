@@ -425,70 +425,87 @@ type isStep_Step interface {
 }
 
 type Step_Shares struct {
+	// Who deserves what?
 	Shares *SharesStep `protobuf:"bytes,1,opt,name=shares,proto3,oneof"`
 }
 
 type Step_Jobs struct {
+	// Are jobs valid, ready, starving?
 	Jobs *JobsStep `protobuf:"bytes,2,opt,name=jobs,proto3,oneof"`
 }
 
 type Step_Enqueue struct {
+	// May jobs enter? Admits those that may.
 	Enqueue *EnqueueStep `protobuf:"bytes,3,opt,name=enqueue,proto3,oneof"`
 }
 
 type Step_Allocatable struct {
+	// May queues use more?
 	Allocatable *AllocatableStep `protobuf:"bytes,4,opt,name=allocatable,proto3,oneof"`
 }
 
 type Step_Preemptive struct {
+	// May queues take from others?
 	Preemptive *PreemptiveStep `protobuf:"bytes,5,opt,name=preemptive,proto3,oneof"`
 }
 
 type Step_Reclaim struct {
+	// Who of other queues gives way?
 	Reclaim *ReclaimStep `protobuf:"bytes,6,opt,name=reclaim,proto3,oneof"`
 }
 
 type Step_Preempt struct {
+	// Who of the same queue gives way?
 	Preempt *PreemptStep `protobuf:"bytes,7,opt,name=preempt,proto3,oneof"`
 }
 
 type Step_Order struct {
+	// Who comes first?
 	Order *OrderStep `protobuf:"bytes,8,opt,name=order,proto3,oneof"`
 }
 
 type Step_Nodes struct {
+	// Where do tasks fit, and how well?
 	Nodes *NodesStep `protobuf:"bytes,9,opt,name=nodes,proto3,oneof"`
 }
 
 type Step_Inspect struct {
+	// What was understood?
 	Inspect *InspectStep `protobuf:"bytes,10,opt,name=inspect,proto3,oneof"`
 }
 
 type Step_SetStatus struct {
+	// Changes a status, no account.
 	SetStatus *SetStatusStep `protobuf:"bytes,11,opt,name=set_status,json=setStatus,proto3,oneof"`
 }
 
 type Step_Allocate struct {
+	// Places tasks.
 	Allocate *AllocateStep `protobuf:"bytes,12,opt,name=allocate,proto3,oneof"`
 }
 
 type Step_Deallocate struct {
+	// Takes tasks off.
 	Deallocate *DeallocateStep `protobuf:"bytes,13,opt,name=deallocate,proto3,oneof"`
 }
 
 type Step_AddJob struct {
+	// Submits a job.
 	AddJob *AddJobStep `protobuf:"bytes,14,opt,name=add_job,json=addJob,proto3,oneof"`
 }
 
 type Step_RemoveJob struct {
+	// Withdraws jobs.
 	RemoveJob *RemoveJobStep `protobuf:"bytes,15,opt,name=remove_job,json=removeJob,proto3,oneof"`
 }
 
 type Step_Mark struct {
+	// Remembers the state.
 	Mark *MarkStep `protobuf:"bytes,16,opt,name=mark,proto3,oneof"`
 }
 
 type Step_Rollback struct {
+	// Goes back to it.
 	Rollback *RollbackStep `protobuf:"bytes,17,opt,name=rollback,proto3,oneof"`
 }
 
@@ -529,9 +546,11 @@ func (*Step_Rollback) isStep_Step() {}
 // Queues selects queues by index or by name; where both are given, indices come first. An index out of range, or a name that does not
 // exist, is an error of the step.
 type Queues struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         []uint32               `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
-	Name          []string               `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Positions in the snapshot's list.
+	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// Names of queues.
+	Name          []string `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -582,9 +601,11 @@ func (x *Queues) GetName() []string {
 
 // Jobs selects jobs by index or by uid (`namespace/name` where a job has none).
 type Jobs struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         []uint32               `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
-	Uid           []string               `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Positions in the snapshot's list; jobs added since follow.
+	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// uids, or `namespace/name`.
+	Uid           []string `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,9 +656,11 @@ func (x *Jobs) GetUid() []string {
 
 // Tasks selects tasks by number, or by uid or `namespace/name`.
 type Tasks struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         []uint32               `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
-	Uid           []string               `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Numbers of tasks.
+	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// uids, or `namespace/name`.
+	Uid           []string `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,9 +711,11 @@ func (x *Tasks) GetUid() []string {
 
 // Nodes selects nodes by index or by name.
 type Nodes struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         []uint32               `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
-	Name          []string               `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Positions in the snapshot's list.
+	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// Names of nodes.
+	Name          []string `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,10 +767,13 @@ func (x *Nodes) GetName() []string {
 // Explain asks for the derivation of what is selected. An absent selection explains everything of the step; absent altogether: nothing
 // is explained, at no cost.
 type Explain struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queues        *Queues                `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
-	Jobs          *Jobs                  `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	Tasks         *Tasks                 `protobuf:"bytes,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// These queues only.
+	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
+	// These jobs only.
+	Jobs *Jobs `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// These tasks only.
+	Tasks         *Tasks `protobuf:"bytes,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -811,7 +839,8 @@ type SharesStep struct {
 	// Empty: all fields.
 	Fields []ShareField `protobuf:"varint,3,rep,packed,name=fields,proto3,enum=apportion.v1.ShareField" json:"fields,omitempty"`
 	// Adds the tree of hierarchical DRF.
-	Tree    bool     `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`
+	Tree bool `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Adds how shares came about. Absent: nothing is explained.
 	Explain *Explain `protobuf:"bytes,5,opt,name=explain,proto3" json:"explain,omitempty"`
 	// Leaves names out of the answer; indices identify.
 	OmitNames     bool `protobuf:"varint,6,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
@@ -895,8 +924,9 @@ func (x *SharesStep) GetOmitNames() bool {
 type JobsStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all jobs.
-	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	OmitNames     bool  `protobuf:"varint,2,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// Leaves uids out of the answer; indices identify.
+	OmitNames     bool `protobuf:"varint,2,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -949,9 +979,11 @@ func (x *JobsStep) GetOmitNames() bool {
 type EnqueueStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In this order. Absent: all jobs, in index order (VOTES) or in the action's order (ACTION).
-	Jobs          *Jobs       `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	Mode          EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
-	OmitNames     bool        `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// Unspecified: votes.
+	Mode EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
+	// Leaves uids out of the answer; indices identify.
+	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1010,10 +1042,12 @@ func (x *EnqueueStep) GetOmitNames() bool {
 // AllocatableStep asks whether the queues of these tasks may use that much more.
 type AllocatableStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Tasks *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Which tasks. None: no verdict, and an error if jointly.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// False: each task by itself. True: all of them together; they must belong to one queue.
-	Jointly bool           `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
-	Mode    AccountingMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.AccountingMode" json:"mode,omitempty"`
+	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
+	// Unspecified: as in a session.
+	Mode AccountingMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.AccountingMode" json:"mode,omitempty"`
 	// Adds every level that was tested, not only the first that refused.
 	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1080,10 +1114,13 @@ func (x *AllocatableStep) GetExplain() bool {
 
 // PreemptiveStep asks whether the queues of these tasks may take resources from others.
 type PreemptiveStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	Jointly       bool                   `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
-	Explain       bool                   `protobuf:"varint,3,opt,name=explain,proto3" json:"explain,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which tasks. None: no verdict, and an error if jointly.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// False: each task by itself. True: all of them together; they must belong to one queue.
+	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
+	// Adds every level that was tested, not only the first that refused.
+	Explain       bool `protobuf:"varint,3,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1150,7 +1187,8 @@ type ReclaimStep struct {
 	// claimant's queue, or to a queue that is not reclaimable.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
 	// Adds every check that every plugin made.
-	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
+	// Leaves uids out of the answer; numbers identify.
 	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1223,14 +1261,17 @@ func (x *ReclaimStep) GetOmitNames() bool {
 
 // PreemptStep asks which candidates of the same queue the claimant may evict.
 type PreemptStep struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Claimant *Tasks                 `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one task.
+	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order. Absent: every task that the action itself would consider (implies eligible_only).
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the preempt action leaves out: tasks that do not run, are not preemptable, are best effort (unless the claimant
 	// is), or belong to another queue or to the claimant's own job.
-	EligibleOnly  bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
-	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
+	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
+	// Adds every check that every plugin made.
+	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
+	// Leaves uids out of the answer; numbers identify.
 	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1454,6 +1495,7 @@ type OrderStep_Jobs struct {
 }
 
 type OrderStep_Tasks struct {
+	// The tasks to order.
 	Tasks *Tasks `protobuf:"bytes,3,opt,name=tasks,proto3,oneof"`
 }
 
@@ -1468,18 +1510,22 @@ type isOrderStep_Claimant interface {
 }
 
 type OrderStep_ClaimantTask struct {
+	// Number of a task.
 	ClaimantTask uint32 `protobuf:"varint,4,opt,name=claimant_task,json=claimantTask,proto3,oneof"`
 }
 
 type OrderStep_ClaimantTaskUid struct {
+	// uid, or `namespace/name`, of a task.
 	ClaimantTaskUid string `protobuf:"bytes,5,opt,name=claimant_task_uid,json=claimantTaskUid,proto3,oneof"`
 }
 
 type OrderStep_ClaimantQueue struct {
+	// Index of a queue.
 	ClaimantQueue uint32 `protobuf:"varint,6,opt,name=claimant_queue,json=claimantQueue,proto3,oneof"`
 }
 
 type OrderStep_ClaimantQueueName struct {
+	// Name of a queue.
 	ClaimantQueueName string `protobuf:"bytes,7,opt,name=claimant_queue_name,json=claimantQueueName,proto3,oneof"`
 }
 
@@ -1494,7 +1540,8 @@ func (*OrderStep_ClaimantQueueName) isOrderStep_Claimant() {}
 // NodesStep asks where tasks fit and how good each node is for them.
 type NodesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Tasks *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Which tasks; each has a row in the answer.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Absent: all nodes.
 	Nodes *Nodes `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Only this many best nodes of each task, best first. 0: all nodes, in the order asked.
@@ -1574,10 +1621,13 @@ func (x *NodesStep) GetExplain() bool {
 
 // InspectStep asks what was understood of the snapshot, with the changes made since.
 type InspectStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Nodes         bool                   `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Jobs          bool                   `protobuf:"varint,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	Tasks         bool                   `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Adds every node.
+	Nodes bool `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Adds every job.
+	Jobs bool `protobuf:"varint,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// Adds every task.
+	Tasks         bool `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1635,9 +1685,11 @@ func (x *InspectStep) GetTasks() bool {
 
 // SetStatusStep changes the status of tasks without telling the plugins: the accounts of queues stay as they are.
 type SetStatusStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	Status        TaskStatus             `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which tasks. None: nothing changes.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// The status from now on. Unspecified: an error.
+	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1689,7 +1741,8 @@ func (x *SetStatusStep) GetStatus() TaskStatus {
 // AllocateStep places pending tasks: their status becomes ALLOCATED and every plugin books them.
 type AllocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Tasks *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Which tasks. None: nothing changes. If one cannot be placed, none is.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// One node for each task, by index. Empty: on no particular node.
 	Node          []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1743,7 +1796,8 @@ func (x *AllocateStep) GetNode() []uint32 {
 // DeallocateStep takes allocated tasks off again: every plugin gives their resources back.
 type DeallocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Tasks *Tasks                 `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Which tasks. None: nothing changes. If one cannot be taken off, none is.
+	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// The status afterwards. Unspecified: RELEASING.
 	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1851,8 +1905,9 @@ func (x *AddJobStep) GetDimensions() []string {
 
 // RemoveJobStep withdraws jobs, as if a new scheduling session were opened without them.
 type RemoveJobStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          *Jobs                  `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which jobs. None: nothing changes.
+	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1934,8 +1989,9 @@ func (*MarkStep) Descriptor() ([]byte, []int) {
 
 // RollbackStep undoes everything since the mark, permits included. The mark stays valid; later ones are gone.
 type RollbackStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Mark          uint32                 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the mark, as answered to `mark`.
+	Mark          uint32 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
