@@ -84,7 +84,7 @@ func TestAPushIsHeldToTheLimitsOfEverySnapshot(t *testing.T) {
 
 // endless is a text whose middle comes again and again.
 func endless(head, item, tail string, bytes int) io.Reader {
-	const many = 1000
+	const many = 100
 	parts := []io.Reader{strings.NewReader(head)}
 	for range bytes / (many * len(item)) {
 		parts = append(parts, strings.NewReader(strings.Repeat(item, many)))
@@ -95,14 +95,14 @@ func endless(head, item, tail string, bytes int) io.Reader {
 // TestWhatIsSmallInVolcanoIsRefusedWhereItIsNot sends what a decoder would have to hold as a whole.
 func TestWhatIsSmallInVolcanoIsRefusedWhereItIsNot(t *testing.T) {
 	for name, text := range map[string]io.Reader{
-		"a text":                    endless(`{"Jobs":{"j":{"UID":"`, "x", `"}}}`, 3*maxValue),
-		"a number":                  endless(`{"Jobs":{"j":{"Priority":`, "1", `}}}`, 3*maxValue),
+		"a text":                    endless(`{"Jobs":{"j":{"UID":"`, "x", `"}}}`, maxValue*3/2),
+		"a number":                  endless(`{"Jobs":{"j":{"Priority":`, "1", `}}}`, maxValue*3/2),
 		"a name":                    endless(`{"Jobs":{"`, "x", `":{}}}`, 3*maxKey),
-		"a queue":                   endless(`{"Queues":{"q":{"Queue":{"a":"`, "x", `"}}}}`, 3*maxValue),
-		"a list where a text is":    endless(`{"Jobs":{"j":{"UID":[[`, `[],`, `0]]}}}`, 3*maxValue),
-		"a task of many parts":      endless(`{"Jobs":{"j":{"Tasks":{"t":{"UID":"t"`, `,"UID":"t"`, `}}}}}`, 3*maxValue),
-		"no object at all":          endless(`"`, "x", `"`, 3*maxValue),
-		"a pod of many annotations": endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"status":{"phase":"a"`, `,"phase":"a"`, `}}}}}}}`, 3*maxValue),
+		"a queue":                   endless(`{"Queues":{"q":{"Queue":{"a":"`, "x", `"}}}}`, maxValue*3/2),
+		"a list where a text is":    endless(`{"Jobs":{"j":{"UID":[[`, `[],`, `0]]}}}`, maxValue*3/2),
+		"a task of many parts":      endless(`{"Jobs":{"j":{"Tasks":{"t":{"UID":"t"`, `,"UID":"`+strings.Repeat("t", 500)+`"`, `}}}}}`, maxValue*3/2),
+		"no object at all":          endless(`"`, "x", `"`, maxValue*3/2),
+		"a pod of many annotations": endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"status":{"phase":"a"`, `,"phase":"`+strings.Repeat("a", 500)+`"`, `}}}}}}}`, maxValue*3/2),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readPush(text)
@@ -110,11 +110,12 @@ func TestWhatIsSmallInVolcanoIsRefusedWhereItIsNot(t *testing.T) {
 		})
 	}
 	// What nobody reads may be of any size, and what is read as many as there are.
+	long := strings.Repeat("x", 2000)
 	for name, text := range map[string]io.Reader{
-		"a pod":         endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"spec":{"a":"`, "x", `"}}}}}}}`, 3*maxValue),
-		"tasks":         endless(`{"Jobs":{"j":{"Tasks":{"":{}`, `,"":{"UID":"t"}`, `}}}}`, 3*maxValue),
-		"tasks of node": endless(`{"Nodes":{"n":{"Tasks":{"":{}`, `,"":{"UID":"t"}`, `}}}}`, 3*maxValue),
-		"queues":        endless(`{"Queues":{"":{}`, `,"":{"Name":"q"}`, `}}`, 3*maxValue),
+		"a pod":         endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"spec":{"a":"`, "x", `"}}}}}}}`, maxValue*3/2),
+		"tasks":         endless(`{"Jobs":{"j":{"Tasks":{"":{}`, `,"":{"UID":"`+long+`"}`, `}}}}`, maxValue*3/2),
+		"tasks of node": endless(`{"Nodes":{"n":{"Tasks":{"":{}`, `,"":{"UID":"`+long+`"}`, `}}}}`, maxValue*3/2),
+		"queues":        endless(`{"Queues":{"":{}`, `,"":{"Name":"`+long+`"}`, `}}`, maxValue*3/2),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readPush(text)

@@ -163,16 +163,16 @@ func requirePushReadAlike(t *testing.T, body []byte, size func() int) {
 
 // TestLargeRequestsAreReadAlikeInPiecesOfAnySize reads requests of a large cluster, with escapes at every place of a block.
 func TestLargeRequestsAreReadAlikeInPiecesOfAnySize(t *testing.T) {
-	shape := extendertest.Shape{Pods: 100}
+	shape := extendertest.Shape{Pods: 20}
 	escape := func(body []byte, by int) []byte {
 		text := `"managedFields":`
 		return bytes.ReplaceAll(body, []byte(text), []byte(`"x":"`+strings.Repeat("y", by)+`\\\"}]\\","\"{[":[],`+text))
 	}
-	for i, size := range sizes {
+	for i, size := range []int{7, 63, 64, 65, 4097, chunk + 1} {
 		by := 64 - size%64 + i
 		requirePushReadAlike(t, escape(extendertest.Push(shape), by), func() int { return size })
 		for verb, body := range map[verb][]byte{
-			predicate: extendertest.Predicate(shape), prioritize: extendertest.Prioritize(shape, 10), jobReady: extendertest.Job(shape),
+			predicate: extendertest.Predicate(shape), prioritize: extendertest.Prioritize(shape, 3), jobReady: extendertest.Job(shape),
 			jobEnqueueable: extendertest.Job(shape), allocate: extendertest.Event(shape, 2), deallocate: extendertest.Event(shape, 64),
 			reclaimable: extendertest.Victims(shape, 10), preemptable: extendertest.Victims(shape, 10),
 		} {

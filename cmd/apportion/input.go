@@ -166,9 +166,9 @@ func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error
 	return client.VolcanoDefault(), nil, nil
 }
 
-// readPolicy is a preset, or what a file holds.
+// readPolicy is a preset, which may be named as a server's settings name it, or what a file holds.
 func readPolicy(name string) (*apportionv1.Policy, error) {
-	if preset, ok := client.Preset(name); ok {
+	if preset, ok := client.Preset(strings.TrimPrefix(name, "preset:")); ok {
 		return preset, nil
 	}
 	data, err := os.ReadFile(name)

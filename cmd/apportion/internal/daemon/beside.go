@@ -116,12 +116,20 @@ func (b *beside) use(c *config.Config, loaded *loaded) error {
 func (b *beside) close(ctx context.Context) error {
 	var faults []error
 	if b.shadow != nil {
-		faults = append(faults, b.shadow.Close(ctx))
+		faults = append(faults, told("shadow", b.shadow.Close(ctx)))
 	}
 	if b.log != nil {
-		faults = append(faults, b.log.Close(ctx))
+		faults = append(faults, told("decision_log", b.log.Close(ctx)))
 	}
 	return errors.Join(faults...)
+}
+
+// told says what did not end in time.
+func told(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: not everything was done before the end: %w", what, err)
 }
 
 // serveHTTP answers the unary calls in JSON. The returned function drains and ends it.
