@@ -9,26 +9,16 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/account"
+	"github.com/apportion/apportion/engine/policy/policytest"
 	"github.com/apportion/apportion/engine/resource"
 )
 
 // amounts are named quantities in the engine's units.
-type amounts map[string]float64
+type amounts = policytest.Amounts
 
 var names = []string{"cpu", "memory", "gpu", "pods", "ephemeral-storage"}
 
-func sparse(a amounts) *model.Amounts {
-	if a == nil {
-		return nil
-	}
-	s := &model.Amounts{}
-	for i, name := range names {
-		if x, ok := a[name]; ok {
-			s.Dimension, s.Amount = append(s.Dimension, uint32(i)), append(s.Amount, x)
-		}
-	}
-	return s
-}
+func sparse(a amounts) *model.Amounts { return policytest.Sparse(names, a) }
 
 type task struct {
 	status  model.Status

@@ -58,7 +58,7 @@ func (c Cluster) View(t require.TestingT) *policy.View {
 	b := model.NewBuilder(c.AsOf)
 	dimensions := c.dimensions()
 	b.Dimensions(dimensions)
-	b.Total(sparse(dimensions, c.Total))
+	b.Total(Sparse(dimensions, c.Total))
 	for _, q := range c.Queues {
 		b.Queue(q)
 	}
@@ -90,7 +90,7 @@ func (j Job) add(b *model.Builder, dimensions []string) {
 				b.Task(model.TaskSpec{
 					UID: j.Name + "-" + strconv.Itoa(next), Status: tasks.Status, Gate: tasks.Gate, Node: model.None,
 					Priority: tasks.Priority, Index: -1, Preemptable: true, Detail: tasks.Detail,
-					Request: sparse(dimensions, tasks.Request),
+					Request: Sparse(dimensions, tasks.Request),
 				})
 				next++
 			}
@@ -114,7 +114,11 @@ func (c Cluster) dimensions() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func sparse(dimensions []string, a Amounts) *model.Amounts {
+// Sparse returns amounts as a snapshot with these dimensions has them; nil stays nil.
+func Sparse(dimensions []string, a Amounts) *model.Amounts {
+	if a == nil {
+		return nil
+	}
 	s := &model.Amounts{}
 	for i, name := range dimensions {
 		if x, ok := a[name]; ok {

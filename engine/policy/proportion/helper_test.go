@@ -7,28 +7,18 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/policytest"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/resource"
 )
 
 // amounts are named quantities in the engine's units.
-type amounts map[string]float64
+type amounts = policytest.Amounts
 
 // names are the dimensions of every test cluster, in the order of the snapshot.
 var names = []string{"cpu", "memory", "gpu", "pods"}
 
-func sparse(a amounts) *model.Amounts {
-	if a == nil {
-		return nil
-	}
-	s := &model.Amounts{}
-	for i, name := range names {
-		if x, ok := a[name]; ok {
-			s.Dimension, s.Amount = append(s.Dimension, uint32(i)), append(s.Amount, x)
-		}
-	}
-	return s
-}
+func sparse(a amounts) *model.Amounts { return policytest.Sparse(names, a) }
 
 type queue struct {
 	name                  string
