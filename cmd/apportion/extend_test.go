@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -163,6 +164,42 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	spoilt = bytes.Replace(spoilt, []byte(`"overuset":true`), []byte(`"overused":false`), 1)
 	require.NoError(t, os.WriteFile(decisions, spoilt, 0o600))
 	require.Equal(t, exitNo, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
+}
+
+func TestVolcanoIsHeldToTheServersLimitsAndAnsweredWhileItDrains(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log := &lockedBuffer{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{
+			"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--drain-delay", "2s", "--policies", "house=preset:proportion",
+			"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/volcano=house", "--limit-nodes", "1",
+		}, strings.NewReader(""), io.Discard, log)
+	}()
+	at := "http://" + log.find(t, `msg="answering Volcano" address=(\S+)`) + "/volcano/"
+	status, body := posted(t, at+"onSessionOpen", []byte(`{"Nodes":{"a":{"Name":"a"}}}`))
+	require.Equal(t, http.StatusOK, status, body)
+	status, body = posted(t, at+"onSessionOpen", []byte(`{"Nodes":{"a":{"Name":"a"},"b":{"Name":"b"}}}`))
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+	require.Contains(t, body, "2 nodes, at most 1")
+
+	ready := func() int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+log.find(t, `msg="serving metrics" address=(\S+)`)+"/readyz", http.NoBody)
+		require.NoError(t, err)
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.Equal(t, http.StatusOK, ready())
+	stop()
+	require.Eventually(t, func() bool { return ready() == http.StatusServiceUnavailable }, 2*time.Second, time.Millisecond)
+	status, body = posted(t, at+"queueOverused", []byte(`{"queue":{"Name":"q"}}`))
+	require.Equal(t, http.StatusOK, status, "it says that it ends, and answers still")
+	require.JSONEq(t, `{"overused":false}`, body)
+	require.Equal(t, exitYes, <-ended)
 }
 
 func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
