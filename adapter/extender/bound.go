@@ -35,7 +35,8 @@ func (b *bound) within(z wire.Size) error {
 		return err
 	}
 	if needed := z.Memory(); b.memory > 0 && needed > b.memory {
-		return wire.Exceeded("memory", needed, b.memory, fmt.Sprintf("the push would take %d bytes of memory, at most %d are there", needed, b.memory))
+		return wire.Exceeded("memory", needed, b.memory,
+			fmt.Sprintf("the push would take %d bytes of memory, at most %d are there", needed, b.memory))
 	}
 	return nil
 }
@@ -47,7 +48,8 @@ const shortestText = 128
 func (b *bound) short(texts ...string) error {
 	for _, s := range texts {
 		if maximum := max(b.TextBytes, shortestText); b.TextBytes > 0 && int64(len(s)) > maximum {
-			return wire.Exceeded("text_bytes", int64(len(s)), maximum, fmt.Sprintf("a name or uid has %d bytes, at most %d are taken", len(s), maximum))
+			return wire.Exceeded("text_bytes", int64(len(s)), maximum,
+				fmt.Sprintf("a name or uid has %d bytes, at most %d are taken", len(s), maximum))
 		}
 	}
 	return nil

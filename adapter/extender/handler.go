@@ -108,7 +108,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	ctx, span := h.tracer.Start(in.Context(), "extender/"+string(name), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("apportion.scheduler", from.path), attribute.String("apportion.policy.name", from.Policy)))
 	defer span.End()
-	r := &request{Handler: h, ResponseWriter: w, in: in.WithContext(ctx), from: from, verb: name, begun: time.Now(), kept: share{of: &h.kept}}
+	r := &request{
+		Handler: h, ResponseWriter: w, in: in.WithContext(ctx), from: from, verb: name, begun: time.Now(), kept: share{of: &h.kept},
+	}
 	if h.options.Authorize != nil {
 		r.user, _, _ = in.BasicAuth()
 	}

@@ -20,25 +20,36 @@ import (
 
 // plainTask, plainNode and plainQuestion are what Go's decoder, which holds all of it, makes of a question.
 type plainTask struct {
-	UID      string
-	NodeName string
-	Status   int32
+	UID      string `json:"UID"`
+	NodeName string `json:"NodeName"`
+	Status   int32  `json:"Status"`
 }
 
-type plainNode struct{ Name string }
+type plainNode struct {
+	Name string `json:"Name"`
+}
 
 type plainQuestion struct {
-	Task, Evictor plainTask
-	Node, Queue   plainNode
-	Nodes         []plainNode
-	Job           struct {
-		UID   string
-		Tasks map[string]plainTask
-	}
-	Evictees []struct {
-		UID                               *string
-		Resreq, InitResreq, NumaInfo, Pod *struct{}
-	}
+	Task     plainTask   `json:"task"`
+	Evictor  plainTask   `json:"evictor"`
+	Node     plainNode   `json:"node"`
+	Queue    plainNode   `json:"queue"`
+	Nodes    []plainNode `json:"nodes"`
+	Job      plainJob    `json:"job"`
+	Evictees []plainHeld `json:"evictees"`
+}
+
+type plainJob struct {
+	UID   string               `json:"UID"`
+	Tasks map[string]plainTask `json:"Tasks"`
+}
+
+type plainHeld struct {
+	UID        *string   `json:"UID"`
+	Resreq     *struct{} `json:"Resreq"`
+	InitResreq *struct{} `json:"InitResreq"`
+	NumaInfo   *struct{} `json:"NumaInfo"`
+	Pod        *struct{} `json:"Pod"`
 }
 
 func (t *plainTask) state() taskState {

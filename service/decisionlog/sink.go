@@ -92,7 +92,7 @@ func (s *fileSink) endLine() error {
 		return nil //nolint:nilerr // Who may not read it need not end lines in it.
 	}
 	last := make([]byte, 1)
-	if _, err := file.ReadAt(last, s.bytes-1); err == nil && last[0] != '\n' {
+	if _, err = file.ReadAt(last, s.bytes-1); err == nil && last[0] != '\n' {
 		s.bytes++
 		err = s.out.WriteByte('\n')
 	}
