@@ -9,7 +9,9 @@ readonly examples=$PWD/examples vectors=$PWD/testdata/conformance scenario=$PWD/
 
 die() { echo "clients.sh: $*" >&2; exit 1; }
 
-# Each language: build_L fetches, generates and builds; run_L PROGRAM ARGUMENT… runs batch or conformance.
+# Each language: build_L fetches, generates and builds; run_L PROGRAM ARGUMENT… runs batch or conformance; first_L runs the first call of
+# the README, which lies at the place that first[L] names.
+declare -rA first=([python]=first.py [typescript]=first.ts [java]=First.java [rust]=src/bin/first.rs [cpp]=first.cc)
 
 build_python() (
   cd "$examples/python"
@@ -24,6 +26,8 @@ run_python() {
   PYTHONPATH=$examples/python/gen "$examples/python/.venv/bin/python" "$examples/python/$1.py" "${@:2}"
 }
 
+first_python() { PYTHONPATH=$examples/python/gen "$examples/python/.venv/bin/python" "$examples/python/first.py"; }
+
 build_typescript() (
   cd "$examples/typescript"
   npm ci --ignore-scripts --no-audit --no-fund --loglevel error
@@ -31,6 +35,12 @@ build_typescript() (
   npm run --silent build
 )
 run_typescript() { node "$examples/typescript/dist/$1.js" "${@:2}"; }
+
+first_typescript() (
+  cd "$examples/typescript"
+  npm run --silent build
+  node dist/first.js
+)
 
 build_java() (
   cd "$examples/java"
@@ -41,11 +51,18 @@ run_java() {
   java -cp "$examples/java/target/classes:$examples/java/target/lib/*" "dev.apportion.example.${1^}" "${@:2}"
 }
 
+first_java() { java -cp "$examples/java/target/classes:$examples/java/target/lib/*" "$examples/java/First.java"; }
+
 build_rust() (
   cd "$examples/rust"
   cargo build --quiet
 )
 run_rust() { "$examples/rust/target/debug/$1" "${@:2}"; }
+
+first_rust() (
+  cd "$examples/rust"
+  cargo run --quiet --bin first
+)
 
 build_cpp() (
   packages=(cmake g++ libgrpc++-dev libprotobuf-dev make pkg-config protobuf-compiler protobuf-compiler-grpc)
@@ -58,6 +75,10 @@ build_cpp() (
   cd "$examples/cpp"
   cmake -S . -B build >/dev/null
   cmake --build build --parallel "$(nproc)" >/dev/null
+)
+first_cpp() (
+  build_cpp
+  "$examples/cpp/build/first"
 )
 run_cpp() { "$examples/cpp/build/$1" "${@:2}"; }
 
@@ -83,6 +104,18 @@ serve() {
 # Seconds for one cycle: more than any machine needs.
 readonly enough=60
 
+# answer_first LANGUAGE: the first call of the README, at the server that was started, must say what its comment says.
+answer_first() {
+  local said program=$examples/$1/${first[$1]}
+  [[ ! -e $program ]] || die "${program#"$PWD/"} is there already"
+  mkdir -p "$(dirname "$program")"
+  strays+=("$program" "$examples/typescript/dist/first.js")
+  awk '/^```/ { code = !code; next } code' "$examples/$1/README.md" | sed "s/localhost:7171/$address/" >"$program"
+  said=$("first_$1" | sed 's/\.0$//')
+  diff <(printf 'research 4000\nserving 12000\n') - <<<"$said"
+  rm "$program"
+}
+
 # play LANGUAGE: the scenario, the vectors, the scenario on a later version that is busy and sends sessions away, and on a server that
 # keeps silent.
 play() {
@@ -91,6 +124,7 @@ play() {
   said=$("run_$1" batch "$address" "$scenario" "$enough")
   diff "$examples/batch/expected.txt" - <<<"$said"
   "run_$1" conformance "$address" "$vectors"
+  answer_first "$1"
   kill "$server"
   serve newer
   said=$("run_$1" batch "$address" "$scenario" "$enough")
@@ -127,9 +161,10 @@ one() {
 }
 
 servers=()
+strays=()
 cleanup() {
   for server in "${servers[@]}"; do kill -KILL "$server" 2>/dev/null || true; done
-  rm -rf "$work"
+  rm -rf "$work" "${strays[@]}"
 }
 
 mode=${1:-}
