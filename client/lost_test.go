@@ -116,7 +116,8 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
 		startReplica(t, service.Options{}, service.ServerOptions{}), startReplica(t, service.Options{}, service.ServerOptions{}),
 	}
-	c := dialAll(t, replicas)
+	// What is shown is where a session gets to, not how patient it is: a busy machine may take long to connect anew.
+	c := dialAll(t, replicas, client.WithAttempts(8))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	tasks := []string{"web/shop-0", "web/shop-1", "web/shop-2", "ml/train-0", "ml/train-1"}
 	rapid.Check(t, func(t *rapid.T) {
