@@ -142,8 +142,8 @@ func texts(d *jx.Decoder) ([]string, error) {
 
 // within tells the place of a fault in its text.
 func within(place string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || place == "" {
+		return err
 	}
 	return fmt.Errorf("%s: %w", place, err)
 }
