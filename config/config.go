@@ -122,6 +122,8 @@ type Limit struct {
 	MessageBytes Bytes `yaml:"message_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
 	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
+	// Largest answer to a step that asks for derivations (explain), which are larger than what they explain.
+	ExplainBytes Bytes `yaml:"explain_bytes" default:"32MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
 	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// All of a message but its snapshot: questions, steps, the policy.

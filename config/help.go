@@ -41,6 +41,7 @@ var help = map[string]string{
 	"Limit":                    "Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.",
 	"Limit.MessageBytes":       "Largest message received, decompressed. A larger snapshot can be sent in chunks.",
 	"Limit.AnswerBytes":        "Largest answer sent.",
+	"Limit.ExplainBytes":       "Largest answer to a step that asks for derivations (explain), which are larger than what they explain.",
 	"Limit.HeaderBytes":        "Largest headers of a call, authorization included.",
 	"Limit.QuestionBytes":      "All of a message but its snapshot: questions, steps, the policy.",
 	"Limit.PolicyBytes":        "Largest policy within a request.",

@@ -66,7 +66,7 @@ func FuzzEachCallTakesAnyMessage(f *testing.F) {
 
 func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
 	var all []byte
-	for i, step := range servicetest.Steps() {
+	for i, step := range append(servicetest.Steps(), servicetest.Changes()...) {
 		data, err := proto.Marshal(&apportionv1.SimulateRequest{Steps: []*apportionv1.Step{step}})
 		require.NoError(f, err)
 		f.Add(byte(i), data)
@@ -74,12 +74,15 @@ func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
 	}
 	f.Add(byte(0), all)
 	var inputs [][]byte
-	for _, policy := range []*apportionv1.Policy{servicetest.Proportion(), servicetest.Capacity()} {
+	for _, policy := range []*apportionv1.Policy{servicetest.Proportion(), servicetest.Capacity(), servicetest.Nested()} {
 		data, err := proto.Marshal(&apportionv1.SimulateRequest{Input: servicetest.Inline(servicetest.Snapshot(1), policy)})
 		require.NoError(f, err)
 		inputs = append(inputs, data)
 	}
 	r := limited(f)
+	for _, input := range inputs {
+		require.NoError(f, r.Conn.Invoke(f.Context(), apportionv1.ApportionService_Simulate_FullMethodName, input, nil, grpc.ForceCodecV2(raw{})))
+	}
 	f.Fuzz(func(t *testing.T, policy byte, steps []byte) {
 		message := append(append([]byte(nil), inputs[int(policy)%len(inputs)]...), steps...)
 		requireTheirs(t, r.Conn.Invoke(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName, message, nil, grpc.ForceCodecV2(raw{})))

@@ -158,7 +158,7 @@ func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {
 	}
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 	metadata, _ := requireFault(t, err, codes.ResourceExhausted, "ANSWER_TOO_LARGE")
-	require.Equal(t, map[string]string{"narrow": "shares.queues", "maximum": "1000"}, metadata)
+	require.Equal(t, map[string]string{"narrow": "shares.queues", "limit": "answer_bytes", "maximum": "1000"}, metadata)
 
 	_, err = r.Simulate(t.Context(), parse(t, &apportionv1.SimulateRequest{Input: in}, strings.Repeat(`steps { mark {} }`, 100)))
 	metadata, _ = requireFault(t, err, codes.ResourceExhausted, "ANSWER_TOO_LARGE")

@@ -126,7 +126,9 @@ func (s *Service) openHeld(h *held, r rule, stop func() bool) (call, error) {
 }
 
 func (s *Service) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
-	return wire.Open(m, r.policy, wire.Options{Stop: stop, AnswerBytes: s.options.AnswerBytes, UndoBytes: s.options.UndoBytes})
+	return wire.Open(m, r.policy, wire.Options{
+		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
+	})
 }
 
 func basisOf(session *wire.Session, digest string) *apportionv1.Basis {

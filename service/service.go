@@ -24,6 +24,8 @@ type Options struct {
 	Policies map[string]*apportionv1.Policy
 	// AnswerBytes bounds one answer. 0: wire.DefaultAnswerBytes.
 	AnswerBytes int
+	// ExplainBytes bounds the answer to one step that asks for derivations. 0: wire.DefaultExplainBytes.
+	ExplainBytes int
 	// UndoBytes bounds what a call or session remembers for rollbacks. 0: wire.DefaultUndoBytes.
 	UndoBytes int64
 	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. 0: a minute; below 0: nothing.

@@ -65,7 +65,7 @@ func failed(fault *Fault) *apportionv1.Answer {
 
 // do answers a step, or returns a fault whose paths begin with the kind of step.
 func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
-	answer, err := s.answer(step)
+	answer, err := s.bounded(step)
 	if err == nil {
 		return answer, nil
 	}
@@ -80,6 +80,38 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 }
 
 var stepKinds = (*apportionv1.Step)(nil).ProtoReflect().Descriptor().Oneofs().ByName("step")
+
+// bounded is answer, but holds a step that asks for derivations to what these may take.
+func (s *Session) bounded(step *apportionv1.Step) (*apportionv1.Answer, error) {
+	if !explains(step) {
+		return s.answer(step)
+	}
+	defer s.out.within(s.explain, "explain_bytes")()
+	answer, err := s.answer(step)
+	if err == nil {
+		err = s.out.check("explain")
+	}
+	return answer, err
+}
+
+// explains reports whether a step asks for derivations.
+func explains(step *apportionv1.Step) bool {
+	switch q := step.GetStep().(type) {
+	case *apportionv1.Step_Shares:
+		return q.Shares.GetExplain() != nil
+	case *apportionv1.Step_Allocatable:
+		return q.Allocatable.GetExplain()
+	case *apportionv1.Step_Preemptive:
+		return q.Preemptive.GetExplain()
+	case *apportionv1.Step_Reclaim:
+		return q.Reclaim.GetExplain()
+	case *apportionv1.Step_Preempt:
+		return q.Preempt.GetExplain()
+	case *apportionv1.Step_Nodes:
+		return q.Nodes.GetExplain()
+	}
+	return false
+}
 
 // answer answers a step. An error is a *model.Error or a *Fault with paths relative to the step's field, or one of the engine's.
 func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {

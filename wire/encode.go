@@ -21,14 +21,16 @@ const (
 // encoder makes the messages of an answer and keeps account of their size. Small messages come out of larger pieces of memory.
 type encoder struct {
 	left, maximum int
-	resources     chunk[apportionv1.Resource]
-	reasons       chunk[apportionv1.Reason]
-	verdicts      chunk[apportionv1.Verdict]
-	lists         chunk[*apportionv1.Reason]
-	indices       chunk[uint32]
-	amounts       chunk[float64]
-	taskVerdicts  chunk[apportionv1.TaskVerdict]
-	taskLists     chunk[*apportionv1.TaskVerdict]
+	// limit is the setting that maximum is.
+	limit        string
+	resources    chunk[apportionv1.Resource]
+	reasons      chunk[apportionv1.Reason]
+	verdicts     chunk[apportionv1.Verdict]
+	lists        chunk[*apportionv1.Reason]
+	indices      chunk[uint32]
+	amounts      chunk[float64]
+	taskVerdicts chunk[apportionv1.TaskVerdict]
+	taskLists    chunk[*apportionv1.TaskVerdict]
 }
 
 // whole is an answer with the parts that make it of one kind, in one piece of memory. It is no part of a larger piece: that would keep
@@ -39,7 +41,17 @@ type whole[M, B any] struct {
 	body   B
 }
 
-func (e *encoder) begin(maximum int) { e.left, e.maximum = maximum, maximum }
+func (e *encoder) begin(maximum int) { e.left, e.maximum, e.limit = maximum, maximum, "answer_bytes" }
+
+// within holds what is made until end is called to a smaller maximum, if it is one.
+func (e *encoder) within(maximum int, limit string) (end func()) {
+	if maximum >= e.left {
+		return func() {}
+	}
+	left, outer, outerLimit := e.left, e.maximum, e.limit
+	e.left, e.maximum, e.limit = maximum, maximum, limit
+	return func() { e.left, e.maximum, e.limit = left-(maximum-e.left), outer, outerLimit }
+}
 
 // room returns a *Fault unless a list of n things can be sent; narrow is the selection that made it so long.
 func (e *encoder) room(n int, narrow string) error {
@@ -61,7 +73,7 @@ func (e *encoder) tooLarge(narrow string) *Fault {
 	return &Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Field: narrow,
 		Text:     "the answer would exceed " + strconv.Itoa(e.maximum) + " bytes; select less",
-		Metadata: map[string]string{"maximum": strconv.Itoa(e.maximum)},
+		Metadata: map[string]string{"limit": e.limit, "maximum": strconv.Itoa(e.maximum)},
 	}
 }
 

@@ -7,8 +7,12 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// DefaultAnswerBytes bounds the answers of one call where Options says nothing.
-const DefaultAnswerBytes = 64 << 20
+// DefaultAnswerBytes bounds the answers of one call, and DefaultExplainBytes the answer to one step that explains, where Options says
+// nothing.
+const (
+	DefaultAnswerBytes  = 64 << 20
+	DefaultExplainBytes = 32 << 20
+)
 
 // Options of a Session; the zero value is usable.
 type Options struct {
@@ -16,6 +20,8 @@ type Options struct {
 	Stop func() bool
 	// AnswerBytes bounds the answers to one Do or DoAll, by an estimate that is never too low. 0: DefaultAnswerBytes.
 	AnswerBytes int
+	// ExplainBytes bounds the answer to one step that asks for derivations, likewise. 0: DefaultExplainBytes.
+	ExplainBytes int
 	// UndoBytes bounds, by an estimate, what is remembered for rollbacks. 0: DefaultUndoBytes.
 	UndoBytes int64
 }
@@ -27,6 +33,8 @@ type Session struct {
 	digest  string
 	stop    func() bool
 	maximum int
+	// explain is the maximum of an answer that holds derivations.
+	explain int
 	out     encoder
 	reasons policy.Reasons
 	checks  policy.Checks
@@ -44,10 +52,13 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
-	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes}
+	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
 	s.digest = canonicalDigest(s.policy)
 	if s.maximum <= 0 {
 		s.maximum = DefaultAnswerBytes
+	}
+	if s.explain <= 0 {
+		s.explain = DefaultExplainBytes
 	}
 	if s.undo.maximum = options.UndoBytes; s.undo.maximum <= 0 {
 		s.undo.maximum = DefaultUndoBytes

@@ -348,6 +348,6 @@ func TestAnAnswerTooLargeFailsItsStepAlone(t *testing.T) {
 	require.NoError(t, err)
 	info := errorInfo(t, answers[0].GetError())
 	require.Equal(t, "ANSWER_TOO_LARGE", info.GetReason())
-	require.Equal(t, map[string]string{"narrow": "steps[0].inspect.tasks", "maximum": "2000"}, info.GetMetadata())
+	require.Equal(t, map[string]string{"narrow": "steps[0].inspect.tasks", "limit": "answer_bytes", "maximum": "2000"}, info.GetMetadata())
 	require.NotNil(t, answers[1].GetMark())
 }

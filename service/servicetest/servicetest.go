@@ -77,6 +77,17 @@ func Capacity() *apportionv1.Policy {
 	return of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{}}})
 }
 
+// Nested is a policy of hierarchies, with most plugins that the others do without.
+func Nested() *apportionv1.Policy {
+	p := of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{Hierarchical: true}}})
+	p.Tiers[1].Plugins = append(p.Tiers[1].Plugins,
+		&apportionv1.Plugin{Plugin: &apportionv1.Plugin_HierarchicalDrf{HierarchicalDrf: &apportionv1.HierarchicalDrf{}}},
+		&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Cooldown{Cooldown: &apportionv1.Cooldown{}}},
+		&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Binpack{Binpack: &apportionv1.Binpack{}}},
+		&apportionv1.Plugin{Plugin: &apportionv1.Plugin_NodeGroup{NodeGroup: &apportionv1.NodeGroup{}}})
+	return p
+}
+
 func of(divides *apportionv1.Plugin) *apportionv1.Policy {
 	return &apportionv1.Policy{Tiers: []*apportionv1.Tier{
 		{Plugins: []*apportionv1.Plugin{
@@ -166,5 +177,20 @@ func Steps() []*apportionv1.Step {
 		{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: task}}},
 		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}},
 		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 99}}},
+	}
+}
+
+// Changes are steps of every kind that changes a small cluster.
+func Changes() []*apportionv1.Step {
+	task, job := &apportionv1.Tasks{Index: []uint32{0}}, &apportionv1.Job{Uid: "added", Queue: "queue-00005", MinAvailable: 1}
+	running := apportionv1.TaskStatus_TASK_STATUS_RUNNING
+	return []*apportionv1.Step{
+		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
+		{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{Tasks: task, Status: running}}},
+		{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Node: []uint32{0}}}},
+		{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task, Status: running}}},
+		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}},
+		{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Jobs{Index: []uint32{0}}}}},
+		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}},
 	}
 }

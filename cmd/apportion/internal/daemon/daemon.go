@@ -147,7 +147,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 	c, l, o := &d.settings.Config, &d.settings.Limit, &d.settings.Overload
 	return service.Options{
 		Policies: loaded.policies, Permit: permit, Logger: d.log, CallTime: c.Deadline.Call,
-		AnswerBytes: int(l.AnswerBytes), UndoBytes: int64(l.UndoBytes),
+		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes),
 		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
 		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
 		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
