@@ -86,7 +86,8 @@ func (s *Session) bounded(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if !explains(step) {
 		return s.answer(step)
 	}
-	defer s.out.within(s.explain, "explain_bytes")()
+	end := s.out.within(s.explain, "explain_bytes")
+	defer end()
 	answer, err := s.answer(step)
 	if err == nil {
 		err = s.out.check("explain")
