@@ -105,7 +105,7 @@ func (c *testCase) run(ctx context.Context, s settings) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := peer.Start(ctx, peer.Service)
+	server, err := peer.Start(ctx, peer.Patient)
 	if err != nil {
 		return nil, err
 	}

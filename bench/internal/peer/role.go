@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -19,6 +20,8 @@ import (
 const (
 	// Service answers as the product does; it knows the policies of package fixture by their names.
 	Service = "service"
+	// Patient is a Service that lets calls wait for a minute: where what is measured is how long they take, not who is sent away.
+	Patient = "patient"
 	// Floor carries bytes.
 	Floor = "floor"
 )
@@ -32,18 +35,24 @@ func Run(role string) error {
 	case Floor:
 		return Serve(os.Stdin, os.Stdout, floor.Serve)
 	case Service:
-		policies, err := fixture.Policies()
-		if err != nil {
-			return err
-		}
-		s, err := service.New(service.Options{Policies: policies})
-		if err != nil {
-			return err
-		}
-		server := service.NewServer(s, service.ServerOptions{RequestBytes: RequestBytes})
-		return Serve(os.Stdin, os.Stdout, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
+		return runService(service.Overload{})
+	case Patient:
+		return runService(service.Overload{Wait: time.Minute, Receiving: 4 << 30, Memory: 8 << 30})
 	}
 	return fmt.Errorf("no role %q", role)
+}
+
+func runService(overload service.Overload) error {
+	policies, err := fixture.Policies()
+	if err != nil {
+		return err
+	}
+	s, err := service.New(service.Options{Policies: policies, Overload: overload})
+	if err != nil {
+		return err
+	}
+	server := service.NewServer(s, service.ServerOptions{RequestBytes: RequestBytes})
+	return Serve(os.Stdin, os.Stdout, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
 }
 
 // Dial returns a connection to the peer.
