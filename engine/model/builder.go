@@ -131,8 +131,16 @@ func (b *Builder) Reset(asOf int64) {
 // cost of moving what is there.
 func (b *Builder) Expect(jobs, groups, tasks, texts int) {
 	m := &b.m
-	m.Jobs, m.Groups, m.Tasks = slices.Grow(m.Jobs, jobs), slices.Grow(m.Groups, groups), slices.Grow(m.Tasks, tasks)
-	m.text = slices.Grow(m.text, min(texts, maxText))
+	m.Jobs, m.Groups, m.Tasks = room(m.Jobs, jobs), room(m.Groups, groups), room(m.Tasks, tasks)
+	m.text = room(m.text, min(texts, maxText))
+}
+
+// room returns s with room for n more. slices.Grow would clear that, and so touch all of it at once: for a million tasks that takes long.
+func room[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(make([]T, 0, len(s)+n), s...)
 }
 
 // Dimensions names what the Dimension numbers of all Amounts refer to. Call it once, first.
