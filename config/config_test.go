@@ -222,6 +222,24 @@ func TestListsAndMapsOfVariablesAndFlags(t *testing.T) {
 	require.True(t, e.Reflection)
 }
 
+func TestIPv6AddressesAreNotYAML(t *testing.T) {
+	for text, want := range map[string][]string{
+		"[::1]:7171":                       {"[::1]:7171"},
+		"[::1]:7171,localhost:1":           {"[::1]:7171", "localhost:1"},
+		"[::1]:1, [0:0:0:0:0:0:0:1]:2":     {"[::1]:1", "[0:0:0:0:0:0:0:1]:2"},
+		`["[::1]:7171"]`:                   {"[::1]:7171"},
+		`["[::1]:7171", 'localhost:7171']`: {"[::1]:7171", "localhost:7171"},
+		"[localhost:1,localhost:2]":        {"localhost:1", "localhost:2"},
+	} {
+		require.Equal(t, want, read(t, "", nil, "--listen", text).Listen, "flag %s", text)
+		require.Equal(t, want, read(t, "", []string{"APPORTION_LISTEN=" + text}).Listen, "variable %s", text)
+	}
+	for _, text := range []string{"[localhost:1", "[::1]", "[a]:1: b"} {
+		_, err := tryRead(t, "", nil, "--listen", text)
+		require.ErrorContains(t, err, "listen", text)
+	}
+}
+
 func TestWhatIsPrintedIsAConfigurationThatMeansTheSame(t *testing.T) {
 	withoutSecrets := strings.Replace(everything, `    tokens: ["`+hash+"\"]\n", "", 1)
 	for name, text := range map[string]string{"defaults": "", "everything": withoutSecrets} {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -32,12 +33,16 @@ func (d *decoder) text(s *Setting, texts []string, into reflect.Value) {
 	}
 }
 
-// isStructured says whether a text is YAML rather than the short form: always for a list of structs, for others if it begins so.
+// bracketed is an IPv6 address with its port, [::1]:7171, which begins as a list of YAML does and is none: a port follows the bracket.
+var bracketed = regexp.MustCompile(`^\[[^]["',{ ]*\]:[0-9]`)
+
+// isStructured reports whether a text is YAML rather than the short form: always for a list of structs, for others if it begins with a
+// bracket or a brace that is not part of an address.
 func isStructured(t reflect.Type, text string) bool {
 	if _, ok := listed(t); ok {
 		return true
 	}
-	return strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !bracketed.MatchString(text)
 }
 
 func (d *decoder) structured(s *Setting, text string, into reflect.Value) {
