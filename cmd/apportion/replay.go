@@ -26,7 +26,7 @@ func newReplay(s streams) *cobra.Command {
 		Short: "Decide again what a decision log says was decided, and tell what differs",
 		Long: `Decide again what a decision log says was decided, and tell what differs. Of several files of one
 log the oldest comes first. Snapshots and policies are found by digest where the server stored
-them (decision_log.store).
+them (decision_log.store). A line that is no entry is named and skipped.
 
 The exit code is 2 if something was decided otherwise.`,
 		Example: `  apportion replay decisions.jsonl.1 decisions.jsonl --store decisions`,
@@ -63,7 +63,19 @@ type replayed struct {
 	Different []apart        `json:"different"`
 	Skipped   map[string]int `json:"skipped"`
 	Lost      uint64         `json:"lost"`
+	// Faulty are the first lines that are no entries; Skipped counts them all.
+	Faulty []faulty `json:"faulty,omitempty"`
 }
+
+// faulty is a line that is no entry.
+type faulty struct {
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Fault string `json:"fault"`
+}
+
+// mostFaulty bounds the lines that are listed.
+const mostFaulty = 20
 
 // apart is an entry that was decided otherwise.
 type apart struct {
@@ -113,6 +125,9 @@ func (r *replaying) file(again *decisionlog.Replayer, name string) error {
 		switch {
 		case o.Skipped != "":
 			f.Skipped[o.Skipped]++
+			if o.Fault != "" && len(f.Faulty) < mostFaulty {
+				f.Faulty = append(f.Faulty, faulty{name, o.Line, o.Fault})
+			}
 		case len(o.Differences) > 0:
 			f.Different = append(f.Different, apart{
 				File: name, Line: o.Line, Time: o.Entry.Time.Format("2006-01-02T15:04:05.000Z07:00"), Method: o.Entry.Method,
@@ -144,6 +159,9 @@ func (r *replaying) print() error {
 		for _, d := range a.Differences {
 			p.Line("  %s", d)
 		}
+	}
+	for _, l := range f.Faulty {
+		p.Line("%s:%d: not an entry: %s", l.File, l.Line, l.Fault)
 	}
 	p.Line("%d entries: %d decided the same by engine %s, %d otherwise", f.Entries, f.Same, f.Engine, len(f.Different))
 	for _, why := range slices.Sorted(maps.Keys(f.Skipped)) {

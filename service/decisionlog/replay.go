@@ -2,9 +2,9 @@ package decisionlog
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -41,8 +41,9 @@ type Outcome struct {
 	// Line of the log.
 	Line  int    `json:"line"`
 	Entry *Entry `json:"-"`
-	// Skipped says why the entry was not decided again; "" if it was.
+	// Skipped says why the entry was not decided again; "" if it was. Fault is what is wrong with a line that is no entry.
 	Skipped string `json:"skipped,omitempty"`
+	Fault   string `json:"fault,omitempty"`
 	// Differences from what was recorded to what is decided now.
 	Differences []difference.Difference `json:"differences,omitempty"`
 }
@@ -55,35 +56,77 @@ func NewReplayer(directory string) *Replayer {
 	}
 }
 
-// maxLine bounds a line of a log, in bytes.
+// maxLine bounds a line of a log, in bytes. A longer one is skipped.
 const maxLine = 1 << 30
 
-// Replay decides every entry of a log again and tells what became of it. A line that was cut short is skipped. It stops at a line that is
-// no entry, or when each returns an error.
+// Replay decides every entry of a log again and hands over its outcome. A line that cannot be read as an entry is skipped: what follows it is
+// decided all the same. Replay stops when the log cannot be read, or when each returns an error.
 func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
-	lines := bufio.NewScanner(log)
-	lines.Buffer(make([]byte, 1<<16), maxLine)
-	for number := 1; lines.Scan(); number++ {
-		if len(lines.Bytes()) == 0 {
+	lines := bufio.NewReaderSize(log, 1<<16)
+	var line []byte
+	for number := 1; ; number++ {
+		var long bool
+		var err error
+		if line, long, err = readLine(lines, line[:0], maxLine); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if len(line) == 0 {
 			continue
 		}
-		e := &Entry{}
-		o, err := Outcome{Skipped: skipTorn}, json.Unmarshal(lines.Bytes(), e)
-		if cut := (*json.SyntaxError)(nil); lines.Bytes()[0] != '{' || !errors.As(err, &cut) {
-			if err == nil {
-				o, err = r.Entry(e)
-			}
-			if err != nil {
-				return fmt.Errorf("line %d: %w", number, err)
-			}
-		}
-		o.Line, o.Entry = number, e
+		o := r.line(line, long)
+		o.Line = number
 		if err := each(o); err != nil {
 			return err
 		}
 	}
-	return lines.Err()
 }
+
+// readLine appends the next line to a buffer, at most so many bytes of it and without its end. It returns io.EOF if there is none.
+func readLine(from *bufio.Reader, line []byte, most int) (_ []byte, long bool, err error) {
+	for {
+		part, err := from.ReadSlice('\n')
+		left := most - len(line)
+		long = long || len(part) > left
+		line = append(line, part[:min(len(part), left)]...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(part)+len(line) > 0:
+			// The last line has no end.
+			err = nil
+		}
+		return bytes.TrimRight(line, "\r\n"), long, err
+	}
+}
+
+// line decides the entry that a line holds.
+func (r *Replayer) line(line []byte, long bool) Outcome {
+	e := &Entry{}
+	err := errLong
+	if !long {
+		err = json.Unmarshal(line, e)
+		if cut := (*json.SyntaxError)(nil); line[0] == '{' && errors.As(err, &cut) {
+			return Outcome{Entry: &Entry{}, Skipped: skipTorn}
+		}
+	}
+	var o Outcome
+	if err == nil {
+		o, err = r.Entry(e)
+	}
+	if err != nil {
+		return Outcome{Entry: &Entry{}, Skipped: skipNoEntry, Fault: err.Error()}
+	}
+	o.Entry = e
+	return o
+}
+
+var (
+	errLong     = errors.New("the line is longer than any entry")
+	errNoMethod = errors.New("no method is named")
+)
 
 // Why entries are skipped.
 const (
@@ -94,10 +137,14 @@ const (
 	skipLost     = "an entry of its session is missing"
 	skipTorn     = "it was cut short"
 	skipMachine  = "it failed for reasons outside the decision"
+	skipNoEntry  = "the line is no entry"
 )
 
 // Entry decides one entry again. An error says that the entry cannot be read.
 func (r *Replayer) Entry(e *Entry) (Outcome, error) {
+	if e.Method == "" {
+		return Outcome{}, errNoMethod
+	}
 	steps, err := e.readSteps()
 	if err != nil {
 		return Outcome{}, err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -145,8 +146,26 @@ func TestALogIsDecidedAgainEntryForEntry(t *testing.T) {
 			require.Equal(t, "an entry of its session is missing", o.Skipped)
 		}
 	})
-	t.Run("a line that is no entry ends it", func(t *testing.T) {
-		err := decisionlog.NewReplayer(directory).Replay(strings.NewReader("{}\n["), func(decisionlog.Outcome) error { return nil })
-		require.ErrorContains(t, err, "line 2")
+	t.Run("a line that is no entry is skipped, and what follows it is decided", func(t *testing.T) {
+		for garbage, fault := range map[string]string{
+			"\x00\x01\xff\xfe": "invalid character", "[": "unexpected end", "null": "no method is named", `{"time":7}`: "Time.UnmarshalJSON",
+			`{"method":"Simulate","steps":["x"]}`: "proto", `{"method":"Simulate","answers":[{"of":1}]}`: "unknown field",
+			`{"method":"Simulate","error":[]}`: "unexpected token", strings.Repeat("x", 1<<20): "invalid character",
+		} {
+			outcomes := replay(t, lines[0]+"\n"+garbage+"\r\n\n"+lines[1], directory)
+			require.Len(t, outcomes, 3)
+			require.Equal(t, "the line is no entry", outcomes[1].Skipped)
+			require.Contains(t, outcomes[1].Fault, fault)
+			require.Equal(t, []int{1, 2, 4}, []int{outcomes[0].Line, outcomes[1].Line, outcomes[2].Line})
+			for _, o := range []decisionlog.Outcome{outcomes[0], outcomes[2]} {
+				require.Empty(t, o.Skipped)
+				require.Empty(t, o.Differences)
+			}
+		}
+	})
+	t.Run("a log that cannot be read is an error", func(t *testing.T) {
+		broken := iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(lines[0])))
+		err := decisionlog.NewReplayer(directory).Replay(broken, func(decisionlog.Outcome) error { return nil })
+		require.ErrorIs(t, err, iotest.ErrTimeout)
 	})
 }
