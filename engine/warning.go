@@ -36,7 +36,7 @@ func (s *Session) Warnings() []policy.Warning {
 	return list
 }
 
-// warnOfUnoffered names the dimensions that queues or jobs name but the cluster's total does not.
+// warnOfUnoffered names the dimensions that queues or present jobs name but the cluster's total does not.
 func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 	v := s.view
 	named := resource.Mask(0)
@@ -44,11 +44,12 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 		queue := &v.Queues[q]
 		named |= queue.Capability.Has | queue.Guarantee.Has | queue.Deserved.Has
 	}
-	for j := range v.Jobs {
-		named |= v.Jobs[j].MinResources.Has
-	}
-	for _, request := range v.Requests {
-		named |= request.Has
+	for _, j := range v.Present() {
+		job := &v.Jobs[j]
+		named |= job.MinResources.Has | v.Account(j).Total.Has
+		for g := job.FirstGroup; g < job.EndGroup; g++ {
+			named |= v.Requests[v.Groups[g].Request].Has
+		}
 	}
 	for m := named &^ v.Total.Has; m != 0; m = m.Rest() {
 		add(policy.Warning{

@@ -72,8 +72,9 @@ func (s *Session) Try(change func() error) error {
 	return err
 }
 
-// Extend adds jobs, as if a new scheduling session were opened on the state reached so far and these jobs: shares are divided anew, jobs
-// admitted before count as Inqueue, tasks count by their present status. add builds the jobs; its builder's paths begin at jobs[0]. A
+// Extend adds jobs, as if a new scheduling session were opened on the state reached so far and these jobs: sums are formed and shares
+// divided anew, jobs admitted before count as Inqueue, tasks count by their present status. Every answer is, to the last bit, that of a
+// session opened on a snapshot of that state. add builds the jobs; its builder's paths begin at jobs[0]. A
 // fault of theirs is an *model.Error and changes nothing.
 func (s *Session) Extend(dimensions []string, add func(*model.Builder)) error {
 	v := s.view

@@ -15,6 +15,17 @@ func (a *Account) put(request resource.Row, status Status, gate Gate, group int,
 	a.hold(request, status, gate, group, n, bestEffort)
 }
 
+// reset makes a an account of no tasks.
+func (a *Account) reset() {
+	for _, row := range [...]*resource.Row{&a.Allocated, &a.Pending, &a.Gated, &a.Total} {
+		row.Clear(resource.Base)
+	}
+	clear(a.Tasks[:])
+	a.PendingBestEffort = 0
+	clear(a.GroupTasks)
+	clear(a.GroupPendingBestEffort)
+}
+
 func (a *Account) hold(request resource.Row, status Status, gate Gate, group int, n int32, bestEffort bool) {
 	switch {
 	case status.Holds():
@@ -52,6 +63,30 @@ func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group i
 	a.Tasks[to]++
 	a.GroupTasks[group][to]++
 	a.hold(request, to, gate, group, 1, bestEffort)
+}
+
+// Rebook forms the account of a job anew from the statuses given, which are those of all tasks: the account is then, to the last bit and
+// dimension, that of a model built with these statuses. Moving tasks one by one leaves rounding errors and dimensions behind.
+func (m *Model) Rebook(a *Account, j JobID, status []Status) {
+	a.reset()
+	job := &m.Jobs[j]
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		task := &m.Tasks[t]
+		request := m.Requests[task.Request]
+		a.put(request, status[t], task.Gate, int(task.Group-job.FirstGroup), 1, m.BestEffort(request))
+	}
+	m.bookCounts(a, job)
+}
+
+// bookCounts adds the tasks of a job that are given as counts to its account.
+func (m *Model) bookCounts(a *Account, job *Job) {
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := &m.Groups[g]
+		request := m.Requests[group.Request]
+		for _, c := range m.Counts[group.FirstCount:group.EndCount] {
+			a.put(request, c.Status, c.Gate, int(g-job.FirstGroup), c.N, m.BestEffort(request))
+		}
+	}
 }
 
 // CloneAccounts returns copies that share nothing with the given ones.

@@ -242,12 +242,7 @@ func (m *Model) book(first JobID, stop func() bool) bool {
 			task := &m.Tasks[t]
 			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 		}
-		for g := job.FirstGroup; g < job.EndGroup; g++ {
-			group := &m.Groups[g]
-			for _, c := range m.Counts[group.FirstCount:group.EndCount] {
-				account.put(m.Requests[group.Request], c.Status, c.Gate, int(g-job.FirstGroup), c.N, bestEffort[group.Request])
-			}
-		}
+		m.bookCounts(account, job)
 	}
 	return true
 }

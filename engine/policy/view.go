@@ -24,6 +24,8 @@ type View struct {
 	status []model.Status
 	phase  []model.Phase
 	node   []model.NodeID
+	// moved says of which jobs the status of some task changed, rolled back or not: their accounts may have rounding errors.
+	moved []bool
 	// used is nil until somebody asks for a node's usage.
 	used []resource.Row
 	own  bool
@@ -132,6 +134,7 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.status[t] = to
 	v.Journal.Int((*int32)(&v.node[t]))
 	v.node[t] = node
+	v.moved[task.Job] = true
 	account := &v.accounts[task.Job]
 	group := int(task.Group - v.Jobs[task.Job].FirstGroup)
 	v.save(account, group, from, to)
@@ -180,6 +183,18 @@ func (v *View) detach() {
 		v.status[t], v.node[t] = v.Tasks[t].Status, v.Tasks[t].Node
 	}
 	v.accounts = model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
+	v.moved = make([]bool, len(v.Jobs))
+}
+
+// formedAnew returns copies of the accounts as a model has them that is built in this view's state.
+func (v *View) formedAnew() []model.Account {
+	accounts := model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
+	for j, moved := range v.moved {
+		if moved {
+			v.Rebook(&accounts[j], model.JobID(j), v.status)
+		}
+	}
+	return accounts
 }
 
 // Extended returns a view of a larger model that begins in this view's state. build is given the accounts of this view's jobs and
@@ -187,7 +202,7 @@ func (v *View) detach() {
 func (v *View) Extended(build func([]model.Account) (*model.Model, error)) (*View, error) {
 	accounts := v.accounts
 	if v.own {
-		accounts = model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
+		accounts = v.formedAnew()
 	}
 	larger, err := build(accounts)
 	if err != nil {
@@ -196,6 +211,7 @@ func (v *View) Extended(build func([]model.Account) (*model.Model, error)) (*Vie
 	w := &View{Model: larger, Journal: v.Journal, Stop: v.Stop, absent: v.absent, accounts: larger.Accounts, own: v.own}
 	w.jobs = slices.DeleteFunc(slices.Clone(larger.JobOrder), func(j model.JobID) bool { return v.absent[j] })
 	if v.own {
+		w.moved = make([]bool, len(larger.Jobs))
 		w.status, w.node = slices.Clone(v.status), slices.Clone(v.node)
 		for t := len(v.Tasks); t < len(larger.Tasks); t++ {
 			w.status, w.node = append(w.status, larger.Tasks[t].Status), append(w.node, larger.Tasks[t].Node)
@@ -222,7 +238,7 @@ func (v *View) Without(jobs []model.JobID) *View {
 	}
 	w.jobs = slices.DeleteFunc(slices.Clone(v.jobs), func(j model.JobID) bool { return w.absent[j] })
 	if v.own {
-		w.accounts = model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
+		w.accounts, w.moved = v.formedAnew(), make([]bool, len(v.Jobs))
 		w.status, w.node = slices.Clone(v.status), slices.Clone(v.node)
 	}
 	w.phase = slices.Clone(v.phase)

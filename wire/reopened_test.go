@@ -1,0 +1,192 @@
+package wire_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// numbers maps the numbers of jobs and tasks in one session to those of the same jobs and tasks in another.
+type numbers struct {
+	jobs, tasks map[uint64]uint64
+}
+
+func (n numbers) inverse() numbers {
+	out := numbers{map[uint64]uint64{}, map[uint64]uint64{}}
+	for from, to := range n.jobs {
+		out.jobs[to] = from
+	}
+	for from, to := range n.tasks {
+		out.tasks[to] = from
+	}
+	return out
+}
+
+// jobFields and taskFields are the fields of steps and answers that hold numbers of jobs and of tasks.
+var (
+	jobFields = map[protoreflect.FullName]bool{
+		"apportion.v1.Jobs.index": true, "apportion.v1.JobShare.job": true, "apportion.v1.TreeNode.job": true,
+		"apportion.v1.JobStanding.job": true, "apportion.v1.EnqueueVerdict.job": true, "apportion.v1.InspectedJob.job": true,
+		"apportion.v1.InspectedTask.job": true,
+	}
+	taskFields = map[protoreflect.FullName]bool{
+		"apportion.v1.Tasks.index": true, "apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
+		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.eviction_order": true,
+		"apportion.v1.TaskVerdict.task": true, "apportion.v1.TaskNodes.task": true, "apportion.v1.InspectedTask.task": true,
+	}
+	orderFields = map[protoreflect.FullName]bool{
+		"apportion.v1.OrderAnswer.sorted": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,
+	}
+)
+
+// renumber replaces the numbers in a message; orders are of jobs if ofJobs says so.
+func (n numbers) renumber(m protoreflect.Message, ofJobs bool) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		to := map[uint64]uint64(nil)
+		switch name := f.FullName(); {
+		case jobFields[name], ofJobs && orderFields[name]:
+			to = n.jobs
+		case taskFields[name]:
+			to = n.tasks
+		}
+		switch {
+		case f.IsList() && to != nil:
+			for i := range v.List().Len() {
+				v.List().Set(i, protoreflect.ValueOfUint32(uint32(to[v.List().Get(i).Uint()])))
+			}
+		case f.IsList() && f.Message() != nil:
+			for i := range v.List().Len() {
+				n.renumber(v.List().Get(i).Message(), ofJobs)
+			}
+		case to != nil:
+			m.Set(f, protoreflect.ValueOfUint32(uint32(to[v.Uint()])))
+		case f.Message() != nil && !f.IsMap() && !f.IsList():
+			n.renumber(v.Message(), ofJobs)
+		}
+		return true
+	})
+}
+
+// reached returns the snapshot of the state that a session is in: the jobs that are left of those given, with their phases, statuses and
+// nodes as they are now, and the numbers that these jobs and their tasks have there.
+func reached(t require.TestingT, s *wire.Session, snapshot *apportionv1.Snapshot, jobs []*apportionv1.Job) (*apportionv1.Snapshot, numbers) {
+	out := proto.CloneOf(snapshot)
+	out.Jobs = nil
+	renumbered := numbers{map[uint64]uint64{}, map[uint64]uint64{}}
+	now := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Jobs: true, Tasks: true}}}).GetInspect()
+	require.NotNil(t, now)
+	tasks := now.GetTasks()
+	for _, j := range now.GetJobs() {
+		job := proto.CloneOf(jobs[j.GetJob()])
+		job.Phase = j.GetPhase()
+		for _, g := range job.GetGroups() {
+			for _, task := range g.GetTasks() {
+				require.Equal(t, j.GetJob(), tasks[0].GetJob())
+				task.Status, task.Node = tasks[0].GetStatus(), tasks[0].Node
+				renumbered.tasks[uint64(tasks[0].GetTask())] = uint64(len(renumbered.tasks))
+				tasks = tasks[1:]
+			}
+		}
+		renumbered.jobs[uint64(j.GetJob())] = uint64(len(out.Jobs))
+		out.Jobs = append(out.Jobs, job)
+	}
+	require.Empty(t, tasks)
+	return out, renumbered
+}
+
+// roughen multiplies some amounts, so that sums depend on the order in which they are formed.
+func roughen(snapshot *apportionv1.Snapshot, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	rough := func(r *apportionv1.Resource) {
+		for i := range r.GetAmount() {
+			r.Amount[i] *= []float64{1, 1, 1e15, 1. / 3}[random.IntN(4)]
+		}
+	}
+	for _, n := range snapshot.GetNodes() {
+		rough(n.GetAllocatable())
+	}
+	for _, j := range snapshot.GetJobs() {
+		rough(j.GetMinResources())
+		for _, g := range j.GetGroups() {
+			rough(g.GetRequest())
+		}
+	}
+}
+
+// aReopenedSessionIsAFreshOne changes a session, reopens it by adding or removing jobs, and requires that it answers every question as a
+// session does that is opened on the state reached.
+func aReopenedSessionIsAFreshOne(t *rapid.T, policy string) {
+	snapshot := drawSnapshot(t, false)
+	roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
+	s := opened(t, snapshot, policy)
+	jobs := append([]*apportionv1.Job(nil), snapshot.GetJobs()...)
+	do := func(step *apportionv1.Step) {
+		if answer := s.Do(step); answer.GetAddJob() != nil {
+			jobs = append(jobs[:answer.GetAddJob().GetJob()], step.GetAddJob().GetJob())
+		}
+	}
+	for range rapid.IntRange(1, 12).Draw(t, "changes") {
+		undone := rapid.IntRange(0, 3).Draw(t, "undone") == 0
+		mark := uint32(0)
+		if undone {
+			mark = s.Do(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}).GetMark().GetMark()
+		}
+		before := len(jobs)
+		do(drawChange(t, snapshot))
+		if undone {
+			s.Do(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
+			jobs = jobs[:before]
+		}
+	}
+	do(&apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Jobs{}}}})
+
+	state, renumbered := reached(t, s, snapshot, jobs)
+	fresh := opened(t, state, policy)
+	require.Equal(t, prototext.Format(fresh.Basis()), prototext.Format(s.Basis()))
+	for _, step := range everything(state) {
+		here := proto.CloneOf(step)
+		renumbered.inverse().renumber(here.ProtoReflect(), false)
+		got := s.Do(here)
+		renumbered.renumber(got.ProtoReflect(), step.GetOrder().GetJobs() != nil)
+		require.Equal(t, prototext.Format(fresh.Do(step)), prototext.Format(got), "%v", step)
+	}
+}
+
+func TestAReopenedSessionIsAFreshOneBitForBit(t *testing.T) {
+	everyPolicy(t, aReopenedSessionIsAFreshOne)
+}
+
+func FuzzAReopenedSessionIsAFreshOne(f *testing.F) {
+	f.Add([]byte{})
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		names := []string{"proportion", "capacity flat", "capacity hierarchical", "drf", "hierarchical drf", "everything"}
+		aReopenedSessionIsAFreshOne(t, policies[rapid.SampledFrom(names).Draw(t, "policy")])
+	}))
+}
+
+func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
+	for name, reopen := range map[string]string{
+		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { uid: "spare" } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, `dimensions: "cpu" dimensions: "gpu" total { dimension: 0 amount: 1e18 } queues { name: "q" }
+			  jobs { uid: "work" queue: "q" groups {
+			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimension: [0, 1] amount: [1e18, 1] } } }
+			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimension: 0 amount: 500 } } } } }
+			  jobs { uid: "spare" queue: "q" }`, proportional)
+			requireAnswer(t, `done {}`, ask(t, s, `set_status { tasks { uid: "huge" } status: TASK_STATUS_RELEASING }`))
+			require.Nil(t, ask(t, s, reopen).GetError())
+			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
+			require.Equal(t, []float64{500, 0}, allocated.GetAmount(), "neither 512 millicores, the difference of two roundings, nor a gpu")
+			require.Equal(t, []uint32{0, 1}, allocated.GetDimension())
+		})
+	}
+}
