@@ -16,11 +16,11 @@ export PATH := $(TOOLS):$(PATH)
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-# Where real calls spend their time, for the compiler. Whatever is built with it is compiled anew, all packages included, so only what is
-# released or measured is; the rest, tests above all, is built without.
-PROFILE := cmd/apportion/default.pgo
-PGO ?= $(PROFILE)
-export GOFLAGS := $(strip $(GOFLAGS) -pgo=off)
+# Where real calls spend their time, for the compiler. A build with it compiles every package again, the standard library included, so only
+# releases and measurements use it. `make build PGO=$(PROFILE)` builds with it too. Its name is not default.pgo, which go build would take
+# for itself.
+PROFILE := cmd/apportion/release.pgo
+PGO ?= off
 
 # Knobs, all of them settable on the command line.
 TESTFLAGS ?=
@@ -52,8 +52,8 @@ help: ## List the targets.
 	  /^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## Build the static binary bin/apportion, stamped with the version.
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
+build: ## Build bin/apportion, stamped with the version, from the build cache that go run and go test share.
+	$(GO) build -buildvcs=false -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
 
 .PHONY: demo
 demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: who deserves what, why a job waits.
@@ -75,10 +75,10 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
 
 .PHONY: bench-wire
 bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').
-	$(GO) run -pgo=$(PGO) $(strip ./bench/wire $(WIREFLAGS))
+	$(GO) run -pgo=$(PROFILE) $(strip ./bench/wire $(WIREFLAGS))
 
 .PHONY: profile
-profile: ## Profile the benchmarks for the compiler (cmd/apportion/default.pgo); `make bench-pgo` tells what it brings.
+profile: ## Profile the benchmarks for the compiler (cmd/apportion/release.pgo); `make bench-pgo` tells what it brings.
 	$(GO) test -run '^$$' -bench . -benchtime 2s -cpuprofile $(PROFILE) -o bin/bench.test ./bench
 
 .PHONY: bench-pgo
@@ -90,6 +90,7 @@ bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-onl
 	$(GO) run $(strip ./bench/load -ghz $(TOOLS)/ghz $(LOADFLAGS))
 
 .PHONY: bench-extender
+bench-extender: PGO := $(PROFILE)
 bench-extender: build ## Send pushes of 10,000 pods as Volcano does, on an idle machine and on a busy one (EXTENDERFLAGS='-load 8').
 	$(GO) build -o bin/bench-extender ./bench/extender && bin/bench-extender $(EXTENDERFLAGS)
 
@@ -159,12 +160,12 @@ show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are res
 	$(GO) run $(strip ./bench/drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
 
 .PHONY: release
-release: ## Make archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).
+release: ## Make static binaries, archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 	VERSION='$(VERSION)' scripts/release.sh $(PLATFORMS)
 
 .PHONY: reproducible
-reproducible: ## Build the binary twice in different places and compare.
+reproducible: ## Release for this platform twice, in different places, and compare.
 	VERSION='$(VERSION)' scripts/reproducible.sh
 
 .PHONY: vulnerabilities

@@ -37,7 +37,7 @@ run() {
 }
 
 say "Building bin/apportion"
-make --no-print-directory build PGO=off
+make --no-print-directory build
 
 say "Serving on a free port of this machine"
 "$apportion" serve --listen 127.0.0.1:0 --drain-delay 0s 2>"$log" &

@@ -12,6 +12,6 @@ platforms=${1:-linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64}
 tool=$(mktemp -d)
 trap 'rm -rf "$tool"' EXIT
 (cd tools/release && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$tool/release" .)
-with=(-root . -out dist -version "$version" -revision "$revision" -epoch "$epoch" -platforms "$platforms")
+with=(-root . -profile cmd/apportion/release.pgo -out dist -version "$version" -revision "$revision" -epoch "$epoch" -platforms "$platforms")
 "$tool/release" make "${with[@]}"
 "$tool/release" check "${with[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the binary twice, from copies of the sources in two directories, the second time with an empty build cache, and fails if the two
-# differ in a byte. The second build compiles everything: allow a few minutes.
+# Releases for this platform twice, from copies of the sources in two directories, the second time with an empty build cache, and fails if
+# the two releases differ in a byte. The second build compiles everything: allow a few minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,16 +15,16 @@ git ls-files -z --cached --others --exclude-standard |
 cp -R "$one/." "$other"
 
 version=${VERSION:-$(git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)}
-make --no-print-directory -C "$one" build VERSION="$version"
-make --no-print-directory -C "$other" build VERSION="$version" GO="env GOCACHE=$elsewhere/cache go"
+system=$(go env GOOS) arch=$(go env GOARCH)
+export VERSION=$version SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
+"$one/scripts/release.sh" "$system/$arch"
+GOCACHE=$elsewhere/cache "$other/scripts/release.sh" "$system/$arch"
 
-binary=$one/bin/apportion
-(cd "$one" && sha256sum bin/apportion)
-if ! cmp "$binary" "$other/bin/apportion"; then
-  echo "two builds of the same sources differ" >&2
+if ! diff --recursive --brief "$one/dist" "$other/dist"; then
+  echo "two releases of the same sources differ" >&2
   exit 1
 fi
-said=$("$binary" version | head -n 1)
+said=$("$one/dist/binary/${system}_$arch/apportion" version | head -n 1)
 if [[ $said != "apportion $version" ]]; then
   echo "the binary says \"$said\", not \"apportion $version\"" >&2
   exit 1

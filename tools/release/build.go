@@ -18,9 +18,13 @@ import (
 	"strings"
 )
 
-// flags of the build; those of the Makefile's `build`, so that its binary is the released one. The profile is the one beside the program.
+// flags returns the arguments of go build, without the names of files: the same for equal sources, wherever they are.
 func (r *Release) flags() []string {
-	return []string{"build", "-trimpath", "-buildvcs=false", "-pgo=auto", "-ldflags", "-s -w -X main.version=" + r.Version}
+	profile := "off"
+	if r.Profile != "" {
+		profile = r.Profile
+	}
+	return []string{"build", "-trimpath", "-buildvcs=false", "-pgo=" + profile, "-ldflags", "-s -w -X main.version=" + r.Version}
 }
 
 // build compiles the program for a platform and returns where it is.

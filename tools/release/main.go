@@ -35,6 +35,8 @@ func main() {
 type Release struct {
 	// Root of the sources, Out for what is made.
 	Root, Out string
+	// Profile is the file that the compiler optimizes for, below Root; empty for none.
+	Profile string
 	// Version as it is stamped, with the `v` of a tag.
 	Version string
 	// Revision is the commit.
@@ -45,7 +47,7 @@ type Release struct {
 	Platforms []string
 }
 
-// platforms that are released; .goreleaser.yaml has the same.
+// platforms that are released.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -57,6 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var wanted string
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
 	flags.StringVar(&r.Root, "root", ".", "root of the sources")
+	flags.StringVar(&r.Profile, "profile", "", "profile for the compiler, below the root")
 	flags.StringVar(&r.Out, "out", "dist", "directory for what is made")
 	flags.StringVar(&r.Version, "version", "", "version to stamp, as git describes it")
 	flags.StringVar(&r.Revision, "revision", "", "commit that is released")

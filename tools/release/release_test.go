@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 )
 
 // sources are a program that is smaller than the real one, and all that is released with it.
@@ -143,55 +142,4 @@ func TestTheImageCanBePushedAndPulled(t *testing.T) {
 	require.Equal(t, "65532:65532", file.Config.User)
 	require.Equal(t, []string{"/apportion"}, file.Config.Entrypoint)
 	require.Equal(t, "abc", file.Config.Labels["org.opencontainers.image.revision"])
-}
-
-// .goreleaser.yaml says the same for those who release with goreleaser.
-func TestGoreleaserWouldReleaseTheSame(t *testing.T) {
-	data, err := os.ReadFile("../../.goreleaser.yaml")
-	require.NoError(t, err)
-	var config struct {
-		Builds []struct {
-			Main    string
-			Env     []string
-			Flags   []string
-			Ldflags []string
-			Targets []string
-		}
-		Archives []struct {
-			NameTemplate    string `yaml:"name_template"`
-			WrapInDirectory bool   `yaml:"wrap_in_directory"`
-			Files           []struct{ Src string }
-			FormatOverrides []struct {
-				GOOS    string
-				Formats []string
-			} `yaml:"format_overrides"`
-		}
-		Checksum struct {
-			NameTemplate string `yaml:"name_template"`
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(data, &config))
-	build := config.Builds[0]
-	require.Equal(t, "./cmd/apportion", build.Main)
-	require.Contains(t, build.Env, "CGO_ENABLED=0")
-	flags := (&Release{Version: "{{ .Tag }}"}).flags()
-	require.Equal(t, flags[1:4], build.Flags)
-	require.Equal(t, flags[5:], build.Ldflags)
-	var targets []string
-	for _, platform := range platforms {
-		targets = append(targets, strings.ReplaceAll(platform, "/", "_"))
-	}
-	require.Equal(t, targets, build.Targets)
-
-	archive := config.Archives[0]
-	require.Equal(t, "apportion_{{ .Version }}_{{ .Os }}_{{ .Arch }}", archive.NameTemplate)
-	require.True(t, archive.WrapInDirectory)
-	var files []string
-	for _, file := range archive.Files {
-		files = append(files, file.Src)
-	}
-	require.Equal(t, enclosed, files)
-	require.Equal(t, "windows", archive.FormatOverrides[0].GOOS)
-	require.Equal(t, []string{"zip"}, archive.FormatOverrides[0].Formats)
-	require.Equal(t, checksums, config.Checksum.NameTemplate)
 }
