@@ -131,7 +131,7 @@ proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest r
 
 .PHONY: conformance
 conformance: ## Write the conformance vectors anew: testdata/conformance, from its requests.
-	$(GO) run ./internal/conformance
+	$(GO) run ./internal/test/conformance
 
 .PHONY: generate-clients
 generate-clients: ## Generate and build the stubs and examples of other languages (LANGUAGES='python rust').

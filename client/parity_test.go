@@ -13,7 +13,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/reference"
+	"github.com/apportion/apportion/internal/test/reference"
 	"github.com/apportion/apportion/service"
 )
 

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service"
 )
 

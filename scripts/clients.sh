@@ -178,7 +178,7 @@ if [[ $mode == test && -z ${APPORTION:-} ]]; then
 fi
 if [[ $mode == test && -z ${NEWER:-} ]]; then
   export NEWER=$work/newer
-  CGO_ENABLED=0 go build -o "$NEWER" ./internal/conformance
+  CGO_ENABLED=0 go build -o "$NEWER" ./internal/test/conformance
 fi
 if (($# == 1)); then
   one "$1"

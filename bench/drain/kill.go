@@ -14,7 +14,7 @@ import (
 	"github.com/apportion/apportion/bench/internal/sample"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // killing is what came of the questions that were asked while replicas were killed.

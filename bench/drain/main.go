@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/bench/internal/sample"
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // setting is what is shown with.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // conf is what is decided by.

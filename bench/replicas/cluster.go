@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // cluster is servers, and a proxy before them.

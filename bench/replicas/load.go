@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // caller asks one question again and again.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/replica"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
 // startReplicas runs three processes of the command.

@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/apportion/apportion/internal/reference"
+	"github.com/apportion/apportion/internal/test/reference"
 )
 
 // defaultPath is where the project keeps its recorded answers.

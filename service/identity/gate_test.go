@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 )

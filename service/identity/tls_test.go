@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service/identity"
 )
 

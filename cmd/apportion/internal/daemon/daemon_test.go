@@ -27,7 +27,7 @@ import (
 
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service/identity"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 )
 
 // TestVolcanoIsAnsweredEncrypted uses a client as Volcano's: a password, no certificate, and trust in whoever signed the server's.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/certtest"
+	"github.com/apportion/apportion/internal/test/certtest"
 )
 
 // requireHungUp requires that the other side closes a connection soon.

@@ -18,7 +18,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-const checkedIn = "../../testdata/conformance"
+const checkedIn = "../../../testdata/conformance"
 
 func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 	require.NoError(t, run(t.Context(), io.Discard, checkedIn, true))

@@ -7,7 +7,7 @@ import (
 )
 
 // recordings is where the project keeps its recorded answers.
-const recordings = "../../testdata/reference"
+const recordings = "../../../testdata/reference"
 
 func TestOurAnswersAreThoseOfVolcano(t *testing.T) {
 	ways, stop, err := Ways("")
