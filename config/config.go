@@ -139,6 +139,8 @@ type Limit struct {
 	Dimensions int `yaml:"dimensions" default:"64" min:"1" max:"64"`
 	// Nodes in a snapshot.
 	Nodes int `yaml:"nodes" default:"1000000" min:"1" max:"1000000000"`
+	// Node sets in a snapshot.
+	NodeSets int `yaml:"node_sets" default:"100000" min:"1" max:"1000000000"`
 	// Queues in a snapshot.
 	Queues int `yaml:"queues" default:"100000" min:"1" max:"1000000000"`
 	// How deep queues may be nested.

@@ -49,6 +49,7 @@ var help = map[string]string{
 	"Limit.UndoBytes":          "Memory in which a call or session keeps what a rollback may undo.",
 	"Limit.Dimensions":         "Names of resources in a snapshot.",
 	"Limit.Nodes":              "Nodes in a snapshot.",
+	"Limit.NodeSets":           "Node sets in a snapshot.",
 	"Limit.Queues":             "Queues in a snapshot.",
 	"Limit.QueueDepth":         "How deep queues may be nested.",
 	"Limit.Jobs":               "Jobs in a snapshot, and those that the steps of one call or batch add.",

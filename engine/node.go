@@ -9,14 +9,37 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Fits reports whether every plugin lets a task run on a node. It says nothing of what the node has left: see HasRoom.
+// Fits reports whether a node takes new tasks, is among those that the task may use, and every plugin lets the task run on it. It says
+// nothing of what the node has left: see HasRoom.
 func (s *Session) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	if !s.takes(t, n, why) {
+		return false
+	}
 	for _, p := range s.by.predicate {
 		if !p.Fits(t, n, why) {
 			return false
 		}
 	}
 	return true
+}
+
+// takes reports whether a node takes new tasks and is among those that a task may use.
+func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	v := s.view
+	if u := v.Nodes[n].Unschedulable; u != nil {
+		reason := policy.Because("", policy.NodeUnschedulable, model.None)
+		reason.Detail = u.String()
+		why.Add(reason)
+		return false
+	}
+	set := v.NodeSetOf(t)
+	if v.InSet(set, n) {
+		return true
+	}
+	reason := policy.Because("", policy.NodeNotInSet, model.None)
+	reason.Detail = cmp.Or(v.NodeSets[set].Rule, v.NodeSets[set].Name)
+	why.Add(reason)
+	return false
 }
 
 // Scorer is a plugin that scores nodes.

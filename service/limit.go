@@ -14,7 +14,8 @@ import (
 // tells with the value and the maximum.
 type Limits struct {
 	// Dimensions, Nodes, Queues, Jobs, Groups and Tasks bound a snapshot, and what a batch of steps adds to it; QueueDepth how deep queues
-	// are nested, TextBytes each name and uid. 0: 64, 1,000,000, 100,000, 2,000,000, 4,000,000, 10,000,000, 1,000 and 4 KiB.
+	// are nested, TextBytes each name and uid, NodeSets the node sets. 0: 64, 1,000,000, 100,000, 2,000,000, 4,000,000, 10,000,000, 1,000,
+	// 4 KiB and 100,000.
 	wire.Limits
 
 	// Steps of one call or batch. 0: 100,000.
@@ -30,6 +31,7 @@ type Limits struct {
 func (l *Limits) complete() {
 	l.Dimensions = orDefault(l.Dimensions, 64)
 	l.Nodes = orDefault(l.Nodes, 1_000_000)
+	l.NodeSets = orDefault(l.NodeSets, 100_000)
 	l.Queues = orDefault(l.Queues, 100_000)
 	l.QueueDepth = orDefault(l.QueueDepth, 1000)
 	l.Jobs = orDefault(l.Jobs, 2_000_000)

@@ -23,6 +23,7 @@ type Decoder struct {
 	c     compiler
 	node  nodeSlot
 	queue queueSlot
+	set   nodeSetSlot
 	job   jobSlot
 	group groupSlot
 	task  taskSlot
@@ -84,7 +85,7 @@ func (d *Decoder) stopped() bool {
 }
 
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
-// nodes and queues, then the jobs that refer to them, in that many parts.
+// nodes, queues and node sets, then the jobs that refer to them, in that many parts.
 func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	around := size.around(data)
 	asOf, dimensions, ok := d.head(around)
@@ -109,7 +110,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if parts > 1 {
 		jobs = func(data []byte) bool { return d.jobsInParts(data, size, parts) }
 	}
-	if !d.nodes(around) || !d.queues(around) || !jobs(data) {
+	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !jobs(data) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
@@ -150,6 +151,7 @@ func malformed(path string) error {
 // nodes reads all nodes, and queues all queues, one after the other whatever their order, so that what is wrong is told in one order too.
 func (d *Decoder) nodes(pieces [2][]byte) bool {
 	var f field
+	nodes := 0
 	for _, piece := range pieces {
 		for s := (scanner{rest: piece}); s.next(&f); {
 			if f.number != 4 || f.kind != delimited {
@@ -158,7 +160,8 @@ func (d *Decoder) nodes(pieces [2][]byte) bool {
 			if d.stopped() || !d.node.fill(f.data) {
 				return false
 			}
-			d.c.node(&d.node.m)
+			d.c.node(nodes, &d.node.m)
+			nodes++
 		}
 	}
 	return true
@@ -220,7 +223,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	if !ok || d.stopped() {
 		return false
 	}
-	d.c.groupHead(&d.group.m)
+	d.c.groupHead(job, group, &d.group.m)
 	s := scanner{rest: data}
 	for k := range tasks {
 		if d.stopped() || !d.oneTask(place{job, group, k}, s.task()) {

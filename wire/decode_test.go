@@ -60,13 +60,13 @@ func public(m *model.Model) []any {
 	}
 	return []any{
 		texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
-		m.QueueOrder, m.JobOrder,
+		m.QueueOrder, m.JobOrder, m.NodeSets,
 	}
 }
 
 func TestTheDirectDecoderAgreesOnGeneratedSnapshots(t *testing.T) {
 	for seed := range uint64(5) {
-		snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: seed, Depth: 3, Dimensions: 5, UIDs: seed%2 == 0})
+		snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: seed, Depth: 3, Dimensions: 5, UIDs: seed%2 == 0, NodeSets: int(seed % 3)})
 		data, err := proto.Marshal(snapshot)
 		require.NoError(t, err)
 		agree(t, data)
@@ -117,6 +117,8 @@ func TestTheDirectDecoderAgreesOnUnusualEncodings(t *testing.T) {
 		"a length beyond the end":                  {0x2a, 0x05, 0x0a},
 		"a number without end":                     {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 		"a known field of another kind is unknown": append(message(5, 3, 1, "x", 6, message(10, 7, 4, 3)), message(5, queue)...),
+		"node sets before nodes, twice the same":   message(8, message(1, "s", 2, []byte{0}, 2, 0, 3, "rule"), 8, message(1, "s"), 4, message(1, "n", 5, message(1, 1), 5, message(2, "d"))),
+		"sets and constraints, packed and not":     message(8, message(1, "s"), 5, queue, 6, message(2, "j", 4, "q", 11, "c", 10, message(6, "s", 7, 1, 7, []byte{2, 9}, 4, message(8, message(7, "s", 8, []byte{3}, 8, 4, 9, "c"))))),
 		"packed numbers that break off":            message(4, message(1, "n", 2, message(1, []byte{0x80}))),
 		"packed amounts that break off":            message(4, message(1, "n", 2, message(2, []byte{1, 2, 3}))),
 		"an enum beyond all":                       message(5, message(1, "q", 5, 77)),

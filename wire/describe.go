@@ -17,13 +17,29 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		if n.Labelled {
 			node.Group = &n.Group
 		}
+		if u := n.Unschedulable; u != nil {
+			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}
+		}
 		out.Nodes = append(out.Nodes, node)
+	}
+	for i := range m.NodeSets {
+		if s := &m.NodeSets[i]; model.NodeSetID(i) != model.AllNodes {
+			out.NodeSets = append(out.NodeSets, describeNodeSet(s))
+		}
 	}
 	for i := range m.Queues {
 		out.Queues = append(out.Queues, describeQueue(&m.Queues[i]))
 	}
 	for i := range m.Jobs {
 		out.Jobs = append(out.Jobs, describeJob(m, &m.Jobs[i]))
+	}
+	return out
+}
+
+func describeNodeSet(s *model.NodeSet) *apportionv1.NodeSet {
+	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule, Nodes: make([]uint32, len(s.Nodes))}
+	for i, n := range s.Nodes {
+		out.Nodes[i] = uint32(n)
 	}
 	return out
 }
@@ -70,6 +86,7 @@ func describeJob(m *model.Model, j *model.Job) *apportionv1.Job {
 	out := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(j.MinResources), CreateTime: j.CreateTime,
+		Condition: j.Condition,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
 		out.Groups = append(out.Groups, describeGroup(m, &m.Groups[g]))
@@ -82,7 +99,10 @@ func describeJob(m *model.Model, j *model.Job) *apportionv1.Job {
 }
 
 func describeGroup(m *model.Model, g *model.Group) *apportionv1.TaskGroup {
-	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Requests[g.Request])}
+	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
+	if g.NodeSet != model.AllNodes {
+		out.NodeSet = m.NodeSets[g.NodeSet].Name
+	}
 	if g.MinAvailable >= 0 {
 		least := uint32(g.MinAvailable)
 		out.MinAvailable = &least
@@ -127,6 +147,10 @@ func describeTask(m *model.Model, id model.TaskID) *apportionv1.Task {
 		if d.HasCooldown {
 			out.Detail.Cooldown = &d.Cooldown
 		}
+		if d.NodeSet != model.AllNodes {
+			out.Detail.NodeSet = m.NodeSets[d.NodeSet].Name
+		}
+		out.Detail.Unjudged, out.Detail.Condition = wireConstraints(d.Unjudged), d.Condition
 	}
 	return out
 }

@@ -129,11 +129,11 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 
 func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out := e.reasons.one()
-	out.Plugin, out.Code, out.Role = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role
+	out.Plugin, out.Code, out.Role, out.Detail = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role, r.Detail
 	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.optional(r.Dimension)
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
-	e.left -= reasonBytes + len(r.Plugin) + len(r.Role)
+	e.left -= reasonBytes + len(r.Plugin) + len(r.Role) + len(r.Detail)
 	return out
 }
 

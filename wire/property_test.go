@@ -43,6 +43,7 @@ func drawSnapshot(t *rapid.T, uids bool) *apportionv1.Snapshot {
 		Queues: rapid.IntRange(1, 12).Draw(t, "queues"), Jobs: rapid.IntRange(0, 20).Draw(t, "jobs"), Tasks: rapid.IntRange(0, 60).Draw(t, "tasks"),
 		Nodes: rapid.IntRange(0, 8).Draw(t, "nodes"), Depth: rapid.IntRange(0, 3).Draw(t, "depth"), Dimensions: rapid.IntRange(2, 6).Draw(t, "dimensions"),
 		Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"), UIDs: uids,
+		NodeSets: rapid.IntRange(0, 2).Draw(t, "node sets"),
 	})
 }
 
@@ -192,6 +193,11 @@ func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot
 		nodes[to], place[from] = out.Nodes[from], uint32(to)
 	}
 	out.Nodes = nodes
+	for _, set := range out.GetNodeSets() {
+		for i, n := range set.GetNodes() {
+			set.Nodes[i] = place[n]
+		}
+	}
 	for _, j := range out.GetJobs() {
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {

@@ -17,10 +17,19 @@ func ModelBytes(m *model.Model) int64 {
 	const indexEntry = 24
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+len(m.Jobs)+len(m.Requests)) + 4*int64(len(m.Jobs))
 	return rows*rowBytes(m.Dims.Len()) +
-		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](len(m.Jobs)) +
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](len(m.Jobs)) +
 		sizeOf[model.Account](len(m.Jobs)) + sizeOf[model.Group](len(m.Groups)) + 48*int64(len(m.Groups)) +
 		sizeOf[model.Count](len(m.Counts)) + sizeOf[model.Task](len(m.Tasks)) + sizeOf[model.Detail](len(m.Details)) +
 		indexEntry*int64(len(m.Nodes)+len(m.Queues)+len(m.Jobs)+len(m.Tasks))
+}
+
+// members is what the nodes of all node sets take.
+func members(m *model.Model) int64 {
+	n := 0
+	for i := range m.NodeSets {
+		n += len(m.NodeSets[i].Nodes)
+	}
+	return sizeOf[model.NodeID](n)
 }
 
 // Bytes estimates the memory that a session takes beside its model, once tasks have changed: the accounts of its plugins and the

@@ -47,10 +47,11 @@ type nodeSlot struct {
 	m                 apportionv1.Node
 	allocatable, used resourceSlot
 	group             string
+	unschedulable     apportionv1.NodeUnschedulable
 }
 
 func (n *nodeSlot) fill(data []byte) bool {
-	n.m.Name, n.m.Group = "", nil
+	n.m.Name, n.m.Group, n.m.Unschedulable = "", nil, nil
 	n.allocatable.reset()
 	n.used.reset()
 	var f field
@@ -69,9 +70,30 @@ func (n *nodeSlot) fill(data []byte) bool {
 		case 4:
 			n.group = s.text(&f)
 			n.m.Group = &n.group
+		case 5:
+			if n.m.Unschedulable == nil {
+				n.m.Unschedulable = &n.unschedulable
+				n.unschedulable.Cause, n.unschedulable.Detail = 0, ""
+			}
+			s.check(fillUnschedulable(n.m.Unschedulable, f.data))
 		}
 	}
 	n.m.Allocatable, n.m.UsedByOthers = n.allocatable.message(), n.used.message()
+	return !s.bad
+}
+
+// fillUnschedulable adds to what is there.
+func fillUnschedulable(m *apportionv1.NodeUnschedulable, data []byte) bool {
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.number == 1 && f.kind == varint:
+			m.Cause = apportionv1.UnschedulableCause(int32(f.value))
+		case f.number == 2 && f.kind == delimited:
+			m.Detail = s.text(&f)
+		}
+	}
 	return !s.bad
 }
 
@@ -154,6 +176,7 @@ type jobSlot struct {
 func (j *jobSlot) fill(data []byte) bool {
 	m := &j.m
 	m.Uid, m.Name, m.Namespace, m.Queue, m.Priority, m.Phase, m.MinAvailable, m.CreateTime = "", "", "", "", 0, 0, 0, 0
+	m.Condition = ""
 	j.minResources.reset()
 	var f field
 	s := scanner{rest: data}
@@ -190,6 +213,8 @@ func (j *jobSlot) part(s *scanner, f *field) {
 		j.m.Queue = s.text(f)
 	case 8:
 		s.check(j.minResources.fill(f.data))
+	case 11:
+		j.m.Condition = s.text(f)
 	}
 }
 
@@ -201,7 +226,7 @@ type groupSlot struct {
 
 // fill reads all of a group but its tasks and counts, of which it returns the numbers.
 func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
-	g.m.Role, g.m.MinAvailable = "", nil
+	g.m.Role, g.m.MinAvailable, g.m.NodeSet, g.m.Unjudged = "", nil, "", g.m.Unjudged[:0]
 	g.request.reset()
 	var f field
 	s := scanner{rest: data}
@@ -210,6 +235,8 @@ func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
 		case f.kind == varint && f.number == 3:
 			g.minAvailable = uint32(f.value)
 			g.m.MinAvailable = &g.minAvailable
+		case f.number == 7:
+			g.m.Unjudged = s.constraints(&f, g.m.Unjudged)
 		case f.kind != delimited:
 		case f.number == 1:
 			g.m.Role = s.text(&f)
@@ -221,6 +248,8 @@ func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
 			tasks += 1 + more
 		case f.number == 5:
 			counts++
+		case f.number == 6:
+			g.m.NodeSet = s.text(&f)
 		}
 	}
 	g.m.Request = g.request.message()
@@ -301,6 +330,7 @@ type detailSlot struct {
 func (d *detailSlot) reset() {
 	m := &d.m
 	m.Preemptable, m.Gate, m.PriorityClass, m.ScheduleTime, m.Cooldown, m.Request = nil, 0, "", nil, nil, nil
+	m.NodeSet, m.Unjudged, m.Condition = "", m.Unjudged[:0], ""
 	d.request.reset()
 }
 
@@ -309,20 +339,30 @@ func (d *detailSlot) fill(data []byte) bool {
 	var f field
 	s := scanner{rest: data}
 	for s.next(&f) {
-		switch f.kind {
-		case varint:
+		switch {
+		case f.number == 8:
+			d.m.Unjudged = s.constraints(&f, d.m.Unjudged)
+		case f.kind == varint:
 			d.number(&f)
-		case delimited:
-			switch f.number {
-			case 3:
-				d.m.PriorityClass = s.text(&f)
-			case 6:
-				s.check(d.request.fill(f.data))
-			}
+		case f.kind == delimited:
+			d.part(&s, &f)
 		}
 	}
 	d.m.Request = d.request.message()
 	return !s.bad
+}
+
+func (d *detailSlot) part(s *scanner, f *field) {
+	switch f.number {
+	case 3:
+		d.m.PriorityClass = s.text(f)
+	case 6:
+		s.check(d.request.fill(f.data))
+	case 7:
+		d.m.NodeSet = s.text(f)
+	case 9:
+		d.m.Condition = s.text(f)
+	}
 }
 
 func (d *detailSlot) number(f *field) {

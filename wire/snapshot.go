@@ -15,11 +15,14 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	c := compiler{b: model.NewBuilder(snapshot.GetAsOf())}
 	c.b.Dimensions(snapshot.GetDimensions())
 	c.b.Total(c.total.of(snapshot.GetTotal()))
-	for _, n := range snapshot.GetNodes() {
-		c.node(n)
+	for i, n := range snapshot.GetNodes() {
+		c.node(i, n)
 	}
 	for i, q := range snapshot.GetQueues() {
 		c.queue(i, q)
+	}
+	for _, s := range snapshot.GetNodeSets() {
+		c.nodeSet(s)
 	}
 	for i, j := range snapshot.GetJobs() {
 		c.job(i, j)
@@ -56,17 +59,19 @@ type compiler struct {
 	b                     *model.Builder
 	total, one, two, more amounts
 	detail                model.Detail
+	closed                model.Unschedulable
 	limits                Limits
 	// longest is the longest text that is too long.
 	longest int64
 }
 
-func (c *compiler) node(n *apportionv1.Node) {
+// node feeds the node at position i.
+func (c *compiler) node(i int, n *apportionv1.Node) {
 	c.text(n.GetName())
 	c.text(n.GetGroup())
 	c.b.Node(model.NodeSpec{
 		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
-		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil,
+		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil, Unschedulable: c.unschedulable(i, n.GetUnschedulable()),
 	})
 }
 
@@ -112,7 +117,7 @@ func terms(t *apportionv1.NodeGroupTerms) *model.Terms {
 func (c *compiler) job(i int, j *apportionv1.Job) {
 	c.jobHead(i, j)
 	for g, group := range j.GetGroups() {
-		c.groupHead(group)
+		c.groupHead(i, g, group)
 		for k, t := range group.GetTasks() {
 			c.task(place{i, g, k}, t)
 		}
@@ -124,7 +129,7 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 
 // jobHead feeds a job without its groups.
 func (c *compiler) jobHead(i int, j *apportionv1.Job) {
-	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue()} {
+	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue(), j.GetCondition()} {
 		c.text(s)
 	}
 	phase, known := phaseOf(j.GetPhase())
@@ -134,14 +139,20 @@ func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 	c.b.Job(model.JobSpec{
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
+		Condition: j.GetCondition(),
 	})
 }
 
-// groupHead feeds a group of the newest job without its tasks.
-func (c *compiler) groupHead(g *apportionv1.TaskGroup) {
+// groupHead feeds the group at position i of the newest job, which is at position job, without its tasks.
+func (c *compiler) groupHead(job, i int, g *apportionv1.TaskGroup) {
 	c.text(g.GetRole())
+	c.text(g.GetNodeSet())
 	c.b.Group(model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
+		NodeSet: g.GetNodeSet(),
+		Unjudged: constraints(g.GetUnjudged(), func(k int, format string, args ...any) {
+			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged[%d]", job, i, k), format, args...)
+		}),
 	})
 }
 
@@ -204,9 +215,15 @@ func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDe
 	spec.Request = c.one.of(d.GetRequest())
 	c.detail = model.Detail{
 		PriorityClass: d.GetPriorityClass(), ScheduleTime: d.GetScheduleTime(), Cooldown: d.GetCooldown(),
-		HasScheduleTime: d.ScheduleTime != nil, HasCooldown: d.Cooldown != nil,
+		HasScheduleTime: d.ScheduleTime != nil, HasCooldown: d.Cooldown != nil, Condition: d.GetCondition(),
+		Unjudged: constraints(d.GetUnjudged(), func(k int, format string, args ...any) {
+			c.b.Fault(at.path("tasks", fmt.Sprintf("detail.unjudged[%d]", k)), format, args...)
+		}),
 	}
-	if c.detail != (model.Detail{}) {
+	c.text(d.GetCondition())
+	c.text(d.GetNodeSet())
+	spec.NodeSet = d.GetNodeSet()
+	if spec.NodeSet != "" || c.detail != (model.Detail{}) {
 		spec.Detail = &c.detail
 	}
 }

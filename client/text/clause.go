@@ -93,6 +93,20 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
 	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
+		return joined("the node takes no new tasks", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+		return joined("the task may not use the node", f.reason.GetDetail())
+	},
+}
+
+// joined puts a detail behind a clause, if there is one.
+func joined(clause, detail string) string {
+	if detail == "" {
+		return clause
+	}
+	return clause + ": " + detail
 }
 
 // exceeds says that what is held and what is asked together are more than a bound.

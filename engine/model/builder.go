@@ -36,6 +36,7 @@ type JobSpec struct {
 	MinAvailable                uint32
 	MinResources                *Amounts
 	CreateTime                  int64
+	Condition                   string
 }
 
 // GroupSpec is what a snapshot says of a task group of the newest job.
@@ -45,6 +46,9 @@ type GroupSpec struct {
 	// MinAvailable means something only if HasMin.
 	MinAvailable uint32
 	HasMin       bool
+	// NodeSet is the name of a node set, empty for all nodes.
+	NodeSet  string
+	Unjudged Constraints
 }
 
 // TaskSpec is what a snapshot says of a task of the newest group.
@@ -61,6 +65,8 @@ type TaskSpec struct {
 	Detail *Detail
 	// Request replaces the group's.
 	Request *Amounts
+	// NodeSet is the name of a node set that replaces the group's, empty for none.
+	NodeSet string
 }
 
 // NodeSpec is what a snapshot says of a node.
@@ -69,6 +75,8 @@ type NodeSpec struct {
 	Allocatable, UsedByOthers *Amounts
 	Group                     string
 	Labelled                  bool
+	// Unschedulable is nil for a node that takes tasks.
+	Unschedulable *Unschedulable
 }
 
 // maxCount bounds the tasks of one model, given one by one or as counts, so that counts fit into 32 bits.
@@ -94,9 +102,9 @@ type Builder struct {
 	base *Model
 	text text
 	// The last of each kind: these repeat.
-	role, class, namespace, parent, label string
-	slab                                  slab
-	store                                 accountStore
+	role, class, namespace, parent, label, condition string
+	slab                                             slab
+	store                                            accountStore
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
@@ -112,6 +120,8 @@ func (b *Builder) Reset(asOf int64) {
 	m := &b.m
 	m.queueIndex.reset()
 	m.nodeIndex.reset()
+	m.nodeSetIndex.reset()
+	clear(m.NodeSets)
 	clear(m.Queues)
 	clear(m.Nodes)
 	clear(m.Jobs)
@@ -122,6 +132,7 @@ func (b *Builder) Reset(asOf int64) {
 		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0],
 		Tasks:   m.Tasks[:0],
 		Details: m.Details[:0], Requests: m.Requests[:0], text: m.text[:0],
+		NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex,
 		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, names: names{jobIndex: m.jobIndex, taskIndex: m.taskIndex},
 	}}
 	b.Dimensions(nil)
@@ -179,6 +190,9 @@ func (b *Builder) Node(s NodeSpec) {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
 	}
 	node := Node{Name: b.text.keep(s.Name), Group: b.text.again(&b.label, s.Group), Labelled: s.Labelled}
+	if u := s.Unschedulable; u != nil {
+		node.Unschedulable = &Unschedulable{Cause: u.Cause, Detail: b.text.keep(u.Detail)}
+	}
 	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
 	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
 	b.m.Nodes = append(b.m.Nodes, node)
@@ -215,7 +229,7 @@ func (b *Builder) Job(s JobSpec) {
 		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace),
 		Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
 		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
-		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)),
+		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)), Condition: b.text.keep(s.Condition),
 	}
 	if job.UID == "" {
 		job.UID = b.text.join(s.Namespace, s.Name)
@@ -250,7 +264,10 @@ func (b *Builder) Group(s GroupSpec) {
 	if b.group > 0 {
 		b.checkRole(role)
 	}
-	group := Group{Job: JobID(len(b.m.Jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts))}
+	group := Group{
+		Job: JobID(len(b.m.Jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts)), Unjudged: s.Unjudged,
+		NodeSet: b.nodeSet(s.NodeSet, b.groupPath),
+	}
 	if s.HasMin {
 		if s.MinAvailable > math.MaxInt32 {
 			b.faults.Add(b.groupPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
@@ -316,6 +333,8 @@ func (b *Builder) AddTask(s *TaskSpec) {
 		task.Detail = int32(len(b.m.Details))
 		detail := *s.Detail
 		detail.PriorityClass = b.text.again(&b.class, detail.PriorityClass)
+		detail.Condition = b.text.again(&b.condition, detail.Condition)
+		detail.NodeSet = b.nodeSet(s.NodeSet, b.detailPath)
 		b.m.Details = append(b.m.Details, detail)
 	}
 	if s.Request != nil {

@@ -127,6 +127,8 @@ type Job struct {
 	// MinResources is absent if the job names none.
 	MinResources resource.Row
 	CreateTime   int64
+	// Condition is what the job's controller or scheduler last reported, for people.
+	Condition string
 	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
 	FirstGroup, EndGroup GroupID
 	FirstTask, EndTask   TaskID
@@ -150,6 +152,10 @@ type Group struct {
 	Request int32
 	// Counts are Model.Counts[FirstCount:EndCount].
 	FirstCount, EndCount int32
+	// NodeSet is what its tasks may use that have no set of their own.
+	NodeSet NodeSetID
+	// Unjudged are constraints on the placement of its tasks that the snapshot does not express.
+	Unjudged Constraints
 }
 
 // Task is one task as its snapshot gives it, without pointers: a hundred thousand of them are no work for the garbage collector. Its uid
@@ -178,6 +184,12 @@ type Detail struct {
 	// ScheduleTime and Cooldown are in nanoseconds and mean something only if the flag beside them is set.
 	ScheduleTime, Cooldown       int64
 	HasScheduleTime, HasCooldown bool
+	// NodeSet replaces that of the group unless it is AllNodes.
+	NodeSet NodeSetID
+	// Unjudged are constraints beside those of the group.
+	Unjudged Constraints
+	// Condition is what the task's scheduler last reported, for people.
+	Condition string
 }
 
 // Node is one node as its snapshot gives it.
@@ -189,4 +201,6 @@ type Node struct {
 	// Group means something only if Labelled.
 	Group    string
 	Labelled bool
+	// Unschedulable says why the node takes no new tasks; nil if it takes them.
+	Unschedulable *Unschedulable
 }

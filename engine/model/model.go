@@ -14,13 +14,15 @@ import (
 type Model struct {
 	Dims resource.Dimensions
 	// AsOf is the time of the snapshot in Unix nanoseconds.
-	AsOf   int64
-	Nodes  []Node
-	Queues []Queue
-	Jobs   []Job
-	Groups []Group
-	Counts []Count
-	Tasks  []Task
+	AsOf  int64
+	Nodes []Node
+	// NodeSets are the sets that groups and tasks refer to; the first is AllNodes. Empty if the snapshot has none.
+	NodeSets []NodeSet
+	Queues   []Queue
+	Jobs     []Job
+	Groups   []Group
+	Counts   []Count
+	Tasks    []Task
 	// Details are the rare properties that Task.Detail points to.
 	Details []Detail
 	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
@@ -42,6 +44,8 @@ type Model struct {
 	given      []string
 	queueIndex index
 	nodeIndex  index
+	// nodeSetIndex finds node sets by name.
+	nodeSetIndex index
 	names
 }
 

@@ -11,9 +11,10 @@ func (b *Builder) NewPart() *Builder {
 // all be there already; b and its parts may then be fed at the same time.
 func (b *Builder) Part(p *Builder) {
 	// What p has of these is not its own.
-	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = nil, nil, index{}, index{}
+	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
 	p.Reset(b.m.AsOf)
 	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = b.m.Queues, b.m.Nodes, b.m.queueIndex, b.m.nodeIndex
+	p.m.NodeSets, p.m.nodeSetIndex = b.m.NodeSets, b.m.nodeSetIndex
 	p.m.Dims, p.index, p.width, p.known = b.m.Dims, b.index, b.width, b.known
 	p.scratch = p.slab.row(b.width, 0)
 	p.m.Requests = append(p.m.Requests[:0], p.slab.clone(b.m.Requests[0]))

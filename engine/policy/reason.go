@@ -58,6 +58,8 @@ const (
 	NodeGroupNotInAffinity    Code = 71
 	NodeGroupAntiAffinity     Code = 72
 	InsufficientResource      Code = 73
+	NodeUnschedulable         Code = 74
+	NodeNotInSet              Code = 75
 )
 
 // Reason says by which rule something was refused or spared, and with which numbers.
@@ -75,6 +77,8 @@ type Reason struct {
 	Role string
 	// Fault is what is wrong with the queue tree, if that is the reason; the values are those of the contract's HierarchyFault.
 	Fault uint8
+	// Detail are words of the snapshot that the rule rests on, or empty.
+	Detail string
 }
 
 // Because returns a reason about a queue (or model.None) without a dimension.

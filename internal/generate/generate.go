@@ -21,6 +21,8 @@ type Shape struct {
 	UIDs bool
 	// Counted gives pending tasks as counts where nothing tells them apart.
 	Counted bool
+	// NodeSets is the number of node sets. If it is above 0, some groups and tasks are restricted to a set, and some nodes take no tasks.
+	NodeSets int
 }
 
 // Standard is the shape that figures are quoted for.
@@ -41,6 +43,9 @@ func Snapshot(shape Shape) *apportionv1.Snapshot {
 	c.addNodes()
 	c.addQueues()
 	c.addJobs()
+	if shape.NodeSets > 0 {
+		c.restrictTasks()
+	}
 	return c.out
 }
 
@@ -77,6 +82,7 @@ const (
 	sizePart
 	taskPart
 	uidPart
+	nodeSetPart
 )
 
 func (c *cluster) random(part uint64) *source { return newSource(c.shape.Seed, part) }

@@ -219,6 +219,10 @@ const (
 	ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY ReasonCode = 72
 	// have used + need > limit allocatable.
 	ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE ReasonCode = 73
+	// The node takes no new tasks; detail says why.
+	ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE ReasonCode = 74
+	// The node is not in the node set that the task may use; detail is the rule or the name of the set.
+	ReasonCode_REASON_CODE_NODE_NOT_IN_SET ReasonCode = 75
 )
 
 // Enum value maps for ReasonCode.
@@ -266,6 +270,8 @@ var (
 		71: "REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY",
 		72: "REASON_CODE_NODE_GROUP_ANTI_AFFINITY",
 		73: "REASON_CODE_INSUFFICIENT_RESOURCE",
+		74: "REASON_CODE_NODE_UNSCHEDULABLE",
+		75: "REASON_CODE_NODE_NOT_IN_SET",
 	}
 	ReasonCode_value = map[string]int32{
 		"REASON_CODE_UNSPECIFIED":                  0,
@@ -310,6 +316,8 @@ var (
 		"REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY":   71,
 		"REASON_CODE_NODE_GROUP_ANTI_AFFINITY":     72,
 		"REASON_CODE_INSUFFICIENT_RESOURCE":        73,
+		"REASON_CODE_NODE_UNSCHEDULABLE":           74,
+		"REASON_CODE_NODE_NOT_IN_SET":              75,
 	}
 )
 
@@ -709,8 +717,10 @@ type Reason struct {
 	Role string `protobuf:"bytes,8,opt,name=role,proto3" json:"role,omitempty"`
 	// What is wrong with the queue tree, for HIERARCHY_REFUSED. `queue` is the queue at fault.
 	HierarchyFault HierarchyFault `protobuf:"varint,9,opt,name=hierarchy_fault,json=hierarchyFault,proto3,enum=apportion.v1.HierarchyFault" json:"hierarchy_fault,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Words of the snapshot that the rule rests on: the rule of a node set, why a node takes no tasks. Empty: the numbers say all.
+	Detail        string `protobuf:"bytes,10,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reason) Reset() {
@@ -804,6 +814,13 @@ func (x *Reason) GetHierarchyFault() HierarchyFault {
 		return x.HierarchyFault
 	}
 	return HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED
+}
+
+func (x *Reason) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
 }
 
 // Warning names input that was decided as Volcano decides it, but which its author may not have meant.
@@ -1369,7 +1386,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x19apportion/v1/reason.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"a\n" +
 	"\aVerdict\x12&\n" +
 	"\x04vote\x18\x01 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xbd\x02\n" +
+	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xd5\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x19\n" +
@@ -1379,7 +1396,9 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x04need\x18\x06 \x01(\x01R\x04need\x12\x14\n" +
 	"\x05limit\x18\a \x01(\x01R\x05limit\x12\x12\n" +
 	"\x04role\x18\b \x01(\tR\x04role\x12E\n" +
-	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFaultB\b\n" +
+	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFault\x12\x16\n" +
+	"\x06detail\x18\n" +
+	" \x01(\tR\x06detailB\b\n" +
 	"\x06_queueB\f\n" +
 	"\n" +
 	"_dimension\"\x8b\x01\n" +
@@ -1439,7 +1458,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xa0\v\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xe5\v\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1484,7 +1503,9 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eREASON_CODE_NODE_GROUP_MISSING\x10F\x12*\n" +
 	"&REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12(\n" +
 	"$REASON_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12%\n" +
-	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I*\x83\x06\n" +
+	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I\x12\"\n" +
+	"\x1eREASON_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1f\n" +
+	"\x1bREASON_CODE_NODE_NOT_IN_SET\x10K*\x83\x06\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +

@@ -21,6 +21,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// UnschedulableCause is an open enum of why a node takes no new tasks.
+type UnschedulableCause int32
+
+const (
+	UnschedulableCause_UNSCHEDULABLE_CAUSE_UNSPECIFIED UnschedulableCause = 0
+	// `spec.unschedulable` is set (`kubectl cordon`).
+	UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED UnschedulableCause = 1
+	// The node's condition Ready is not True.
+	UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY UnschedulableCause = 2
+)
+
+// Enum value maps for UnschedulableCause.
+var (
+	UnschedulableCause_name = map[int32]string{
+		0: "UNSCHEDULABLE_CAUSE_UNSPECIFIED",
+		1: "UNSCHEDULABLE_CAUSE_CORDONED",
+		2: "UNSCHEDULABLE_CAUSE_NOT_READY",
+	}
+	UnschedulableCause_value = map[string]int32{
+		"UNSCHEDULABLE_CAUSE_UNSPECIFIED": 0,
+		"UNSCHEDULABLE_CAUSE_CORDONED":    1,
+		"UNSCHEDULABLE_CAUSE_NOT_READY":   2,
+	}
+)
+
+func (x UnschedulableCause) Enum() *UnschedulableCause {
+	p := new(UnschedulableCause)
+	*p = x
+	return p
+}
+
+func (x UnschedulableCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnschedulableCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_snapshot_proto_enumTypes[0].Descriptor()
+}
+
+func (UnschedulableCause) Type() protoreflect.EnumType {
+	return &file_apportion_v1_snapshot_proto_enumTypes[0]
+}
+
+func (x UnschedulableCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnschedulableCause.Descriptor instead.
+func (UnschedulableCause) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{0}
+}
+
 // QueueState: only an open queue admits. Policies refuse to allocate, enqueue or preempt for any other state.
 type QueueState int32
 
@@ -63,11 +115,11 @@ func (x QueueState) String() string {
 }
 
 func (QueueState) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[1].Descriptor()
 }
 
 func (QueueState) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[0]
+	return &file_apportion_v1_snapshot_proto_enumTypes[1]
 }
 
 func (x QueueState) Number() protoreflect.EnumNumber {
@@ -76,7 +128,7 @@ func (x QueueState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueueState.Descriptor instead.
 func (QueueState) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
 }
 
 // JobPhase is the phase of Volcano's PodGroup.
@@ -126,11 +178,11 @@ func (x JobPhase) String() string {
 }
 
 func (JobPhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[2].Descriptor()
 }
 
 func (JobPhase) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[1]
+	return &file_apportion_v1_snapshot_proto_enumTypes[2]
 }
 
 func (x JobPhase) Number() protoreflect.EnumNumber {
@@ -139,7 +191,79 @@ func (x JobPhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobPhase.Descriptor instead.
 func (JobPhase) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+// PlacementConstraint is an open enum of constraints on placement that Apportion does not judge.
+type PlacementConstraint int32
+
+const (
+	PlacementConstraint_PLACEMENT_CONSTRAINT_UNSPECIFIED PlacementConstraint = 0
+	// Volumes that must be bound, or be reachable from the node.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES PlacementConstraint = 1
+	// Ports of the node.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_HOST_PORTS PlacementConstraint = 2
+	// Required affinity or anti-affinity to other pods.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_POD_AFFINITY PlacementConstraint = 3
+	// Topology spread that must hold.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD PlacementConstraint = 4
+	// Claims for devices (dynamic resource allocation).
+	PlacementConstraint_PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS PlacementConstraint = 5
+	// Network topology of the job (Volcano's hypernodes).
+	PlacementConstraint_PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY PlacementConstraint = 6
+	// Another constraint.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_OTHER PlacementConstraint = 7
+)
+
+// Enum value maps for PlacementConstraint.
+var (
+	PlacementConstraint_name = map[int32]string{
+		0: "PLACEMENT_CONSTRAINT_UNSPECIFIED",
+		1: "PLACEMENT_CONSTRAINT_VOLUMES",
+		2: "PLACEMENT_CONSTRAINT_HOST_PORTS",
+		3: "PLACEMENT_CONSTRAINT_POD_AFFINITY",
+		4: "PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD",
+		5: "PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS",
+		6: "PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY",
+		7: "PLACEMENT_CONSTRAINT_OTHER",
+	}
+	PlacementConstraint_value = map[string]int32{
+		"PLACEMENT_CONSTRAINT_UNSPECIFIED":      0,
+		"PLACEMENT_CONSTRAINT_VOLUMES":          1,
+		"PLACEMENT_CONSTRAINT_HOST_PORTS":       2,
+		"PLACEMENT_CONSTRAINT_POD_AFFINITY":     3,
+		"PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD":  4,
+		"PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS":  5,
+		"PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY": 6,
+		"PLACEMENT_CONSTRAINT_OTHER":            7,
+	}
+)
+
+func (x PlacementConstraint) Enum() *PlacementConstraint {
+	p := new(PlacementConstraint)
+	*p = x
+	return p
+}
+
+func (x PlacementConstraint) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlacementConstraint) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
+}
+
+func (PlacementConstraint) Type() protoreflect.EnumType {
+	return &file_apportion_v1_snapshot_proto_enumTypes[3]
+}
+
+func (x PlacementConstraint) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlacementConstraint.Descriptor instead.
+func (PlacementConstraint) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 // TaskStatus is the state of one task. Allocated in Volcano's sense are ALLOCATED, BINDING, BOUND and RUNNING.
@@ -203,11 +327,11 @@ func (x TaskStatus) String() string {
 }
 
 func (TaskStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[2].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (TaskStatus) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[2]
+	return &file_apportion_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x TaskStatus) Number() protoreflect.EnumNumber {
@@ -216,7 +340,7 @@ func (x TaskStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskStatus.Descriptor instead.
 func (TaskStatus) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // TaskGate says whether, and by whom, a task is held back from scheduling.
@@ -255,11 +379,11 @@ func (x TaskGate) String() string {
 }
 
 func (TaskGate) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (TaskGate) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[3]
+	return &file_apportion_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x TaskGate) Number() protoreflect.EnumNumber {
@@ -268,7 +392,7 @@ func (x TaskGate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskGate.Descriptor instead.
 func (TaskGate) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // Snapshot is everything that decisions are taken from: one cluster at one moment. An empty snapshot is valid.
@@ -291,7 +415,9 @@ type Snapshot struct {
 	// In any order; positions identify them.
 	Jobs []*Job `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// The cluster's total. Absent: the sum of all nodes' allocatable.
-	Total         *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
+	Total *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
+	// Sets of nodes to which task groups and tasks are restricted, by name.
+	NodeSets      []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +501,77 @@ func (x *Snapshot) GetTotal() *Resource {
 	return nil
 }
 
+func (x *Snapshot) GetNodeSets() []*NodeSet {
+	if x != nil {
+		return x.NodeSets
+	}
+	return nil
+}
+
+// NodeSet is a set of nodes that some tasks may use and others may not: what node selectors, affinity and tolerations come to.
+type NodeSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique, not empty.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Indexes into `Snapshot.nodes`, each at most once, in any order. Empty: no node.
+	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	// What makes the set, for people, such as `node selector gpu=h100`. Empty: the name says it.
+	Rule          string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeSet) Reset() {
+	*x = NodeSet{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeSet) ProtoMessage() {}
+
+func (x *NodeSet) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeSet.ProtoReflect.Descriptor instead.
+func (*NodeSet) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NodeSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeSet) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *NodeSet) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
 // Node offers resources.
 type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -385,14 +582,17 @@ type Node struct {
 	// Usage of tasks on this node that are not in the snapshot (other schedulers, dropped jobs). Absent: none.
 	UsedByOthers *Resource `protobuf:"bytes,3,opt,name=used_by_others,json=usedByOthers,proto3" json:"used_by_others,omitempty"`
 	// Node group for the nodegroup plugin (Volcano's label `volcano.sh/nodegroup-name`). Absent: the node has no such label.
-	Group         *string `protobuf:"bytes,4,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	Group *string `protobuf:"bytes,4,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// Why the node takes no new tasks. Absent: it takes them. Policies count its resources all the same, as Volcano does; questions about
+	// where tasks can run leave it out.
+	Unschedulable *NodeUnschedulable `protobuf:"bytes,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +604,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +617,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Node) GetName() string {
@@ -444,6 +644,68 @@ func (x *Node) GetUsedByOthers() *Resource {
 func (x *Node) GetGroup() string {
 	if x != nil && x.Group != nil {
 		return *x.Group
+	}
+	return ""
+}
+
+func (x *Node) GetUnschedulable() *NodeUnschedulable {
+	if x != nil {
+		return x.Unschedulable
+	}
+	return nil
+}
+
+// NodeUnschedulable says why a node takes no new tasks.
+type NodeUnschedulable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unspecified: another cause.
+	Cause UnschedulableCause `protobuf:"varint,1,opt,name=cause,proto3,enum=apportion.v1.UnschedulableCause" json:"cause,omitempty"`
+	// Details for people, such as the reason and message of the node's condition. May be empty.
+	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeUnschedulable) Reset() {
+	*x = NodeUnschedulable{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeUnschedulable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeUnschedulable) ProtoMessage() {}
+
+func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
+func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *NodeUnschedulable) GetCause() UnschedulableCause {
+	if x != nil {
+		return x.Cause
+	}
+	return UnschedulableCause_UNSCHEDULABLE_CAUSE_UNSPECIFIED
+}
+
+func (x *NodeUnschedulable) GetDetail() string {
+	if x != nil {
+		return x.Detail
 	}
 	return ""
 }
@@ -482,7 +744,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -494,7 +756,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -507,7 +769,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Queue) GetName() string {
@@ -607,7 +869,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +881,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +894,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -662,7 +924,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +936,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +949,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeGroupTerms) GetRequired() []string {
@@ -719,7 +981,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +993,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +1006,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -783,14 +1045,17 @@ type Job struct {
 	// Unix nanoseconds, breaks ties (older first).
 	CreateTime int64 `protobuf:"varint,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Its roles. Empty: a job without tasks.
-	Groups        []*TaskGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
+	Groups []*TaskGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
+	// What its own controller or scheduler last reported about it, for people (Volcano: the PodGroup's condition Unschedulable). Takes
+	// part in no decision.
+	Condition     string `protobuf:"bytes,11,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +1067,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +1080,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Job) GetUid() string {
@@ -888,6 +1153,13 @@ func (x *Job) GetGroups() []*TaskGroup {
 	return nil
 }
 
+func (x *Job) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
 // TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is
 // one pod, as in Volcano's scheduler.) A group without tasks, or without a request, is legal.
 type TaskGroup struct {
@@ -901,14 +1173,18 @@ type TaskGroup struct {
 	// Tasks that may be referred to.
 	Tasks []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Tasks that nobody refers to one by one. They count in every sum, are on no node, and can be neither claimant nor victim.
-	Counts        []*TaskCount `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
+	Counts []*TaskCount `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
+	// Name of the node set that its tasks may use. Empty: all nodes.
+	NodeSet string `protobuf:"bytes,6,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
+	// Constraints on where its tasks can run that this snapshot does not express. Answers about placement name them. Each at most once.
+	Unjudged      []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1196,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1209,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -971,6 +1247,20 @@ func (x *TaskGroup) GetCounts() []*TaskCount {
 	return nil
 }
 
+func (x *TaskGroup) GetNodeSet() string {
+	if x != nil {
+		return x.NodeSet
+	}
+	return ""
+}
+
+func (x *TaskGroup) GetUnjudged() []PlacementConstraint {
+	if x != nil {
+		return x.Unjudged
+	}
+	return nil
+}
+
 // TaskCount is a number of equal tasks.
 type TaskCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -986,7 +1276,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1288,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1301,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -1060,7 +1350,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1362,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1375,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Task) GetUid() string {
@@ -1158,14 +1448,21 @@ type TaskDetail struct {
 	// The task is protected by the cdp plugin for this long after schedule_time, in nanoseconds; may be negative. Absent: not protected.
 	Cooldown *int64 `protobuf:"varint,5,opt,name=cooldown,proto3,oneof" json:"cooldown,omitempty"`
 	// The task's own request in place of its group's. Present and empty: best effort.
-	Request       *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	Request *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	// Name of the node set that the task may use in place of its group's. Empty: its group's.
+	NodeSet string `protobuf:"bytes,7,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
+	// Constraints beside those of its group that this snapshot does not express. Each at most once.
+	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	// What its own scheduler last reported about it, for people (Kubernetes: reason and message of the condition PodScheduled). Takes
+	// part in no decision.
+	Condition     string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1474,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1487,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -1235,11 +1532,32 @@ func (x *TaskDetail) GetRequest() *Resource {
 	return nil
 }
 
+func (x *TaskDetail) GetNodeSet() string {
+	if x != nil {
+		return x.NodeSet
+	}
+	return ""
+}
+
+func (x *TaskDetail) GetUnjudged() []PlacementConstraint {
+	if x != nil {
+		return x.Unjudged
+	}
+	return nil
+}
+
+func (x *TaskDetail) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
 var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\x85\x02\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xb9\x02\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -1249,13 +1567,22 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x05nodes\x18\x04 \x03(\v2\x12.apportion.v1.NodeR\x05nodes\x12+\n" +
 	"\x06queues\x18\x05 \x03(\v2\x13.apportion.v1.QueueR\x06queues\x12%\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x11.apportion.v1.JobR\x04jobs\x12,\n" +
-	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\"\xb7\x01\n" +
+	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
+	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\"G\n" +
+	"\aNodeSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
+	"\x04rule\x18\x03 \x01(\tR\x04rule\"\xfe\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +
 	"\x0eused_by_others\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\fusedByOthers\x12\x19\n" +
-	"\x05group\x18\x04 \x01(\tH\x00R\x05group\x88\x01\x01B\b\n" +
-	"\x06_group\"\xc6\x04\n" +
+	"\x05group\x18\x04 \x01(\tH\x00R\x05group\x88\x01\x01\x12E\n" +
+	"\runschedulable\x18\x05 \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulableB\b\n" +
+	"\x06_group\"c\n" +
+	"\x11NodeUnschedulable\x126\n" +
+	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xc6\x04\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
@@ -1283,7 +1610,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\aweights\x18\x02 \x01(\tR\aweights\"\xdd\x02\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\"\xfb\x02\n" +
 	"\x03Job\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -1296,13 +1623,16 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\vcreate_time\x18\t \x01(\x03R\n" +
 	"createTime\x12/\n" +
 	"\x06groups\x18\n" +
-	" \x03(\v2\x17.apportion.v1.TaskGroupR\x06groups\"\xe8\x01\n" +
+	" \x03(\v2\x17.apportion.v1.TaskGroupR\x06groups\x12\x1c\n" +
+	"\tcondition\x18\v \x01(\tR\tcondition\"\xc2\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
 	"\rmin_available\x18\x03 \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12(\n" +
 	"\x05tasks\x18\x04 \x03(\v2\x12.apportion.v1.TaskR\x05tasks\x12/\n" +
-	"\x06counts\x18\x05 \x03(\v2\x17.apportion.v1.TaskCountR\x06countsB\x10\n" +
+	"\x06counts\x18\x05 \x03(\v2\x17.apportion.v1.TaskCountR\x06counts\x12\x19\n" +
+	"\bnode_set\x18\x06 \x01(\tR\anodeSet\x12=\n" +
+	"\bunjudged\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudgedB\x10\n" +
 	"\x0e_min_available\"\x7f\n" +
 	"\tTaskCount\x120\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\x12*\n" +
@@ -1320,7 +1650,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06detail\x18\b \x01(\v2\x18.apportion.v1.TaskDetailR\x06detailB\a\n" +
 	"\x05_nodeB\v\n" +
 	"\t_priorityB\b\n" +
-	"\x06_index\"\xb2\x02\n" +
+	"\x06_index\"\xaa\x03\n" +
 	"\n" +
 	"TaskDetail\x12%\n" +
 	"\vpreemptable\x18\x01 \x01(\bH\x00R\vpreemptable\x88\x01\x01\x12*\n" +
@@ -1328,10 +1658,17 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x0epriority_class\x18\x03 \x01(\tR\rpriorityClass\x12(\n" +
 	"\rschedule_time\x18\x04 \x01(\x03H\x01R\fscheduleTime\x88\x01\x01\x12\x1f\n" +
 	"\bcooldown\x18\x05 \x01(\x03H\x02R\bcooldown\x88\x01\x01\x120\n" +
-	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequestB\x0e\n" +
+	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12\x19\n" +
+	"\bnode_set\x18\a \x01(\tR\anodeSet\x12=\n" +
+	"\bunjudged\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\x1c\n" +
+	"\tcondition\x18\t \x01(\tR\tconditionB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
-	"\t_cooldown*\x89\x01\n" +
+	"\t_cooldown*~\n" +
+	"\x12UnschedulableCause\x12#\n" +
+	"\x1fUNSCHEDULABLE_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cUNSCHEDULABLE_CAUSE_CORDONED\x10\x01\x12!\n" +
+	"\x1dUNSCHEDULABLE_CAUSE_NOT_READY\x10\x02*\x89\x01\n" +
 	"\n" +
 	"QueueState\x12\x1b\n" +
 	"\x17QUEUE_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -1345,7 +1682,16 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x11JOB_PHASE_INQUEUE\x10\x02\x12\x15\n" +
 	"\x11JOB_PHASE_RUNNING\x10\x03\x12\x15\n" +
 	"\x11JOB_PHASE_UNKNOWN\x10\x04\x12\x17\n" +
-	"\x13JOB_PHASE_COMPLETED\x10\x05*\xa8\x02\n" +
+	"\x13JOB_PHASE_COMPLETED\x10\x05*\xc8\x02\n" +
+	"\x13PlacementConstraint\x12$\n" +
+	" PLACEMENT_CONSTRAINT_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cPLACEMENT_CONSTRAINT_VOLUMES\x10\x01\x12#\n" +
+	"\x1fPLACEMENT_CONSTRAINT_HOST_PORTS\x10\x02\x12%\n" +
+	"!PLACEMENT_CONSTRAINT_POD_AFFINITY\x10\x03\x12(\n" +
+	"$PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD\x10\x04\x12(\n" +
+	"$PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS\x10\x05\x12)\n" +
+	"%PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY\x10\x06\x12\x1e\n" +
+	"\x1aPLACEMENT_CONSTRAINT_OTHER\x10\a*\xa8\x02\n" +
 	"\n" +
 	"TaskStatus\x12\x1b\n" +
 	"\x17TASK_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1378,58 +1724,67 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_snapshot_proto_rawDescData
 }
 
-var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
-	(QueueState)(0),            // 0: apportion.v1.QueueState
-	(JobPhase)(0),              // 1: apportion.v1.JobPhase
-	(TaskStatus)(0),            // 2: apportion.v1.TaskStatus
-	(TaskGate)(0),              // 3: apportion.v1.TaskGate
-	(*Snapshot)(nil),           // 4: apportion.v1.Snapshot
-	(*Node)(nil),               // 5: apportion.v1.Node
-	(*Queue)(nil),              // 6: apportion.v1.Queue
-	(*NodeGroupAffinity)(nil),  // 7: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 8: apportion.v1.NodeGroupTerms
-	(*FairShareHierarchy)(nil), // 9: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 10: apportion.v1.Job
-	(*TaskGroup)(nil),          // 11: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 12: apportion.v1.TaskCount
-	(*Task)(nil),               // 13: apportion.v1.Task
-	(*TaskDetail)(nil),         // 14: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 15: apportion.v1.Resource
+	(UnschedulableCause)(0),    // 0: apportion.v1.UnschedulableCause
+	(QueueState)(0),            // 1: apportion.v1.QueueState
+	(JobPhase)(0),              // 2: apportion.v1.JobPhase
+	(PlacementConstraint)(0),   // 3: apportion.v1.PlacementConstraint
+	(TaskStatus)(0),            // 4: apportion.v1.TaskStatus
+	(TaskGate)(0),              // 5: apportion.v1.TaskGate
+	(*Snapshot)(nil),           // 6: apportion.v1.Snapshot
+	(*NodeSet)(nil),            // 7: apportion.v1.NodeSet
+	(*Node)(nil),               // 8: apportion.v1.Node
+	(*NodeUnschedulable)(nil),  // 9: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),              // 10: apportion.v1.Queue
+	(*NodeGroupAffinity)(nil),  // 11: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),     // 12: apportion.v1.NodeGroupTerms
+	(*FairShareHierarchy)(nil), // 13: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 14: apportion.v1.Job
+	(*TaskGroup)(nil),          // 15: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 16: apportion.v1.TaskCount
+	(*Task)(nil),               // 17: apportion.v1.Task
+	(*TaskDetail)(nil),         // 18: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 19: apportion.v1.Resource
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
-	5,  // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	6,  // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	10, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	15, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
-	15, // 4: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	15, // 5: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	0,  // 6: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	15, // 7: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	15, // 8: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	15, // 9: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	7,  // 10: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	9,  // 11: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	8,  // 12: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	8,  // 13: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	1,  // 14: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	15, // 15: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	11, // 16: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	15, // 17: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	13, // 18: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	12, // 19: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	2,  // 20: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	3,  // 21: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	2,  // 22: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	14, // 23: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	3,  // 24: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	15, // 25: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	8,  // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
+	10, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	14, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	19, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	7,  // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
+	19, // 5: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	19, // 6: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	9,  // 7: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	0,  // 8: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	1,  // 9: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	19, // 10: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	19, // 11: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	19, // 12: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	11, // 13: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	13, // 14: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	12, // 15: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	12, // 16: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	2,  // 17: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	19, // 18: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	15, // 19: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	19, // 20: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	17, // 21: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	16, // 22: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	3,  // 23: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	4,  // 24: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	5,  // 25: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	4,  // 26: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	18, // 27: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	5,  // 28: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	19, // 29: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	3,  // 30: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -1438,18 +1793,18 @@ func file_apportion_v1_snapshot_proto_init() {
 		return
 	}
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_snapshot_proto_msgTypes[1].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[7].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[4].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   11,
+			NumEnums:      6,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

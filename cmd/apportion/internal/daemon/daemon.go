@@ -166,7 +166,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 // limitsOf are the limits of one snapshot, however it comes.
 func limitsOf(l *config.Limit) wire.Limits {
 	return wire.Limits{
-		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
+		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), NodeSets: int64(l.NodeSets), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
 		Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
 	}
 }

@@ -1,0 +1,155 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// NodeSetID is a position in Model.NodeSets.
+type NodeSetID int32
+
+// AllNodes is the set of all nodes: what a group has that names none.
+const AllNodes NodeSetID = 0
+
+// NodeSet is a set of nodes that some tasks are restricted to.
+type NodeSet struct {
+	Name string
+	// Rule says for people what makes the set, or is empty.
+	Rule string
+	// Nodes are in ascending order. Those of AllNodes are not listed.
+	Nodes []NodeID
+}
+
+// Cause says why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
+type Cause uint8
+
+// The causes.
+const (
+	OtherCause Cause = iota
+	Cordoned
+	NotReady
+)
+
+// Unschedulable says why a node takes no new tasks.
+type Unschedulable struct {
+	Cause Cause
+	// Detail is for people and may be empty.
+	Detail string
+}
+
+// String says for people why the node takes no new tasks.
+func (u *Unschedulable) String() string {
+	text := ""
+	switch u.Cause {
+	case Cordoned:
+		text = "cordoned"
+	case NotReady:
+		text = "not ready"
+	case OtherCause:
+	}
+	switch {
+	case text == "":
+		return u.Detail
+	case u.Detail == "":
+		return text
+	}
+	return text + " (" + u.Detail + ")"
+}
+
+// Constraints is a set of constraints on placement that a snapshot does not express. The bits are 1 shifted by the values of the contract's
+// PlacementConstraint.
+type Constraints uint16
+
+// NodeSetSpec is what a snapshot says of a node set. The builder copies Nodes.
+type NodeSetSpec struct {
+	Name, Rule string
+	Nodes      []uint32
+}
+
+// NodeSet adds a node set; all nodes are there already, and the jobs that refer to it follow.
+func (b *Builder) NodeSet(s NodeSetSpec) {
+	b.allNodes()
+	i := len(b.m.NodeSets) - 1
+	path := func(field string) string { return fmt.Sprintf("node_sets[%d].%s", i, field) }
+	if s.Name == "" {
+		b.faults.Add(path("name"), "a node set needs a name")
+	} else if first, fresh := b.m.nodeSetIndex.add(s.Name, int32(i+1), b.m.nodeSetName); !fresh {
+		b.faults.Add(path("name"), "node set %q is node_sets[%d] already", s.Name, first-1)
+	}
+	set := NodeSet{Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: make([]NodeID, 0, len(s.Nodes))}
+	ascending := true
+	for k, n := range s.Nodes {
+		if int64(n) >= int64(len(b.m.Nodes)) {
+			b.faults.Add(path(fmt.Sprintf("nodes[%d]", k)), "no node %d, there are %d nodes", n, len(b.m.Nodes))
+			continue
+		}
+		ascending = ascending && (len(set.Nodes) == 0 || set.Nodes[len(set.Nodes)-1] < NodeID(n))
+		set.Nodes = append(set.Nodes, NodeID(n))
+	}
+	if !ascending {
+		slices.Sort(set.Nodes)
+		for k := 1; k < len(set.Nodes); k++ {
+			if set.Nodes[k-1] == set.Nodes[k] {
+				b.faults.Add(path("nodes"), "node %d is given twice", set.Nodes[k])
+			}
+		}
+	}
+	b.m.NodeSets = append(b.m.NodeSets, set)
+}
+
+// allNodes adds the set of all nodes before the first set.
+func (b *Builder) allNodes() {
+	if len(b.m.NodeSets) == 0 {
+		b.m.NodeSets = append(b.m.NodeSets, NodeSet{})
+	}
+}
+
+// nodeSet returns the set of a name, AllNodes for no name, and records a name that no set has.
+func (b *Builder) nodeSet(name string, path func(string) string) NodeSetID {
+	if name == "" {
+		return AllNodes
+	}
+	i, ok := b.m.nodeSetIndex.find(name, b.m.nodeSetName)
+	if !ok {
+		b.faults.Add(path("node_set"), "no node set %q", name)
+		return AllNodes
+	}
+	return NodeSetID(i)
+}
+
+func (m *Model) nodeSetName(i int32) string { return m.NodeSets[i].Name }
+
+// NodeSetOf returns the node set that a task may use.
+func (m *Model) NodeSetOf(t TaskID) NodeSetID {
+	task := &m.Tasks[t]
+	if task.Detail != None {
+		if own := m.Details[task.Detail].NodeSet; own != AllNodes {
+			return own
+		}
+	}
+	return m.Groups[task.Group].NodeSet
+}
+
+// Unjudged returns the constraints on a task's placement that the snapshot does not express: those of its group and its own.
+func (m *Model) Unjudged(t TaskID) Constraints {
+	task := &m.Tasks[t]
+	c := m.Groups[task.Group].Unjudged
+	if task.Detail != None {
+		c |= m.Details[task.Detail].Unjudged
+	}
+	return c
+}
+
+// InSet reports whether a node is in a set. It takes time logarithmic in the size of the set.
+func (m *Model) InSet(s NodeSetID, n NodeID) bool {
+	if s == AllNodes {
+		return true
+	}
+	_, found := slices.BinarySearch(m.NodeSets[s].Nodes, n)
+	return found
+}
+
+// Takes reports whether a node takes new tasks that are restricted to a set: it is in the set and schedulable.
+func (m *Model) Takes(n NodeID, s NodeSetID) bool {
+	return m.Nodes[n].Unschedulable == nil && m.InSet(s, n)
+}
