@@ -66,6 +66,8 @@ type NodesQuestion struct {
 	Top uint32
 	// ByPlugin adds each plugin's score, Explain a reason for each node that does not fit.
 	ByPlugin, Explain bool
+	// Jointly adds whether all tasks have room at the same time.
+	Jointly bool
 }
 
 // Shares asks who deserves what, who has what, and who comes first.
@@ -173,6 +175,7 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) (*Scores, error) {
 	step := &apportionv1.NodesStep{
 		Tasks: &apportionv1.Tasks{Uid: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
+		Jointly: asked.Jointly,
 	}
 	if asked.Nodes != nil {
 		step.Nodes = &apportionv1.Nodes{Name: asked.Nodes}

@@ -37,7 +37,21 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 			return nil, s.out.tooLarge("tasks")
 		}
 	}
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Nodes{Nodes: answer}}, nil
+	if q.GetJointly() {
+		placement, err := s.engine.Place(tasks, nodes)
+		if err != nil {
+			return nil, err
+		}
+		answer.Placement = s.out.placement(&placement)
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Nodes{Nodes: answer}}, s.out.check("tasks")
+}
+
+// placement encodes where tasks have room at the same time.
+func (e *encoder) placement(p *engine.Placement) *apportionv1.Placement {
+	return &apportionv1.Placement{
+		Outcome: apportionv1.PlacementOutcome(p.Outcome), Node: indices(e, p.Nodes), Most: uint32(p.Most),
+	}
 }
 
 // nodeTable makes the rows of a table tasks x nodes, with room for one row.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -107,7 +108,7 @@ func newNodes(s streams) *cobra.Command {
 		Use:   "nodes TASK...",
 		Short: "Show where tasks fit, and how well",
 		Long: `Show for each task on which nodes it fits (the policy admits it, and there is room) and how the policy
-scores them.`,
+scores them. The exit code is 2 if a task fits no node.`,
 		Example: `  apportion nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -122,14 +123,29 @@ scores them.`,
 					return err
 				}
 				response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
-				return q.write(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
+				err = q.write(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
+				if err != nil {
+					return err
+				}
+				return verdict(fitting(scores.Answer))
 			})
 		},
 	}
 	a.register(command, false)
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also ask whether all tasks have room at the same time")
 	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this many best nodes of each task; 0: all")
 	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "ask about this node only (repeatable)")
 	return command
+}
+
+// fitting reports whether every task fits some node, and all of them together if that was asked.
+func fitting(answer *apportionv1.NodesAnswer) bool {
+	for _, row := range answer.GetTasks() {
+		if !slices.Contains(row.GetFits(), true) {
+			return false
+		}
+	}
+	return answer.GetPlacement() == nil || answer.GetPlacement().GetOutcome() == apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND
 }
 
 // newReclaim is `apportion reclaim`.

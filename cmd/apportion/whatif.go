@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"

@@ -22,6 +22,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for six tasks on seven nodes whatever they
+// request; often for many more.
+type PlacementOutcome int32
+
+const (
+	PlacementOutcome_PLACEMENT_OUTCOME_UNSPECIFIED PlacementOutcome = 0
+	// There is room for all tasks.
+	PlacementOutcome_PLACEMENT_OUTCOME_FOUND PlacementOutcome = 1
+	// No choice of nodes has room for all tasks.
+	PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE PlacementOutcome = 2
+	// Best fit has found no placement, and the search for another one has reached its bound.
+	PlacementOutcome_PLACEMENT_OUTCOME_NOT_FOUND PlacementOutcome = 3
+)
+
+// Enum value maps for PlacementOutcome.
+var (
+	PlacementOutcome_name = map[int32]string{
+		0: "PLACEMENT_OUTCOME_UNSPECIFIED",
+		1: "PLACEMENT_OUTCOME_FOUND",
+		2: "PLACEMENT_OUTCOME_IMPOSSIBLE",
+		3: "PLACEMENT_OUTCOME_NOT_FOUND",
+	}
+	PlacementOutcome_value = map[string]int32{
+		"PLACEMENT_OUTCOME_UNSPECIFIED": 0,
+		"PLACEMENT_OUTCOME_FOUND":       1,
+		"PLACEMENT_OUTCOME_IMPOSSIBLE":  2,
+		"PLACEMENT_OUTCOME_NOT_FOUND":   3,
+	}
+)
+
+func (x PlacementOutcome) Enum() *PlacementOutcome {
+	p := new(PlacementOutcome)
+	*p = x
+	return p
+}
+
+func (x PlacementOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlacementOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_answer_proto_enumTypes[0].Descriptor()
+}
+
+func (PlacementOutcome) Type() protoreflect.EnumType {
+	return &file_apportion_v1_answer_proto_enumTypes[0]
+}
+
+func (x PlacementOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlacementOutcome.Descriptor instead.
+func (PlacementOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{0}
+}
+
 // Basis says what an answer rests on. Equal basis and equal question: equal answer.
 type Basis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1984,7 +2041,9 @@ func (x *Pair) GetLess() bool {
 type NodesAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order asked.
-	Tasks         []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// With `jointly` only: whether all tasks have room at the same time.
+	Placement     *Placement `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2026,6 +2085,78 @@ func (x *NodesAnswer) GetTasks() []*TaskNodes {
 	return nil
 }
 
+func (x *NodesAnswer) GetPlacement() *Placement {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
+}
+
+// Placement says whether tasks have room on nodes at the same time. Plugins admit the nodes as in `fits`; whether queues may use that much
+// is another question (`allocatable`).
+type Placement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Found, proven impossible, or not known.
+	Outcome PlacementOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.PlacementOutcome" json:"outcome,omitempty"`
+	// Index of the node of each task, in the order asked. Empty unless FOUND.
+	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
+	// The largest number of the tasks for which room was found.
+	Most          uint32 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placement) Reset() {
+	*x = Placement{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placement) ProtoMessage() {}
+
+func (x *Placement) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
+func (*Placement) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Placement) GetOutcome() PlacementOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return PlacementOutcome_PLACEMENT_OUTCOME_UNSPECIFIED
+}
+
+func (x *Placement) GetNode() []uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *Placement) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
 // TaskNodes is one row of the table tasks x nodes; the lists run in parallel.
 type TaskNodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2047,7 +2178,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2190,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2203,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -2130,7 +2261,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2273,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2286,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -2185,7 +2316,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2328,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2341,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -2254,7 +2385,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2397,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2410,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -2364,7 +2495,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2507,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2520,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -2460,7 +2591,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2603,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2616,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -2605,7 +2736,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2748,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2761,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -2726,7 +2857,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2869,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2882,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 // AddJobAnswer tells how to refer to the new job.
@@ -2769,7 +2900,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2912,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2925,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -2829,7 +2960,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2972,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2985,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -3029,9 +3160,14 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04left\x18\x01 \x01(\rR\x04left\x12\x14\n" +
 	"\x05right\x18\x02 \x01(\rR\x05right\x12\x18\n" +
 	"\acompare\x18\x03 \x01(\x05R\acompare\x12\x12\n" +
-	"\x04less\x18\x04 \x01(\bR\x04less\"<\n" +
+	"\x04less\x18\x04 \x01(\bR\x04less\"s\n" +
 	"\vNodesAnswer\x12-\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x17.apportion.v1.TaskNodesR\x05tasks\"\xc1\x01\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x17.apportion.v1.TaskNodesR\x05tasks\x125\n" +
+	"\tplacement\x18\x02 \x01(\v2\x17.apportion.v1.PlacementR\tplacement\"m\n" +
+	"\tPlacement\x128\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1e.apportion.v1.PlacementOutcomeR\aoutcome\x12\x12\n" +
+	"\x04node\x18\x02 \x03(\rR\x04node\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\rR\x04most\"\xc1\x01\n" +
 	"\tTaskNodes\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
 	"\x04node\x18\x02 \x03(\rR\x04node\x12\x12\n" +
@@ -3106,7 +3242,12 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"task_count\x18\x03 \x01(\rR\ttaskCount\" \n" +
 	"\n" +
 	"MarkAnswer\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04markBQ\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark*\x95\x01\n" +
+	"\x10PlacementOutcome\x12!\n" +
+	"\x1dPLACEMENT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17PLACEMENT_OUTCOME_FOUND\x10\x01\x12 \n" +
+	"\x1cPLACEMENT_OUTCOME_IMPOSSIBLE\x10\x02\x12\x1f\n" +
+	"\x1bPLACEMENT_OUTCOME_NOT_FOUND\x10\x03BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -3121,133 +3262,138 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_answer_proto_rawDescData
 }
 
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_apportion_v1_answer_proto_goTypes = []any{
-	(*Basis)(nil),                // 0: apportion.v1.Basis
-	(*Answer)(nil),               // 1: apportion.v1.Answer
-	(*SharesAnswer)(nil),         // 2: apportion.v1.SharesAnswer
-	(*PluginShares)(nil),         // 3: apportion.v1.PluginShares
-	(*QueueShare)(nil),           // 4: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 5: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 6: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 7: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 8: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 9: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 10: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 11: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 12: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 13: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 14: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 15: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 16: apportion.v1.VictimsAnswer
-	(*Victim)(nil),               // 17: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 18: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 19: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 20: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 21: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 22: apportion.v1.NodesAnswer
-	(*TaskNodes)(nil),            // 23: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 24: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 25: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 26: apportion.v1.InspectAnswer
-	(*InspectedNode)(nil),        // 27: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 28: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 29: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 30: apportion.v1.DoneAnswer
-	(*AddJobAnswer)(nil),         // 31: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 32: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 33: apportion.v1.Warning
-	(*status.Status)(nil),        // 34: google.rpc.Status
-	(*Reason)(nil),               // 35: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 36: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 37: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 38: apportion.v1.Resource
-	(*Verdict)(nil),              // 39: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 40: apportion.v1.VictimCheck
-	(Vote)(0),                    // 41: apportion.v1.Vote
-	(*Policy)(nil),               // 42: apportion.v1.Policy
-	(JobPhase)(0),                // 43: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 44: apportion.v1.TaskStatus
+	(PlacementOutcome)(0),        // 0: apportion.v1.PlacementOutcome
+	(*Basis)(nil),                // 1: apportion.v1.Basis
+	(*Answer)(nil),               // 2: apportion.v1.Answer
+	(*SharesAnswer)(nil),         // 3: apportion.v1.SharesAnswer
+	(*PluginShares)(nil),         // 4: apportion.v1.PluginShares
+	(*QueueShare)(nil),           // 5: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 6: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 7: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 8: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 9: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 10: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 11: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 12: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 13: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 14: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 15: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 16: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 17: apportion.v1.VictimsAnswer
+	(*Victim)(nil),               // 18: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 19: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 20: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 21: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 22: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 23: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 24: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 25: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 26: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 27: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 28: apportion.v1.InspectAnswer
+	(*InspectedNode)(nil),        // 29: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 30: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 31: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 32: apportion.v1.DoneAnswer
+	(*AddJobAnswer)(nil),         // 33: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 34: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 35: apportion.v1.Warning
+	(*status.Status)(nil),        // 36: google.rpc.Status
+	(*Reason)(nil),               // 37: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 38: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 39: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 40: apportion.v1.Resource
+	(*Verdict)(nil),              // 41: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 42: apportion.v1.VictimCheck
+	(Vote)(0),                    // 43: apportion.v1.Vote
+	(*Policy)(nil),               // 44: apportion.v1.Policy
+	(JobPhase)(0),                // 45: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 46: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	33, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	34, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
-	2,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	8,  // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	10, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	12, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	13, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	16, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	16, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	20, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	22, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	26, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	30, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	31, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	32, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	3,  // 15: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	5,  // 16: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	35, // 17: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	4,  // 18: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	6,  // 19: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	7,  // 20: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	36, // 21: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	37, // 22: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	38, // 23: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	38, // 24: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	38, // 25: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	38, // 26: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	38, // 27: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	38, // 28: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	38, // 29: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	38, // 30: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	35, // 31: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	38, // 32: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	38, // 33: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	38, // 34: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	9,  // 35: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	39, // 36: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	39, // 37: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	39, // 38: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	39, // 39: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	11, // 40: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	39, // 41: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	14, // 42: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	14, // 43: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	39, // 44: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	15, // 45: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	35, // 46: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	17, // 47: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	18, // 48: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	19, // 49: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	40, // 50: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	41, // 51: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	35, // 52: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	21, // 53: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	23, // 54: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	24, // 55: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	25, // 56: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	35, // 57: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	38, // 58: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	27, // 59: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	28, // 60: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	29, // 61: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	42, // 62: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	38, // 63: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	38, // 64: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	38, // 65: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	43, // 66: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	38, // 67: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	38, // 68: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	38, // 69: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	38, // 70: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	44, // 71: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	38, // 72: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	35, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	36, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	3,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
+	9,  // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	11, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	13, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	14, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	17, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	17, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	21, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	23, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	28, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	32, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	33, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	34, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	4,  // 15: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	6,  // 16: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	37, // 17: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	5,  // 18: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	7,  // 19: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	8,  // 20: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	38, // 21: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	39, // 22: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	40, // 23: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	40, // 24: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	40, // 25: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	40, // 26: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	40, // 27: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	40, // 28: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	40, // 29: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	40, // 30: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	37, // 31: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	40, // 32: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	40, // 33: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	40, // 34: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	10, // 35: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	41, // 36: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	41, // 37: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	41, // 38: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	41, // 39: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	12, // 40: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	41, // 41: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	15, // 42: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	15, // 43: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	41, // 44: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	16, // 45: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	37, // 46: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	18, // 47: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	19, // 48: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	20, // 49: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	42, // 50: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	43, // 51: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	37, // 52: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	22, // 53: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	25, // 54: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	24, // 55: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	0,  // 56: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	26, // 57: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	27, // 58: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	37, // 59: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	40, // 60: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	29, // 61: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	30, // 62: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	31, // 63: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	44, // 64: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	40, // 65: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	40, // 66: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	40, // 67: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	45, // 68: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	40, // 69: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	40, // 70: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	40, // 71: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	40, // 72: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	46, // 73: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	40, // 74: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -3282,19 +3428,20 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_answer_proto_msgTypes[7].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[14].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[16].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[29].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   33,
+			NumEnums:      1,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_apportion_v1_answer_proto_goTypes,
 		DependencyIndexes: file_apportion_v1_answer_proto_depIdxs,
+		EnumInfos:         file_apportion_v1_answer_proto_enumTypes,
 		MessageInfos:      file_apportion_v1_answer_proto_msgTypes,
 	}.Build()
 	File_apportion_v1_answer_proto = out.File

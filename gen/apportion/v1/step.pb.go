@@ -1549,7 +1549,9 @@ type NodesStep struct {
 	// Adds each plugin's score.
 	ByPlugin bool `protobuf:"varint,4,opt,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
 	// Adds a reason for each node that does not fit.
-	Explain       bool `protobuf:"varint,5,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,5,opt,name=explain,proto3" json:"explain,omitempty"`
+	// Adds whether all tasks have room on the nodes at the same time.
+	Jointly       bool `protobuf:"varint,6,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1615,6 +1617,13 @@ func (x *NodesStep) GetByPlugin() bool {
 func (x *NodesStep) GetExplain() bool {
 	if x != nil {
 		return x.Explain
+	}
+	return false
+}
+
+func (x *NodesStep) GetJointly() bool {
+	if x != nil {
+		return x.Jointly
 	}
 	return false
 }
@@ -2136,13 +2145,14 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x05pairs\x18\b \x01(\bR\x05pairsB\t\n" +
 	"\asubjectB\n" +
 	"\n" +
-	"\bclaimant\"\xaa\x01\n" +
+	"\bclaimant\"\xc4\x01\n" +
 	"\tNodesStep\x12)\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12)\n" +
 	"\x05nodes\x18\x02 \x01(\v2\x13.apportion.v1.NodesR\x05nodes\x12\x10\n" +
 	"\x03top\x18\x03 \x01(\rR\x03top\x12\x1b\n" +
 	"\tby_plugin\x18\x04 \x01(\bR\bbyPlugin\x12\x18\n" +
-	"\aexplain\x18\x05 \x01(\bR\aexplain\"M\n" +
+	"\aexplain\x18\x05 \x01(\bR\aexplain\x12\x18\n" +
+	"\ajointly\x18\x06 \x01(\bR\ajointly\"M\n" +
 	"\vInspectStep\x12\x14\n" +
 	"\x05nodes\x18\x01 \x01(\bR\x05nodes\x12\x12\n" +
 	"\x04jobs\x18\x02 \x01(\bR\x04jobs\x12\x14\n" +

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/client/text"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )

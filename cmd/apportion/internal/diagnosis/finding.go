@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/client/quantity"
 	"github.com/apportion/apportion/client/text"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

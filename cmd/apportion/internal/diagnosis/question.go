@@ -2,7 +2,7 @@
 package diagnosis
 
 import (
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/client/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -105,7 +105,8 @@ func (c *Case) Steps(mark uint32) []*apportionv1.Step {
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: samples}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: needed, Jointly: true}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: samples}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: samples, Explain: true}}})
+		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: samples, Explain: true}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: needed, Top: 1, Jointly: true}}})
 	for _, number := range samples.GetIndex() {
 		claimant := &apportionv1.Tasks{Index: []uint32{number}}
 		steps = append(steps,
@@ -123,6 +124,7 @@ type Answers struct {
 	enqueue, jointly     *apportionv1.Verdict
 	samples, preemptives []*apportionv1.TaskVerdict
 	nodes                *apportionv1.NodesAnswer
+	placement            *apportionv1.Placement
 	reclaim, preempt     []*apportionv1.VictimsAnswer
 }
 
@@ -152,7 +154,11 @@ func Read(answers []*apportionv1.Answer) *Answers {
 		case *apportionv1.Answer_Preemptive:
 			a.preemptives = got.Preemptive.GetTasks()
 		case *apportionv1.Answer_Nodes:
-			a.nodes = got.Nodes
+			if got.Nodes.GetPlacement() != nil {
+				a.placement = got.Nodes.GetPlacement()
+			} else {
+				a.nodes = got.Nodes
+			}
 		case *apportionv1.Answer_Reclaim:
 			a.reclaim = append(a.reclaim, got.Reclaim)
 		case *apportionv1.Answer_Preempt:

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/client/quantity"
 	"github.com/apportion/apportion/client/text"
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -29,11 +29,14 @@ func (e *examiner) room() {
 	if failed || len(e.nodes.GetTasks()) == 0 {
 		return
 	}
-	if placed := e.pack(); placed < len(e.Needed) {
-		e.find(checkRoom, Failed, "the nodes have room for %d of the %d tasks that the gang needs", placed, len(e.Needed))
-		return
+	switch most := e.placement.GetMost(); e.placement.GetOutcome() {
+	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND:
+		e.find(checkRoom, Passed, "there is room for %s", counted(len(e.Needed), "task"))
+	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE:
+		e.find(checkRoom, Failed, "the nodes have no room for the %d tasks that the gang needs at the same time; for %d they have", len(e.Needed), most)
+	default:
+		e.find(checkRoom, Noted, "each task fits by itself; best fit found room for %d of the %d tasks that the gang needs", most, len(e.Needed))
 	}
-	e.find(checkRoom, Passed, "there is room for %s", counted(len(e.Needed), "task"))
 }
 
 func (e *examiner) taskName(number uint32) string { return e.Snapshot.TaskName(number) }
@@ -85,62 +88,6 @@ func (e *examiner) most(nodes []uint32, dimension uint32, amount float64) (most 
 		}
 	}
 	return most, enough
-}
-
-// pack counts how many of the needed tasks go on nodes together, the first node that fits taking each. Another packing may do better, so
-// this says when a gang surely fits, not when it surely does not.
-func (e *examiner) pack() int {
-	fits := make(map[*apportionv1.Resource][]uint32)
-	for _, row := range e.nodes.GetTasks() {
-		var nodes []uint32
-		for i, node := range row.GetNode() {
-			if i < len(row.GetFits()) && row.GetFits()[i] {
-				nodes = append(nodes, node)
-			}
-		}
-		fits[e.Snapshot.Tasks[row.GetTask()].Request()] = nodes
-	}
-	free := e.free()
-	placed := 0
-	for _, task := range e.Needed {
-		request := task.Request()
-		nodes, asked := fits[request]
-		if !asked || slices.ContainsFunc(nodes, func(node uint32) bool { return take(free[node], request) }) {
-			placed++
-		}
-	}
-	return placed
-}
-
-// free is what every node has left, to be used up.
-func (e *examiner) free() [][]float64 {
-	free := make([][]float64, len(e.accounts))
-	for node, account := range e.accounts {
-		free[node] = make([]float64, len(e.names.Dimensions))
-		for i, index := range account.GetIdle().GetDimension() {
-			free[node][index] = account.GetIdle().GetAmount()[i]
-		}
-	}
-	return free
-}
-
-// take takes a request from what is free, if there is enough of everything.
-func take(free []float64, request *apportionv1.Resource) bool {
-	enough := func(i int) bool {
-		index := int(request.GetDimension()[i])
-		return request.GetAmount()[i] <= 0 || index < len(free) && free[index] >= request.GetAmount()[i]
-	}
-	for i := range request.GetDimension() {
-		if !enough(i) {
-			return false
-		}
-	}
-	for i, index := range request.GetDimension() {
-		if int(index) < len(free) {
-			free[index] -= request.GetAmount()[i]
-		}
-	}
-	return true
 }
 
 // eviction: could room be made? The first kind of task that could is told of.

@@ -137,6 +137,29 @@ func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 		}
 	}
 	p.table(table)
+	if placement := answer.GetPlacement(); placement != nil {
+		p.placement(answer, placement)
+	}
+}
+
+// placement shows whether all tasks have room at the same time, and where.
+func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportionv1.Placement) {
+	p.Line("")
+	switch placement.GetOutcome() {
+	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND:
+		p.Line("All %d tasks have room at the same time:", len(answer.GetTasks()))
+		table := p.NewTable("TASK", "NODE")
+		for i, node := range placement.GetNode() {
+			if i < len(answer.GetTasks()) {
+				table.Row(p.Snapshot.TaskName(answer.GetTasks()[i].GetTask()), p.Snapshot.NodeName(node))
+			}
+		}
+		p.table(table)
+	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE:
+		p.Line("The %d tasks do not fit at the same time; %d of them do.", len(answer.GetTasks()), placement.GetMost())
+	default:
+		p.Line("No placement of all %d tasks was found; best fit places %d of them.", len(answer.GetTasks()), placement.GetMost())
+	}
 }
 
 func scoreAt(scores []float64, i int) string {

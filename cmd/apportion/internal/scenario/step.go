@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/lookup"
+	"github.com/apportion/apportion/client/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

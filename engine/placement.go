@@ -1,0 +1,340 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// PlacementOutcome says whether tasks have room on nodes at the same time. The values are those of the contract's PlacementOutcome.
+type PlacementOutcome uint8
+
+// The outcomes of a placement.
+const (
+	// Placed: Placement.Nodes has a node for every task.
+	Placed PlacementOutcome = 1
+	// NoPlacement: it is proven that no choice of nodes has room for all tasks.
+	NoPlacement PlacementOutcome = 2
+	// PlacementUnknown: best fit has found no placement, and the search for another one has reached its bound.
+	PlacementUnknown PlacementOutcome = 3
+)
+
+const (
+	// placementTrials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
+	// seven nodes; tasks and nodes that are alike are tried once, so that it is often enough for many more.
+	placementTrials = 1 << 20
+	// placementCells bounds the amounts of all nodes and of all tasks, and the pairs of a kind of task and a node.
+	placementCells = 1 << 22
+)
+
+// Placement says whether tasks have room on nodes at the same time.
+type Placement struct {
+	Outcome PlacementOutcome
+	// Nodes has the node of each task, in the order asked; nil unless all are placed.
+	Nodes []model.NodeID
+	// Most is the largest number of the tasks for which room was found.
+	Most int
+}
+
+// Place reports whether tasks have room on the given nodes at the same time, by Fits and HasRoom as they would be answered task by task.
+// Nothing is booked.
+//
+// It is exact for tasks that are alike, and wherever one kind of task alone, or one dimension alone, has no room. For the rest it tries
+// best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes, whatever they ask for. The
+// outcome is PlacementUnknown beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
+func (s *Session) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
+	p := placer{session: s, tasks: tasks, nodes: nodes, trials: placementTrials}
+	if err := p.prepare(); err != nil {
+		return Placement{}, err
+	}
+	if p.kinds == nil && len(tasks) > 0 {
+		return Placement{Outcome: PlacementUnknown}, nil
+	}
+	most, alone, err := p.bestFit()
+	switch {
+	case err != nil:
+		return Placement{}, err
+	case most == len(tasks):
+		return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, nil
+	case !alone || p.exceedsTotal():
+		return Placement{Outcome: NoPlacement, Most: most}, nil
+	}
+	if len(tasks)*s.view.Dims.Len() > placementCells {
+		return Placement{Outcome: PlacementUnknown, Most: most}, nil
+	}
+	p.start()
+	switch {
+	case p.search(0, 0, 0):
+		return Placement{Outcome: Placed, Nodes: p.placed(), Most: len(tasks)}, nil
+	case p.stopped:
+		return Placement{}, policy.ErrStopped
+	case p.trials >= 0:
+		return Placement{Outcome: NoPlacement, Most: most}, nil
+	}
+	return Placement{Outcome: PlacementUnknown, Most: most}, nil
+}
+
+// placer looks for a placement.
+type placer struct {
+	session *Session
+	tasks   []model.TaskID
+	nodes   []model.NodeID
+	// kinds of tasks that no rule tells apart, the largest first.
+	kinds []taskKind
+	// idle is what is left of each node.
+	idle []resource.Row
+	// at has the node of each task as a position in nodes, -1 for none.
+	at []int32
+	// trials is how many more tests the search may make; below 0 it was ended.
+	trials  int
+	stopped bool
+	saved   []resource.Row
+}
+
+// taskKind is a number of tasks with one request that may use the same nodes.
+type taskKind struct {
+	request resource.Row
+	size    float64
+	// tasks are positions in the question.
+	tasks []int32
+	// fits says for each node whether the rules admit the tasks, whatever the node has left.
+	fits []bool
+}
+
+// kindKey is what tells kinds of tasks apart: everything that Fits and HasRoom look at.
+type kindKey struct {
+	queue   model.QueueID
+	request int32
+}
+
+func (s *Session) kindOf(t model.TaskID) kindKey {
+	return kindKey{s.view.QueueOf(t), s.view.Tasks[t].Request}
+}
+
+// prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if that is too much.
+func (p *placer) prepare() error {
+	v := p.session.view
+	width := v.Dims.Len()
+	if len(p.nodes)*width > placementCells {
+		return nil
+	}
+	p.idle = resource.NewAccounts(len(p.nodes), width)
+	offered := resource.NewAccount(width)
+	for i, n := range p.nodes {
+		if v.Stopped(i) {
+			return policy.ErrStopped
+		}
+		v.Idle(n, &p.idle[i])
+		offered.Add(v.Nodes[n].Allocatable)
+	}
+	p.at = make([]int32, len(p.tasks))
+	of := make(map[kindKey]int)
+	for i, t := range p.tasks {
+		p.at[i] = -1
+		key := p.session.kindOf(t)
+		k, known := of[key]
+		if !known {
+			k = len(p.kinds)
+			of[key] = k
+			request := v.Request(t)
+			size, _ := resource.DominantShare(request, offered, offered.Positive())
+			p.kinds = append(p.kinds, taskKind{request: request, size: size})
+			if len(p.kinds)*len(p.nodes) > placementCells {
+				p.kinds = nil
+				return nil
+			}
+		}
+		p.kinds[k].tasks = append(p.kinds[k].tasks, int32(i))
+	}
+	slices.SortStableFunc(p.kinds, func(l, r taskKind) int { return cmp.Compare(r.size, l.size) })
+	for k := range p.kinds {
+		if v.Stop != nil && v.Stop() {
+			return policy.ErrStopped
+		}
+		kind := &p.kinds[k]
+		kind.fits = make([]bool, len(p.nodes))
+		for i, n := range p.nodes {
+			kind.fits[i] = p.session.Fits(p.tasks[kind.tasks[0]], n, nil)
+		}
+	}
+	return nil
+}
+
+// bestFit places kind after kind, each on the nodes that it leaves least of. It returns how many tasks it has placed, and whether every
+// kind has room by itself.
+func (p *placer) bestFit() (most int, alone bool, err error) {
+	v := p.session.view
+	free := resource.NewTable(len(p.nodes), v.Dims.Len())
+	for i := range free {
+		free[i].CopyFrom(p.idle[i])
+	}
+	for k := range p.kinds {
+		if v.Stop != nil && v.Stop() {
+			return 0, false, policy.ErrStopped
+		}
+		kind := &p.kinds[k]
+		placed := p.fill(kind, free)
+		most += placed
+		if placed < len(kind.tasks) && !p.hasRoomAlone(kind) {
+			return most, false, nil
+		}
+	}
+	return most, true, nil
+}
+
+// hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. What one node takes does not depend on the others,
+// so that no choice of nodes has room for more.
+func (p *placer) hasRoomAlone(k *taskKind) bool {
+	left := resource.NewAccount(p.session.view.Dims.Len())
+	room := 0
+	for i := range p.nodes {
+		if !k.fits[i] {
+			continue
+		}
+		left.CopyFrom(p.idle[i])
+		for ; room < len(k.tasks) && resource.Covers(left, k.request); room++ {
+			left.SubWithin(k.request)
+		}
+	}
+	return room == len(k.tasks)
+}
+
+// tightest lists the nodes with room for a task of a kind, those first that have least left of what it asks for.
+func (p *placer) tightest(k *taskKind, free []resource.Row) []int32 {
+	var order []int32
+	left := make([]float64, len(p.nodes))
+	for i := range p.nodes {
+		if !k.fits[i] || !resource.Covers(free[i], k.request) {
+			continue
+		}
+		order = append(order, int32(i))
+		for m := k.request.Positive(); m != 0; m = m.Rest() {
+			d := m.First()
+			left[i] += free[i].V[d] / k.request.V[d]
+		}
+	}
+	slices.SortStableFunc(order, func(l, r int32) int { return cmp.Compare(left[l], left[r]) })
+	return order
+}
+
+// fill places as many tasks of a kind as have room and returns how many.
+func (p *placer) fill(k *taskKind, free []resource.Row) int {
+	next := 0
+	for _, i := range p.tightest(k, free) {
+		for ; next < len(k.tasks) && resource.Covers(free[i], k.request); next++ {
+			free[i].SubWithin(k.request)
+			p.at[k.tasks[next]] = i
+		}
+	}
+	return next
+}
+
+// exceedsTotal reports whether the tasks ask for more of some dimension than all nodes have left that admit any of them: then there is no
+// placement. A node takes less than the tolerance above what it has, and requests below the tolerance are not looked at there.
+func (p *placer) exceedsTotal() bool {
+	width := p.session.view.Dims.Len()
+	asked, left := make([]float64, width), make([]float64, width)
+	for k := range p.kinds {
+		kind := &p.kinds[k]
+		for m := kind.request.AtLeastThreshold(); m != 0; m = m.Rest() {
+			d := m.First()
+			asked[d] += float64(kind.request.V[d] * float64(len(kind.tasks)))
+		}
+	}
+	for i := range p.nodes {
+		if !slices.ContainsFunc(p.kinds, func(k taskKind) bool { return k.fits[i] }) {
+			continue
+		}
+		for d, x := range p.idle[i].V {
+			left[d] += max(x, 0) + resource.Threshold
+		}
+	}
+	for d := range asked {
+		// Sums are rounded; a part in a million is far more than that.
+		if asked[d] > left[d]*(1+1e-6) {
+			return true
+		}
+	}
+	return false
+}
+
+// start prepares the search: nothing is placed yet.
+func (p *placer) start() {
+	p.saved = resource.NewTable(len(p.tasks), p.session.view.Dims.Len())
+	for i := range p.at {
+		p.at[i] = -1
+	}
+}
+
+// search places the tasks of kinds from position n of kind k on, those of one kind on nodes from position from on: which of them is on
+// which node makes no difference. It tries one of several nodes that are alike.
+func (p *placer) search(k, n, from int) bool {
+	for k < len(p.kinds) && n == len(p.kinds[k].tasks) {
+		k, n, from = k+1, 0, 0
+	}
+	if k == len(p.kinds) {
+		return true
+	}
+	kind := &p.kinds[k]
+	saved := &p.saved[kind.tasks[n]]
+	for i := from; i < len(p.nodes); i++ {
+		if !p.try() {
+			return false
+		}
+		if !kind.fits[i] || !resource.Covers(p.idle[i], kind.request) || p.tried(from, i) {
+			continue
+		}
+		saved.CopyFrom(p.idle[i])
+		p.idle[i].SubWithin(kind.request)
+		p.at[kind.tasks[n]] = int32(i)
+		if p.search(k, n+1, i) {
+			return true
+		}
+		p.idle[i].CopyFrom(*saved)
+		if p.trials < 0 {
+			return false
+		}
+	}
+	p.at[kind.tasks[n]] = -1
+	return false
+}
+
+// try counts a comparison and reports whether the search goes on.
+func (p *placer) try() bool {
+	p.trials--
+	if p.trials >= 0 && p.session.view.Stopped(p.trials) {
+		p.stopped, p.trials = true, -1
+	}
+	return p.trials >= 0
+}
+
+// tried reports whether a node at position from or later, but before i, is like the one at i in all that tasks look at.
+func (p *placer) tried(from, i int) bool {
+	for j := from; j < i; j++ {
+		if !p.try() || resource.Equal(p.idle[j], p.idle[i]) && p.alike(i, j) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *placer) alike(i, j int) bool {
+	for k := range p.kinds {
+		if p.kinds[k].fits[i] != p.kinds[k].fits[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// placed returns the nodes of the tasks.
+func (p *placer) placed() []model.NodeID {
+	nodes := make([]model.NodeID, len(p.at))
+	for i, at := range p.at {
+		nodes[i] = p.nodes[at]
+	}
+	return nodes
+}
