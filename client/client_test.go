@@ -60,14 +60,14 @@ func twoTeams(t *testing.T) *apportionv1.Snapshot {
 func serve(t *testing.T, address string) (string, func()) {
 	t.Helper()
 	policies := map[string]*apportionv1.Policy{"house": client.VolcanoDefault()}
-	s, err := service.New(service.Options{Policies: policies})
+	s, err := service.New(service.Options{Policies: policies, DrainTime: time.Millisecond})
 	require.NoError(t, err)
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- service.NewServer(s, service.ServerOptions{DrainTime: time.Millisecond}).Serve(ctx, listener)
+		done <- s.Serve(ctx, listener)
 	}()
 	return listener.Addr().String(), func() {
 		cancel()

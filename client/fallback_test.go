@@ -149,7 +149,7 @@ func TestASessionGoesOnInProcessWhenEveryReplicaIsLost(t *testing.T) {
 		"without it":                {nil, "nor can it in process: "},
 		"with another policy":       {[]client.Option{client.WithPolicy("house", client.VolcanoDefault())}, "policy or engine have changed"},
 	} {
-		r := startReplica(t, house(t, proportional(t)), service.ServerOptions{})
+		r := startReplica(t, house(t, proportional(t)))
 		c := dialAll(t, []*replica{r},
 			append(tc.options, client.WithFallback(client.FallbackEngine, client.KindSession), client.WithAttempts(2))...)
 		session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), PolicyName: "house"})
@@ -172,7 +172,7 @@ func TestASessionGoesOnInProcessWhenEveryReplicaIsLost(t *testing.T) {
 }
 
 func TestAQuestionThatIsAtFaultHasNoFallback(t *testing.T) {
-	r := startReplica(t, service.Options{}, service.ServerOptions{})
+	r := startReplica(t, service.Options{})
 	c := dialAll(t, []*replica{r}, client.WithFallback(client.FailOpen))
 	_, err := c.Enqueue(t.Context(), client.Input{Snapshot: twoTeams(t), PolicyName: "castle"}, client.EnqueueQuestion{})
 	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, client.Reason(err))
@@ -231,7 +231,7 @@ func TestFallbacksAreLoggedAndCounted(t *testing.T) {
 
 func TestCallsAreTraced(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
-	r := startReplica(t, service.Options{}, service.ServerOptions{})
+	r := startReplica(t, service.Options{})
 	c := dialAll(t, []*replica{r}, client.WithTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)), nil))
 	_, err := c.Shares(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}, client.SharesQuestion{})
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	ctx, end := context.WithTimeout(context.Background(), time.Minute)
-	err = service.NewServer(s, service.ServerOptions{}).Serve(ctx, listener)
+	err = s.Serve(ctx, listener)
 	end()
 	if err != nil {
 		os.Exit(1)

@@ -50,9 +50,9 @@ func shares() *apportionv1.Step {
 
 func TestNoLargeQuestionIsLostWithTheReplicasThatWereAsked(t *testing.T) {
 	replicas := []*replica{
-		startReplica(t, service.Options{}, service.ServerOptions{}),
-		startReplica(t, service.Options{}, service.ServerOptions{}),
-		startReplica(t, service.Options{}, service.ServerOptions{}),
+		startReplica(t, service.Options{}),
+		startReplica(t, service.Options{}),
+		startReplica(t, service.Options{}),
 	}
 	c := dialAll(t, replicas)
 	shape := generate.Standard()
@@ -81,7 +81,7 @@ func TestNoLargeQuestionIsLostWithTheReplicasThatWereAsked(t *testing.T) {
 
 func TestASessionGoesOnAtAnotherReplica(t *testing.T) {
 	replicas := []*replica{
-		startReplica(t, service.Options{}, service.ServerOptions{}), startReplica(t, service.Options{}, service.ServerOptions{}),
+		startReplica(t, service.Options{}), startReplica(t, service.Options{}),
 	}
 	c := dialAll(t, replicas)
 	for _, uploaded := range []bool{false, true} {
@@ -114,7 +114,7 @@ func TestASessionGoesOnAtAnotherReplica(t *testing.T) {
 // Whatever is asked, and whenever connections break: the answers are those of a session that was never disturbed, to the last bit.
 func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
-		startReplica(t, service.Options{}, service.ServerOptions{}), startReplica(t, service.Options{}, service.ServerOptions{}),
+		startReplica(t, service.Options{}), startReplica(t, service.Options{}),
 	}
 	// What is shown is where a session gets to, not how patient it is: a busy machine may take long to connect anew.
 	c := dialAll(t, replicas, client.WithAttempts(8))
@@ -164,8 +164,8 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 func TestASessionDoesNotGoOnUnderAnotherPolicy(t *testing.T) {
 	capacity, ok := client.Preset("capacity")
 	require.True(t, ok)
-	before := startReplica(t, house(t, proportional(t)), service.ServerOptions{})
-	after := startReplica(t, house(t, capacity), service.ServerOptions{})
+	before := startReplica(t, house(t, proportional(t)))
+	after := startReplica(t, house(t, capacity))
 	c, names := dialNamed(t, []*replica{before})
 	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), PolicyName: "house"})
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestASessionDoesNotGoOnUnderAnotherPolicy(t *testing.T) {
 }
 
 func TestASessionWhoseStepsWereTooManyEndsWithItsReplica(t *testing.T) {
-	r := startReplica(t, service.Options{}, service.ServerOptions{})
+	r := startReplica(t, service.Options{})
 	c := dialAll(t, []*replica{r}, client.WithSessionLog(1000))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	session, err := c.OpenSession(t.Context(), in)
@@ -207,8 +207,8 @@ func TestASessionWhoseStepsWereTooManyEndsWithItsReplica(t *testing.T) {
 }
 
 func TestASessionLeavesAReplicaThatGoesAway(t *testing.T) {
-	slow := service.ServerOptions{DrainTime: time.Minute}
-	ending, staying := startReplica(t, service.Options{}, slow), startReplica(t, service.Options{}, service.ServerOptions{})
+	slow := service.Options{DrainTime: time.Minute}
+	ending, staying := startReplica(t, slow), startReplica(t, service.Options{})
 	c, names := dialNamed(t, []*replica{ending})
 	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
 	require.NoError(t, err)
@@ -233,7 +233,7 @@ func TestASessionLeavesAReplicaThatGoesAway(t *testing.T) {
 }
 
 func TestAnErrorOfABatchChangesNothing(t *testing.T) {
-	r := startReplica(t, service.Options{AnswerBytes: 300}, service.ServerOptions{})
+	r := startReplica(t, service.Options{AnswerBytes: 300})
 	c := dialAll(t, []*replica{r})
 	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestEveryReplicaLearnsAnUploadedSnapshotInItsTurn(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		var replicas []*replica
 		for range n {
-			replicas = append(replicas, startReplica(t, service.Options{}, service.ServerOptions{}))
+			replicas = append(replicas, startReplica(t, service.Options{}))
 		}
 		c := dialAll(t, replicas)
 		upload, err := c.Upload(t.Context(), twoTeams(t))
@@ -275,8 +275,8 @@ func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
 		}}
 	}
 	var atLeaving, atStaying atomic.Int32
-	leaving := startReplica(t, service.Options{}, service.ServerOptions{Unary: counting(&atLeaving), DrainDelay: 300 * time.Millisecond})
-	staying := startReplica(t, service.Options{}, service.ServerOptions{Unary: counting(&atStaying)})
+	leaving := startReplica(t, service.Options{Unary: counting(&atLeaving), DrainDelay: 300 * time.Millisecond})
+	staying := startReplica(t, service.Options{Unary: counting(&atStaying)})
 	c := dialAll(t, []*replica{leaving, staying}, client.WithAttempts(1))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	ask := func() {

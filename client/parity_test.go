@@ -29,7 +29,7 @@ const (
 // The recorded cases, asked in every manner that the client has: what a service answers is what the engine answers in process, to the last
 // bit, errors included.
 func TestRemoteAndLocalAnswerAlike(t *testing.T) {
-	r := startReplica(t, service.Options{}, service.ServerOptions{})
+	r := startReplica(t, service.Options{})
 	p := parity{remote: dialAll(t, []*replica{r}), local: client.InProcess()}
 	var group sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

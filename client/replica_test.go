@@ -30,8 +30,11 @@ type replica struct {
 	once    sync.Once
 }
 
-func startReplica(t *testing.T, options service.Options, serverOptions service.ServerOptions) *replica { //nolint:gocritic // Once a test.
+func startReplica(t *testing.T, options service.Options) *replica { //nolint:gocritic // Once a test.
 	t.Helper()
+	if options.DrainTime == 0 {
+		options.DrainTime = 10 * time.Millisecond
+	}
 	s, err := service.New(options)
 	require.NoError(t, err)
 	r := &replica{served: make(chan error, 1)}
@@ -40,10 +43,7 @@ func startReplica(t *testing.T, options service.Options, serverOptions service.S
 	r.address = r.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
-	if serverOptions.DrainTime == 0 {
-		serverOptions.DrainTime = 10 * time.Millisecond
-	}
-	go func() { r.served <- service.NewServer(s, serverOptions).Serve(ctx, r) }()
+	go func() { r.served <- s.Serve(ctx, r) }()
 	t.Cleanup(r.kill)
 	return r
 }

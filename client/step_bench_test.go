@@ -22,7 +22,7 @@ func BenchmarkStep(b *testing.B) {
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- service.NewServer(s, service.ServerOptions{}).Serve(ctx, listener) }()
+	go func() { served <- s.Serve(ctx, listener) }()
 	defer func() {
 		cancel()
 		require.NoError(b, <-served)

@@ -21,7 +21,7 @@ func TestBothSidesShowCertificates(t *testing.T) {
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Issue(t).Pair(t)},
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority.Pool(),
 	}))
-	r := startReplica(t, service.Options{}, service.ServerOptions{Transport: []grpc.ServerOption{secured}})
+	r := startReplica(t, service.Options{Transport: []grpc.ServerOption{secured}})
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)

@@ -5,22 +5,37 @@ import (
 	"sync"
 
 	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
-// heldKey names a snapshot: a digest is no secret that opens what others sent.
-type heldKey struct{ identity, digest string }
+// entryKey names a snapshot: a digest is no secret that opens what others sent.
+type entryKey struct{ identity, digest string }
 
-// held is a compiled snapshot with sessions that wait for their next caller.
-type held struct {
-	key   heldKey
+// entry is a compiled snapshot with pooled sessions, which wait for their next caller.
+type entry struct {
+	key   entryKey
 	model *model.Model
 	// cluster that the snapshot names.
 	cluster string
 	// bytes is what the model and the idle sessions take.
 	bytes int64
-	idle  map[string][]*ready
+	idle  map[string][]*pooledSession
 	place *list.Element
 	gone  bool
+}
+
+// observed is what observers are told of the snapshot.
+func (e *entry) observed() Snapshot {
+	return Snapshot{Digest: e.key.digest, Model: e.model, Named: e.cluster}
+}
+
+// pooledSession is an opened session between two callers.
+type pooledSession struct {
+	*wire.Session
+
+	basis *apportionv1.Basis
+	bytes int64
 }
 
 // cache holds compiled snapshots within a bound of bytes for all, and one for each identity. The least recently used go first.
@@ -31,9 +46,9 @@ type cache struct {
 
 	mutex      sync.Mutex
 	bytes      int64
-	snapshots  map[heldKey]*held
+	snapshots  map[entryKey]*entry
 	identities map[string]int64
-	// recent holds *held, the most recently used first.
+	// recent holds *entry, the most recently used first.
 	recent  *list.List
 	evicted func()
 }
@@ -41,100 +56,100 @@ type cache struct {
 func newCache(limit, quota int64, perPolicy int, evicted func()) *cache {
 	return &cache{
 		limit: limit, quota: min(quota, limit), perPolicy: perPolicy, policies: 16, evicted: evicted,
-		snapshots: map[heldKey]*held{}, identities: map[string]int64{}, recent: list.New(),
+		snapshots: map[entryKey]*entry{}, identities: map[string]int64{}, recent: list.New(),
 	}
 }
 
 // find returns a snapshot, or nil.
-func (c *cache) find(key heldKey) *held {
+func (c *cache) find(key entryKey) *entry {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	h := c.snapshots[key]
-	if h != nil {
-		c.recent.MoveToFront(h.place)
+	e := c.snapshots[key]
+	if e != nil {
+		c.recent.MoveToFront(e.place)
 	}
-	return h
+	return e
 }
 
 // size returns what a snapshot takes; 0 if it is not held.
-func (c *cache) size(key heldKey) int64 {
+func (c *cache) size(key entryKey) int64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if h := c.snapshots[key]; h != nil {
-		return h.bytes
+	if e := c.snapshots[key]; e != nil {
+		return e.bytes
 	}
 	return 0
 }
 
 // put holds a snapshot, and returns false if it is larger than any may be. One that is held already stays.
-func (c *cache) put(key heldKey, m *model.Model, cluster string, bytes int64) bool {
+func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if bytes > c.quota {
 		return false
 	}
 	if c.snapshots[key] == nil {
-		h := &held{key: key, model: m, cluster: cluster, idle: map[string][]*ready{}}
-		h.place = c.recent.PushFront(h)
-		c.snapshots[key] = h
-		c.grow(h, bytes)
+		e := &entry{key: key, model: m, cluster: cluster, idle: map[string][]*pooledSession{}}
+		e.place = c.recent.PushFront(e)
+		c.snapshots[key] = e
+		c.grow(e, bytes)
 	}
 	return true
 }
 
 // grow books bytes to a snapshot, and makes room for them.
-func (c *cache) grow(h *held, bytes int64) {
-	h.bytes += bytes
+func (c *cache) grow(e *entry, bytes int64) {
+	e.bytes += bytes
 	c.bytes += bytes
-	identity := h.key.identity
+	identity := e.key.identity
 	c.identities[identity] += bytes
-	for e := c.recent.Back(); e != nil && (c.identities[identity] > c.quota || c.bytes > c.limit); {
-		h, _ := e.Value.(*held)
-		e = e.Prev()
-		if c.bytes > c.limit || h.key.identity == identity {
-			c.drop(h)
+	for at := c.recent.Back(); at != nil && (c.identities[identity] > c.quota || c.bytes > c.limit); {
+		oldest, _ := at.Value.(*entry)
+		at = at.Prev()
+		if c.bytes > c.limit || oldest.key.identity == identity {
+			c.drop(oldest)
 			c.evicted()
 		}
 	}
 }
 
-func (c *cache) drop(h *held) {
-	h.gone = true
-	c.recent.Remove(h.place)
-	delete(c.snapshots, h.key)
-	c.bytes -= h.bytes
-	if c.identities[h.key.identity] -= h.bytes; c.identities[h.key.identity] == 0 {
-		delete(c.identities, h.key.identity)
+func (c *cache) drop(e *entry) {
+	e.gone = true
+	c.recent.Remove(e.place)
+	delete(c.snapshots, e.key)
+	c.bytes -= e.bytes
+	if c.identities[e.key.identity] -= e.bytes; c.identities[e.key.identity] == 0 {
+		delete(c.identities, e.key.identity)
 	}
-	h.idle = nil
+	e.idle = nil
 }
 
-// take returns a session that waits for a caller with this policy, or nil.
-func (c *cache) take(h *held, policy string) *ready {
+// take returns a pooled session with this policy, or nil.
+func (c *cache) take(e *entry, policy string) *pooledSession {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	sessions := h.idle[policy]
+	sessions := e.idle[policy]
 	if len(sessions) == 0 {
 		return nil
 	}
-	r := sessions[len(sessions)-1]
-	h.idle[policy] = sessions[:len(sessions)-1]
-	h.bytes -= r.bytes
-	c.bytes -= r.bytes
-	c.identities[h.key.identity] -= r.bytes
-	return r
+	p := sessions[len(sessions)-1]
+	e.idle[policy] = sessions[:len(sessions)-1]
+	e.bytes -= p.bytes
+	c.bytes -= p.bytes
+	c.identities[e.key.identity] -= p.bytes
+	return p
 }
 
-// give lets a session wait for its next caller, if there is room.
-func (c *cache) give(h *held, policy string, r *ready) {
+// give pools a session for its next caller, if there is room.
+func (c *cache) give(e *entry, policy string, p *pooledSession) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	sessions, known := h.idle[policy]
-	if h.gone || len(sessions) >= c.perPolicy || !known && len(h.idle) >= c.policies || h.bytes+r.bytes > c.quota {
+	sessions, known := e.idle[policy]
+	if e.gone || len(sessions) >= c.perPolicy || !known && len(e.idle) >= c.policies || e.bytes+p.bytes > c.quota {
 		return
 	}
-	h.idle[policy] = append(sessions, r)
-	c.grow(h, r.bytes)
+	e.idle[policy] = append(sessions, p)
+	c.grow(e, p.bytes)
 }
 
 // usage returns how many snapshots are held, and what they take.

@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-func key(identity, digest string) heldKey { return heldKey{identity, digest} }
+func key(identity, digest string) entryKey { return entryKey{identity, digest} }
 
 func TestTheLeastRecentlyUsedSnapshotGoesFirst(t *testing.T) {
 	evicted := 0
@@ -44,12 +44,12 @@ func TestIdleSessionsCountAndAreBounded(t *testing.T) {
 	require.True(t, c.put(key("x", "a"), &model.Model{}, "", 100))
 	h := c.find(key("x", "a"))
 	for range 3 {
-		c.give(h, "policy", &ready{bytes: 10})
+		c.give(h, "policy", &pooledSession{bytes: 10})
 	}
 	_, bytes := c.usage()
 	require.Equal(t, int64(120), bytes)
 	for i := range 40 {
-		c.give(h, fmt.Sprint(i), &ready{bytes: 1})
+		c.give(h, fmt.Sprint(i), &pooledSession{bytes: 1})
 	}
 	_, bytes = c.usage()
 	require.Equal(t, int64(120+15), bytes, "sixteen policies at most have sessions waiting")
@@ -64,8 +64,8 @@ func TestTheCacheKeepsItsBoundsAndItsBooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCache(1000, 400, 2, func() {})
 		identities, digests := rapid.SampledFrom([]string{"x", "y", "z"}), rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
-		var out []*ready
-		var from []*held
+		var out []*pooledSession
+		var from []*entry
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			k := key(identities.Draw(t, "identity"), digests.Draw(t, "digest"))
 			h := c.find(k)
@@ -77,7 +77,7 @@ func TestTheCacheKeepsItsBoundsAndItsBooks(t *testing.T) {
 				if h != nil {
 					r := c.take(h, "p")
 					if r == nil {
-						r = &ready{}
+						r = &pooledSession{}
 					}
 					out, from = append(out, r), append(from, h)
 				}

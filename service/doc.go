@@ -1,7 +1,6 @@
 // Package service is the gRPC edge: it turns requests into sessions of package wire, and errors into statuses, keeps limits, and starts
 // and stops the server. It decides nothing.
 //
-//	s, err := service.New(service.Options{Policies: policies})
-//	server := service.NewServer(s, service.ServerOptions{})
+//	server, err := service.New(service.Options{Policies: policies})
 //	err = server.Serve(ctx, listener)
 package service

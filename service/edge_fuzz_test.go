@@ -37,7 +37,8 @@ func limited(tb testing.TB) *servicetest.Replica {
 	return servicetest.Start(tb, service.Options{
 		Policies: map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
 		CallTime: 2 * time.Second, AnswerBytes: 1 << 20, Overload: service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
-	}, service.ServerOptions{RequestBytes: 1 << 20})
+		RequestBytes: 1 << 20,
+	})
 }
 
 // requireTheirs requires that an error is one of the call, and none of the server.
@@ -93,9 +94,8 @@ func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
 func FuzzAConnectionTakesAnyBytes(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00"))
-	s, err := service.New(service.Options{})
+	server, err := service.New(service.Options{DrainTime: time.Second})
 	require.NoError(f, err)
-	server := service.NewServer(s, service.ServerOptions{DrainTime: time.Second})
 	listener, err := (&net.ListenConfig{}).Listen(f.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(f, err)
 	ctx, end := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ import (
 )
 
 // fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.
-func (s *Service) fail(ctx context.Context, err error) error {
+func (s *Server) fail(ctx context.Context, err error) error {
 	var limited *wire.Fault
 	if late := lateness(ctx); late != nil && !errors.As(err, &limited) {
 		err = late

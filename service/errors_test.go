@@ -123,7 +123,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := start(t, service.Options{}, service.ServerOptions{})
+			r := start(t, service.Options{})
 			metadata, violations := requireFault(t, c.call(t, r, c.request), c.code, c.reason)
 			require.Equal(t, c.metadata, metadata)
 			require.Equal(t, c.violations, violations)
@@ -132,7 +132,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 }
 
 func TestManyViolationsAreCountedAndTheFirstFewAreListedWithinAHeader(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	var snapshot strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&snapshot, `jobs { uid: "j%d" queue: "%s" }`, i, strings.Repeat("q", 100))
@@ -151,7 +151,7 @@ func TestManyViolationsAreCountedAndTheFirstFewAreListedWithinAHeader(t *testing
 }
 
 func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {
-	r := start(t, service.Options{AnswerBytes: 1000}, service.ServerOptions{})
+	r := start(t, service.Options{AnswerBytes: 1000})
 	in := inputOf(t)
 	for range 50 {
 		in.GetSnapshot().Queues = append(in.GetSnapshot().GetQueues(), &apportionv1.Queue{Name: fmt.Sprint(len(in.GetSnapshot().GetQueues()))})
@@ -167,7 +167,7 @@ func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {
 
 func TestAConfiguredPolicyIsNamed(t *testing.T) {
 	gang := parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`)
-	r := start(t, service.Options{Policies: map[string]*apportionv1.Policy{"gangs": gang}}, service.ServerOptions{})
+	r := start(t, service.Options{Policies: map[string]*apportionv1.Policy{"gangs": gang}})
 	named, err := r.Simulate(t.Context(), parse(t, &apportionv1.SimulateRequest{}, `input { snapshot {} policy_name: "gangs" }`))
 	require.NoError(t, err)
 	given, err := r.Simulate(t.Context(), parse(t, &apportionv1.SimulateRequest{}, `input { snapshot {} policy { tiers { plugins { gang {} } } } }`))
@@ -185,7 +185,7 @@ func TestAFaultyPolicyOfTheOperatorIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLargeIsRefusedByItsLengthAlone(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{RequestBytes: 1000})
+	r := start(t, service.Options{RequestBytes: 1000})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("x", 1000)
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in})
@@ -204,7 +204,7 @@ func (garbage) Name() string                         { return "proto" }
 var _ encoding.CodecV2 = garbage{}
 
 func TestBytesThatAreNoMessageAreTheCallersFault(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	err := r.conn.Invoke(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName,
 		&apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}, grpc.ForceCodecV2(garbage{}))
 	requireFault(t, err, codes.InvalidArgument, "INVALID_REQUEST")
@@ -212,7 +212,7 @@ func TestBytesThatAreNoMessageAreTheCallersFault(t *testing.T) {
 
 func TestAPanicIsLoggedAndTellsTheCallerNothing(t *testing.T) {
 	var log bytes.Buffer
-	r := start(t, service.Options{}, service.ServerOptions{
+	r := start(t, service.Options{
 		Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 		Unary: []grpc.UnaryServerInterceptor{
 			func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {

@@ -324,27 +324,3 @@ func (g *gate) usage() (waiting, running int, bytes int64) {
 	defer g.mutex.Unlock()
 	return g.queued, g.slots - g.free, g.memory - g.room
 }
-
-// begin counts a call whose headers have come, until end is called, or refuses it: while others of its identity wait for long, and while
-// too many have begun. Sessions last, so that they are counted on their own, and reflection is no work.
-func (s *Service) begin(ctx context.Context, method string) (end func(), err error) {
-	if method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method) {
-		return func() {}, nil
-	}
-	identity := IdentityOf(ctx)
-	if s.gate.saturated(identity) {
-		return nil, s.gate.busy("overload.wait", "others wait for long already")
-	}
-	mine, all := s.begun.add(identity, 1), s.begun.all.Add(1)
-	end = func() {
-		s.begun.add(identity, -1)
-		s.begun.all.Add(-1)
-	}
-	maximum := s.options.Overload.Calls
-	// The last half is left to those who have less than a half.
-	if int(all) > maximum || int(all) > maximum/2 && mine > maximum/2 && s.begun.others(identity) {
-		end()
-		return nil, s.gate.busy("overload.calls", "too many calls have begun")
-	}
-	return end, nil
-}

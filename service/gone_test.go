@@ -16,9 +16,8 @@ import (
 
 func TestAPeerThatIsGoneWithoutAWordIsHungUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := service.New(service.Options{})
+		server, err := service.New(service.Options{ConnectionPing: time.Minute})
 		require.NoError(t, err)
-		server := service.NewServer(s, service.ServerOptions{ConnectionPing: time.Minute})
 		listener := bufconn.Listen(1 << 20)
 		ctx, end := context.WithCancel(t.Context())
 		served := make(chan error, 1)

@@ -50,11 +50,10 @@ func (c countedConn) Read(p []byte) (int, error) {
 // listen serves over TCP and returns the address, and the count of what was read.
 //
 //nolint:gocritic // Once a test.
-func listen(t *testing.T, options service.Options, serverOptions service.ServerOptions) (*service.Server, string, *atomic.Int64) {
+func listen(t *testing.T, options service.Options) (*service.Server, string, *atomic.Int64) {
 	t.Helper()
-	s, err := service.New(options)
+	server, err := service.New(options)
 	require.NoError(t, err)
-	server := service.NewServer(s, serverOptions)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(context.Background())
@@ -84,7 +83,8 @@ func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
 	server, address, read := listen(t, service.Options{
 		Observers: []service.Observer{holding{held, release}},
 		Overload:  service.Overload{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
-	}, service.ServerOptions{DrainTime: time.Millisecond, RequestBytes: 2 * message})
+		DrainTime: time.Millisecond, RequestBytes: 2 * message,
+	})
 	busy := connect(t, address)
 	var all sync.WaitGroup
 	all.Go(func() { _, _ = busy.Simulate(t.Context(), emptyRequest()) })
@@ -131,7 +131,7 @@ func gauge(t *testing.T, server *service.Server, name string) float64 {
 
 // TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
 func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: service.Overload{Receiving: 4 << 20, Wait: 50 * time.Millisecond}}, service.ServerOptions{
+	_, address, _ := listen(t, service.Options{Overload: service.Overload{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
 		DrainTime: time.Millisecond, RequestBytes: 2 << 20,
 		Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
 			return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil
@@ -157,7 +157,7 @@ func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
 }
 
 func TestACompressedMessageIsReadAsAnyOther(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("0", 3<<20)
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name))
@@ -168,7 +168,7 @@ func TestACompressedMessageIsReadAsAnyOther(t *testing.T) {
 }
 
 func TestHealthTakesNoLargeMessages(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	_, err := healthv1.NewHealthClient(r.conn).Check(t.Context(), &healthv1.HealthCheckRequest{Service: strings.Repeat("x", 100<<10)})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }

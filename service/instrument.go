@@ -24,7 +24,7 @@ func (s *Server) instruments() []grpc.ServerOption {
 	o := &s.options
 	meter := o.Meter
 	if meter == nil {
-		own, err := NewMeter(s.registry)
+		own, err := NewMeter(o.Registry)
 		if err != nil {
 			s.log.Error("calls are not measured", errorAttr(err))
 		} else {
@@ -67,7 +67,7 @@ func (z *sizes) open(meter metric.MeterProvider, log *slog.Logger) {
 }
 
 // measure notes what a call received, as gRPC does it.
-func (s *Server) measure(ctx context.Context, method string, in *incoming, err error) {
+func (s *Server) measure(ctx context.Context, method string, messages *receiver, err error) {
 	if s.sizes.bytes == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (s *Server) measure(ctx context.Context, method string, in *incoming, err e
 			attribute.String("grpc.method", strings.TrimPrefix(method, "/")), attribute.String("grpc.status", key[1]))))
 	}
 	if option, ok := attributes.(metric.RecordOption); ok {
-		s.sizes.bytes.Record(ctx, in.wire.Load(), option)
+		s.sizes.bytes.Record(ctx, messages.wire.Load(), option)
 	}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -82,10 +83,12 @@ func levelOf(code codes.Code) slog.Level {
 
 func errorAttr(err error) slog.Attr { return slog.String("error", err.Error()) }
 
+var errPanicked = errors.New("panicked")
+
 // recovered logs and counts a panic, and tells the caller nothing but that there was a fault.
 func (s *Server) recovered(ctx context.Context, p any) error {
 	s.panics.Inc()
 	s.log.LogAttrs(ctx, slog.LevelError, "a call panicked",
 		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-	return s.service.fail(context.WithoutCancel(ctx), errPanicked)
+	return s.fail(context.WithoutCancel(ctx), errPanicked)
 }

@@ -1,11 +1,8 @@
 package service
 
 import (
-	"context"
 	"strconv"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/apportion/apportion/wire"
 )
@@ -77,84 +74,3 @@ func exceeded(limit string, value, maximum int64, text string) error {
 	return wire.Exceeded(limit, value, maximum,
 		text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }
-
-// policyField is where a message names a policy, stepsField where it lists steps: path and number.
-type shape struct {
-	policy [2]protowire.Number
-	steps  []protowire.Number
-}
-
-var (
-	unaryShape   = shape{policy: [2]protowire.Number{1, 3}}
-	simulate     = shape{policy: [2]protowire.Number{1, 3}, steps: []protowire.Number{2}}
-	sessionShape = shape{policy: [2]protowire.Number{1, 4}, steps: []protowire.Number{3, 2}}
-)
-
-// question holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
-// times as much memory.
-func (l *Limits) question(data []byte, left int, of shape) error {
-	if err := exceeded("question_bytes", int64(left), l.QuestionBytes, "the message is too large beside its snapshot"); err != nil {
-		return err
-	}
-	policy := int64(0)
-	each(data, of.policy[0], func(input []byte) {
-		each(input, of.policy[1], func(one []byte) { policy += int64(len(one)) })
-	})
-	if err := exceeded("policy_bytes", policy, l.PolicyBytes, "the policy is too large"); err != nil {
-		return err
-	}
-	var steps int64
-	var added wire.Size
-	switch len(of.steps) {
-	case 1:
-		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
-	case 2:
-		each(data, of.steps[0], func(batch []byte) {
-			n, size := wire.MeasureSteps(batch, int32(of.steps[1]))
-			steps += n
-			added.Jobs, added.Groups, added.Tasks = added.Jobs+size.Jobs, added.Groups+size.Groups, added.Tasks+size.Tasks
-		})
-	}
-	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
-		return err
-	}
-	return added.Within(l.Limits)
-}
-
-// each hands on every occurrence of a length-delimited field, up to a fault in the data.
-func each(data []byte, number protowire.Number, do func([]byte)) {
-	for len(data) > 0 {
-		n, kind, tag := protowire.ConsumeTag(data)
-		if tag < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(n, kind, data[tag:])
-		if size < 0 {
-			return
-		}
-		if n == number && kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(data[tag:])
-			do(value)
-		}
-		data = data[tag+size:]
-	}
-}
-
-// guard is what compiling a snapshot for a call is held to.
-func (s *Service) guard(stop func() bool) wire.Guard {
-	return wire.Guard{Limits: s.options.Limits.Limits, Stop: stop}
-}
-
-// admit waits until work of about that many bytes may begin for a caller.
-func (s *Service) admit(ctx context.Context, r rank, bytes int64) (leave func(), err error) {
-	leave, err = s.gate.enter(ctx, IdentityOf(ctx), r, bytes)
-	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
-		s.metrics.shed.WithLabelValues(rankNames[r]).Inc()
-	}
-	return leave, err
-}
-
-var rankNames = [ranks]string{"decision", "simulation"}
-
-// questionMemory is what the messages of a question take for each of its bytes, and an answer of its size.
-const questionMemory = 16

@@ -42,7 +42,7 @@ func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
 		"queues":         {service.Limits{Limits: wire.Limits{Queues: 1}}, 0, 0, "queues", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, service.Options{Limits: tc.limits}, service.ServerOptions{})
+			r := start(t, service.Options{Limits: tc.limits})
 			in := inputOf(t)
 			for range tc.policy {
 				in.GetPolicy().Tiers = append(in.GetPolicy().GetTiers(), &apportionv1.Tier{})
@@ -69,7 +69,7 @@ func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
 }
 
 func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
-	r := start(t, service.Options{Limits: service.Limits{Limits: wire.Limits{Tasks: 4}}}, service.ServerOptions{})
+	r := start(t, service.Options{Limits: service.Limits{Limits: wire.Limits{Tasks: 4}}})
 	job := &apportionv1.Job{Uid: "j", Queue: "ml", Groups: []*apportionv1.TaskGroup{{}}}
 	for range 5 {
 		job.Groups[0].Tasks = append(job.Groups[0].Tasks, &apportionv1.Task{})
@@ -81,7 +81,7 @@ func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
 }
 
 func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{RequestBytes: 1 << 20})
+	r := start(t, service.Options{RequestBytes: 1 << 20})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("0", 8<<20)
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name), grpc.MaxCallSendMsgSize(1<<30))
@@ -89,7 +89,7 @@ func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
 }
 
 func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
-	r := start(t, service.Options{Limits: service.Limits{Chunks: 3}}, service.ServerOptions{})
+	r := start(t, service.Options{Limits: service.Limits{Chunks: 3}})
 	stream, err := r.UploadSnapshot(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(header("", 0)))
@@ -102,7 +102,7 @@ func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
 
 func TestWhoeverSendsASnapshotTooSlowlyIsHungUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{UploadTime: time.Minute}, service.ServerOptions{})
+		r := start(t, service.Options{UploadTime: time.Minute})
 		stream, err := r.UploadSnapshot(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, stream.Send(header("", 0)))
@@ -114,7 +114,7 @@ func TestWhoeverSendsASnapshotTooSlowlyIsHungUpOn(t *testing.T) {
 
 func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{SessionIdle: time.Minute}, service.ServerOptions{})
+		r := start(t, service.Options{SessionIdle: time.Minute})
 		session := startSession(t, r)
 		session.open(t)
 		began := time.Now()
@@ -129,7 +129,7 @@ func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 
 func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{SessionTime: time.Hour, SessionIdle: -1}, service.ServerOptions{})
+		r := start(t, service.Options{SessionTime: time.Hour, SessionIdle: -1})
 		session := startSession(t, r)
 		session.open(t)
 		began := time.Now()
@@ -142,7 +142,7 @@ func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
 }
 
 func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
-	r := start(t, service.Options{Sessions: 4, IdentitySessions: 1}, service.ServerOptions{})
+	r := start(t, service.Options{Sessions: 4, IdentitySessions: 1})
 	first := startSession(t, r)
 	first.open(t)
 	second := startSession(t, r)
@@ -151,7 +151,7 @@ func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
 }
 
 func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
-	r := start(t, service.Options{SessionBytes: 64 << 10}, service.ServerOptions{})
+	r := start(t, service.Options{SessionBytes: 64 << 10})
 	var err error
 	opened := 0
 	for range 100 {
@@ -173,7 +173,7 @@ func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{
 		Overload: service.Overload{Running: 1, Wait: 20 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
-	}, service.ServerOptions{})
+	})
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.Simulate(t.Context(), emptyRequest())
@@ -195,7 +195,7 @@ func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{
 		Overload: service.Overload{Calls: 1, Wait: 30 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
-	}, service.ServerOptions{})
+	})
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.Simulate(t.Context(), emptyRequest())
@@ -214,7 +214,7 @@ func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.
 }
 
 func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) {
-	r := start(t, service.Options{Overload: service.Overload{Memory: 1000}}, service.ServerOptions{})
+	r := start(t, service.Options{Overload: service.Overload{Memory: 1000}})
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	requireLimit(t, err, "overload.memory", "1000")
 	require.Positive(t, proto.Size(inputOf(t)))

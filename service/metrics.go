@@ -22,7 +22,7 @@ type metrics struct {
 	collectors []prometheus.Collector
 }
 
-func newMetrics(s *Service) *metrics {
+func newMetrics(s *Server) *metrics {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
@@ -74,7 +74,7 @@ func newMetrics(s *Service) *metrics {
 		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),
 		gauge("apportion_session_bytes", "Estimated memory of the sessions that are open.", func() float64 {
-			return float64(s.holding.budget.usage())
+			return float64(s.sessionMemory.budget.usage())
 		}),
 		gauge("apportion_receiving_bytes", "Memory taken by snapshots that are being received in chunks.", func() float64 {
 			return float64(s.receiving.usage())

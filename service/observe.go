@@ -33,7 +33,7 @@ type Receiver interface {
 }
 
 // received tells the observers of a snapshot.
-func (s *Service) received(ctx context.Context, digest string, data []byte) {
+func (s *Server) received(ctx context.Context, digest string, data []byte) {
 	for _, o := range s.options.Observers {
 		if r, ok := o.(Receiver); ok {
 			r.Received(ctx, digest, data)
@@ -100,7 +100,7 @@ func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf
 type SessionID struct{ Number uint64 }
 
 // NewSessionID numbers a session that is held elsewhere among those of the service.
-func (s *Service) NewSessionID() *SessionID { return &SessionID{Number: s.opened.Add(1)} }
+func (s *Server) NewSessionID() *SessionID { return &SessionID{Number: s.opened.Add(1)} }
 
 // SessionMethod is the method that observers are asked about who may want to observe a session.
 const SessionMethod = sessionMethod
@@ -145,26 +145,18 @@ func (s *Snapshot) Bytes() ([]byte, func()) {
 	return s.data, s.buffer.Free
 }
 
-// snapshotOf returns the snapshot of a unary request, wherever its bytes are.
-func snapshotOf(ctx context.Context, message *apportionv1.Snapshot) Snapshot {
-	if apart, ok := ctx.Value(snapshotKey{}).(*snapshotBytes); ok && apart.data != nil {
-		return Snapshot{data: apart.data, buffer: apart.buffer}
-	}
-	return Snapshot{Message: message}
-}
-
 // record collects what a call asks and is answered, for the metrics and for the observers that want it.
 type record struct {
 	Decision
 
-	service   *Service
+	server    *Server
 	observers []Observer
 	span      trace.Span
 }
 
 // watch begins to record a call. policyName is the one that the request names.
-func (s *Service) watch(ctx context.Context, method, policyName string) *record {
-	r := &record{service: s, span: noSpan, Decision: Decision{Method: method, PolicyName: policyName}}
+func (s *Server) watch(ctx context.Context, method, policyName string) *record {
+	r := &record{server: s, span: noSpan, Decision: Decision{Method: method, PolicyName: policyName}}
 	for _, o := range s.options.Observers {
 		if o.Wants(ctx, method, policyName) {
 			r.observers = append(r.observers, o)
@@ -177,7 +169,7 @@ func (s *Service) watch(ctx context.Context, method, policyName string) *record 
 const sessionMethod = "RunSession"
 
 // watchSession begins to record a session.
-func (s *Service) watchSession(ctx context.Context, policyName string, by rule) *record {
+func (s *Server) watchSession(ctx context.Context, policyName string, by rule) *record {
 	r := s.watch(ctx, sessionMethod, policyName)
 	r.Policy = by.policy
 	if len(r.observers) > 0 {
@@ -214,9 +206,28 @@ func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
 	}
 }
 
+// ask answers the steps of a unary call: all of them, or up to the first that fails where the method ends with that.
+func (r *record) ask(session *wire.Session, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	if !oneByOne[r.Method] {
+		answers, err := session.DoAll(steps)
+		r.askedAll(session, steps, answers, err)
+		return answers, err
+	}
+	answers := make([]*apportionv1.Answer, 0, len(steps))
+	for _, step := range steps {
+		answer, err := session.Ask(step)
+		r.asked(session, step, answer, err)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
 // asked notes a step with its answer.
 func (r *record) asked(session *wire.Session, step *apportionv1.Step, answer *apportionv1.Answer, err error) {
-	t := tally{into: r.service.metrics.decisions}
+	t := tally{into: r.server.metrics.decisions}
 	if err != nil {
 		t.failure(step, err)
 	} else {
@@ -235,7 +246,7 @@ func (r *record) asked(session *wire.Session, step *apportionv1.Step, answer *ap
 
 // askedAll notes a list of steps with their answers, which there are unless all failed together.
 func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answers []*apportionv1.Answer, err error) {
-	t := tally{into: r.service.metrics.decisions}
+	t := tally{into: r.server.metrics.decisions}
 	if err != nil {
 		t.failure(nil, err)
 	} else {
@@ -250,7 +261,7 @@ func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answ
 // done notes that the steps were answered, or failed.
 func (r *record) done() {
 	r.Took = time.Since(r.Began)
-	r.service.metrics.deciding[r.Method].Observe(r.Took.Seconds())
+	r.server.metrics.deciding[r.Method].Observe(r.Took.Seconds())
 	if r.span != noSpan {
 		r.span.SetAttributes(attribute.Int("apportion.steps", len(r.Steps)))
 		r.span.End()
@@ -260,7 +271,7 @@ func (r *record) done() {
 
 // refused notes that a call failed before its steps came to their turn.
 func (r *record) refused(err error) {
-	t := tally{into: r.service.metrics.decisions}
+	t := tally{into: r.server.metrics.decisions}
 	t.failure(nil, err)
 	t.flush()
 }
@@ -271,7 +282,7 @@ func (r *record) end(ctx context.Context, err error) {
 		d := r.Decision
 		d.Err = err
 		for _, o := range r.observers {
-			r.service.observe(ctx, o, &d)
+			r.server.observe(ctx, o, &d)
 		}
 		// A session's snapshot is told once, with its opening.
 		r.Snapshot = Snapshot{Digest: r.Snapshot.Digest, Named: r.Snapshot.Cluster()}
@@ -279,7 +290,7 @@ func (r *record) end(ctx context.Context, err error) {
 }
 
 // observe tells one observer. A panic of it is not the caller's.
-func (s *Service) observe(ctx context.Context, o Observer, d *Decision) {
+func (s *Server) observe(ctx context.Context, o Observer, d *Decision) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "an observer panicked",

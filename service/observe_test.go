@@ -34,7 +34,7 @@ func (w *watcher) Observe(_ context.Context, d *service.Decision) {
 
 func TestObserversAreToldWhatTheyWant(t *testing.T) {
 	all, shares := &watcher{}, &watcher{wants: "EvaluateShares"}
-	r := start(t, service.Options{Observers: []service.Observer{all, shares}}, service.ServerOptions{})
+	r := start(t, service.Options{Observers: []service.Observer{all, shares}})
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	require.NoError(t, err)
 	_, err = r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{Input: inputOf(t)})
@@ -53,13 +53,13 @@ func TestObserversAreToldWhatTheyWant(t *testing.T) {
 }
 
 func TestAnObserverThatPanicsChangesNoAnswer(t *testing.T) {
-	r := start(t, service.Options{Observers: []service.Observer{&watcher{panics: true}}}, service.ServerOptions{})
+	r := start(t, service.Options{Observers: []service.Observer{&watcher{panics: true}}})
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	require.NoError(t, err)
 }
 
 func TestDecisionsAreCountedByWhatWasDecidedAndWhy(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	in := inputOf(t)
 	in.GetSnapshot().Jobs[1].MinResources.Amount[0] = 11000
 	for range 3 {

@@ -24,7 +24,7 @@ func TestNoWayLeadsToAClusterThatTheCallerMayNotName(t *testing.T) {
 		return &wire.Fault{
 			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Text: "not yours: " + cluster,
 		}
-	}}, service.ServerOptions{})
+	}})
 	policy := &apportionv1.Policy{}
 	ways := map[string]func(snapshot *apportionv1.Snapshot) error{
 		"in a unary call": func(snapshot *apportionv1.Snapshot) error {

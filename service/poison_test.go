@@ -41,7 +41,7 @@ func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
 	})
 	defer clean()
 	t.Run("calls", func(t *testing.T) {
-		r := start(t, service.Options{Overload: service.Overload{Wait: time.Minute}}, service.ServerOptions{})
+		r := start(t, service.Options{Overload: service.Overload{Wait: time.Minute}})
 		var callers sync.WaitGroup
 		for caller := range 6 {
 			word := strings.Repeat(string(rune('a'+caller)), 20+caller)

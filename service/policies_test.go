@@ -20,7 +20,7 @@ func TestNamedPoliciesAreReplacedTogetherOrNotAtAll(t *testing.T) {
 	digest := func(name string) (string, error) {
 		r := emptyRequest()
 		r.Input.Rule = &apportionv1.Input_PolicyName{PolicyName: name}
-		response, err := s.Simulate(t.Context(), r)
+		response, err := s.Direct().Simulate(t.Context(), r)
 		return response.GetBasis().GetPolicyDigest(), err
 	}
 	first, err := digest("a")

@@ -3,126 +3,127 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
-// ServerOptions of a Server; the zero value is usable.
-type ServerOptions struct {
-	// RequestBytes bounds one message received, decompressed. 0: 16 MiB.
-	RequestBytes int
-	// ConnectionStreams bounds the calls on one connection at a time. 0: 1,000.
-	ConnectionStreams uint32
-	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part. 0: never.
-	ConnectionAge time.Duration
-	// ConnectionGrace is how long calls under way on a connection of that age may go on. 0: until they end.
-	ConnectionGrace time.Duration
-	// ConnectionIdle closes connections without calls after this long. 0: never.
-	ConnectionIdle time.Duration
-	// ConnectionPing is how long a client may say nothing before it is asked whether it still lives. 0: a minute.
-	ConnectionPing time.Duration
-	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
-	HandshakeTime time.Duration
-	// MessageTime bounds how long the message of a unary call may take to come. 0: half a minute.
-	MessageTime time.Duration
-	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
-	HeaderBytes uint32
-	// NoReflection leaves gRPC reflection out.
-	NoReflection bool
-	// DrainDelay is how long the server still takes calls after its health says NOT_SERVING. 0: not at all.
-	DrainDelay time.Duration
-	// DrainTime is how long calls under way may then take to end by themselves. 0: 25 seconds.
-	DrainTime time.Duration
-	// Logger of calls. nil: nothing is logged.
-	Logger *slog.Logger
-	// Registry receives the metrics. nil: a new one.
-	Registry *prometheus.Registry
-	// Meter receives gRPC's own metrics. nil: they go to Registry.
-	Meter metric.MeterProvider
-	// Tracer receives a span for each call, and Propagator reads whose part it is. nil: nothing is traced.
-	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator
-	// Tap is asked, in order, when the headers of a call have come and before any message is read; health is exempt. Each returns the
-	// context of the call, or an error that refuses it. They must be quick: a connection waits for them.
-	Tap []tap.ServerInHandle
-	// Unary and Stream are interceptors within those of the server: who calls, and what he may.
-	Unary  []grpc.UnaryServerInterceptor
-	Stream []grpc.StreamServerInterceptor
-	// Transport are further options, such as credentials.
-	Transport []grpc.ServerOption
-}
-
-const (
-	defaultRequestBytes      = 16 << 20
-	defaultConnectionStreams = 1000
-	defaultDrainTime         = 25 * time.Second
-	defaultHandshakeTime     = 10 * time.Second
-	defaultMessageTime       = 30 * time.Second
-	defaultConnectionPing    = time.Minute
-	defaultHeaderBytes       = 64 << 10
-	// clientPings is how often a client may ask whether the connection still stands.
-	clientPings = 10 * time.Second
-)
-
-var errPanicked = errors.New("panicked")
-
-// Server serves a Service on listeners, from readiness to the last call.
+// Server answers the calls of the contract, and serves them on listeners from readiness to the last call. It is for any number of
+// goroutines.
 type Server struct {
-	service  *Service
-	options  ServerOptions
-	log      *slog.Logger
-	registry *prometheus.Registry
-	panics   prometheus.Counter
-	taps     *taps
-	unary    []grpc.UnaryServerInterceptor
-	grpc     *grpc.Server
-	health   *health.Server
-	// sizes is what calls received.
-	sizes sizes
+	options Options
+	log     *slog.Logger
+	rules   atomic.Pointer[map[string]rule]
+
+	metrics *metrics
+	sizes   sizes
+	panics  prometheus.Counter
+
+	taps   *taps
+	unary  []grpc.UnaryServerInterceptor
+	grpc   *grpc.Server
+	health *health.Server
+
+	cache         *cache
+	compiling     singleflight.Group
+	receiving     *budget
+	sessions      atomic.Int64
+	sessionMemory *sessionMemory
+	gate          *gate
+	inbox         *inbox
+	// perIdentity counts the sessions of identities.
+	perIdentity counts
+	// begun counts the calls whose headers have come.
+	begun  counts
+	opened atomic.Uint64
+
+	draining  chan struct{}
+	drainOnce sync.Once
+	drainEnd  time.Time
 }
 
-// NewServer returns a server that is not ready yet.
-func NewServer(service *Service, options ServerOptions) *Server {
-	s := &Server{service: service, options: options, log: options.Logger, registry: options.Registry, health: health.NewServer()}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+// rule is a policy to decide by.
+type rule struct {
+	policy *apportionv1.Policy
+	digest string
+}
+
+// New returns a server that is not ready yet, or what is wrong with the named policies.
+//
+//nolint:gocritic // Options are given once.
+func New(options Options) (*Server, error) {
+	options.complete()
+	s := &Server{options: options, log: options.Logger, health: health.NewServer(), draining: make(chan struct{})}
+	o := &s.options
+	if err := s.SetPolicies(o.Policies); err != nil {
+		return nil, err
 	}
-	if s.registry == nil {
-		s.registry = prometheus.NewRegistry()
+	s.gate = newGate(&o.Overload)
+	s.receiving = newBudget("receiving_bytes", o.ReceivingBytes, time.Second)
+	s.sessionMemory = newSessionMemory(o.SessionBytes)
+	s.inbox = &inbox{
+		budget:  newBudget("overload.receiving", o.Overload.Receiving, o.Overload.Wait),
+		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits,
 	}
+	s.metrics = newMetrics(s)
+	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	s.panics = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "apportion_panics_recovered_total", Help: "Calls that ended in a panic.",
 	})
-	s.registry.MustRegister(s.panics)
-	s.registry.MustRegister(service.metrics.collectors...)
+	o.Registry.MustRegister(s.panics)
+	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.taps = s.newTaps()
-	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), options.Transport...)...)
-	s.service.inbox.maximum = int64(orDefault(options.RequestBytes, defaultRequestBytes))
-	s.grpc.RegisterService(s.description(), service)
+	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), o.Transport...)...)
+	s.grpc.RegisterService(s.description(), s.Direct())
 	healthv1.RegisterHealthServer(s.grpc, s.health)
-	if !options.NoReflection {
+	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}
 	s.taps.methods = methodsOf(s.grpc)
-	return s
+	return s, nil
 }
+
+// SetPolicies replaces the policies that requests may name, all of them at once, or none and returns what is wrong with any. Calls and
+// sessions that have begun go on with what they found.
+func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
+	rules := make(map[string]rule, len(policies))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		p := policies[name]
+		if _, err := wire.Policy(p); err != nil {
+			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
+		}
+		rules[name] = rule{p, wire.PolicyDigest(p)}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	s.rules.Store(&rules)
+	return nil
+}
+
+// clientPings is how often a client may ask whether the connection still stands.
+const clientPings = 10 * time.Second
 
 func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options
@@ -133,26 +134,19 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.StaticConnWindowSize(connectionWindow),
 		// An answer is bounded where it is made, with an error that says what to narrow.
 		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.MaxConcurrentStreams(orDefault(o.ConnectionStreams, defaultConnectionStreams)),
+		grpc.MaxConcurrentStreams(o.ConnectionStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPings, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: o.ConnectionAge, MaxConnectionAgeGrace: o.ConnectionGrace, MaxConnectionIdle: o.ConnectionIdle,
-			Time: orDefault(o.ConnectionPing, defaultConnectionPing),
+			Time: o.ConnectionPing,
 		}),
-		grpc.ConnectionTimeout(orDefault(o.HandshakeTime, defaultHandshakeTime)),
-		grpc.MaxHeaderListSize(orDefault(o.HeaderBytes, defaultHeaderBytes)),
+		grpc.ConnectionTimeout(o.HandshakeTime),
+		grpc.MaxHeaderListSize(o.HeaderBytes),
 		grpc.WaitForHandlers(true))
 }
 
-func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
-	if given <= 0 {
-		return otherwise
-	}
-	return given
-}
-
 // Registry returns the metrics.
-func (s *Server) Registry() *prometheus.Registry { return s.registry }
+func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 // Ready reports whether the server takes calls, as its health says.
 func (s *Server) Ready() bool {
@@ -178,18 +172,22 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	case <-failed.Done():
 	}
 	s.health.Shutdown()
-	s.service.drain(s.options.DrainDelay + orDefault(s.options.DrainTime, defaultDrainTime))
+	s.warnSessions(s.options.DrainDelay + s.options.DrainTime)
 	select {
 	case <-time.After(s.options.DrainDelay):
 	case <-failed.Done():
 	}
-	s.drain()
+	// Calls end by themselves; after DrainTime they are ended.
+	force := time.AfterFunc(s.options.DrainTime, s.grpc.Stop)
+	defer force.Stop()
+	s.grpc.GracefulStop()
 	return serving.Wait()
 }
 
-// drain lets calls end by themselves, and after DrainTime ends them.
-func (s *Server) drain() {
-	force := time.AfterFunc(orDefault(s.options.DrainTime, defaultDrainTime), s.grpc.Stop)
-	defer force.Stop()
-	s.grpc.GracefulStop()
+// warnSessions asks the client of every session to open anew elsewhere; within is how long it may go on.
+func (s *Server) warnSessions(within time.Duration) {
+	s.drainOnce.Do(func() {
+		s.drainEnd = time.Now().Add(within)
+		close(s.draining)
+	})
 }

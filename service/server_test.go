@@ -19,8 +19,8 @@ import (
 )
 
 // slow is an interceptor that holds a call for a while, or until its context ends.
-func slow(d time.Duration) service.ServerOptions {
-	return service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+func slow(d time.Duration) service.Options {
+	return service.Options{Unary: []grpc.UnaryServerInterceptor{
 		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			if info.FullMethod != apportionv1.ApportionService_Simulate_FullMethodName {
 				return handle(ctx, request)
@@ -48,7 +48,7 @@ func healthOf(t *testing.T, r *replica, service string) healthv1.HealthCheckResp
 }
 
 func TestHealthSaysServingForTheServerAndTheService(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, ""))
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, "apportion.v1.ApportionService"))
 }
@@ -57,7 +57,7 @@ func TestADrainSaysSoFirstAndLosesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := slow(10 * time.Second)
 		options.DrainDelay = 5 * time.Second
-		r := start(t, service.Options{}, options)
+		r := start(t, options)
 		watch, err := healthv1.NewHealthClient(r.conn).Watch(t.Context(), &healthv1.HealthCheckRequest{})
 		require.NoError(t, err)
 		state, err := watch.Recv()
@@ -93,7 +93,7 @@ func TestACallThatDoesNotEndIsEndedAfterTheDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := slow(time.Hour)
 		options.DrainTime = 3 * time.Second
-		r := start(t, service.Options{}, options)
+		r := start(t, options)
 		result := make(chan error, 1)
 		go func() {
 			_, err := r.Simulate(t.Context(), emptyRequest())
@@ -111,7 +111,7 @@ func TestACallThatDoesNotEndIsEndedAfterTheDrainTime(t *testing.T) {
 
 func TestAnIdleServerDrainsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{}, service.ServerOptions{})
+		r := start(t, service.Options{})
 		_, err := r.Simulate(t.Context(), emptyRequest())
 		require.NoError(t, err)
 		began := time.Now()
@@ -127,7 +127,7 @@ func TestTheServersOwnDeadlineHoldsWhereTheCallerSetsNone(t *testing.T) {
 	require.NoError(t, err)
 	request := emptyRequest()
 	request.Steps = make([]*apportionv1.Step, 100_000)
-	_, err = s.Simulate(t.Context(), request)
+	_, err = s.Direct().Simulate(t.Context(), request)
 	requireFault(t, err, codes.DeadlineExceeded, "DEADLINE_EXCEEDED")
 }
 
@@ -142,7 +142,7 @@ func TestADeadlineThatPassesEndsACall(t *testing.T) {
 				return response, err
 			},
 		}, options.Unary...)
-		r := start(t, service.Options{}, options)
+		r := start(t, options)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -162,7 +162,7 @@ func TestACallerThatHasGoneIsNotComputedFor(t *testing.T) {
 	cancel()
 	request := emptyRequest()
 	request.Steps = make([]*apportionv1.Step, 5000)
-	_, err = s.Simulate(ctx, request)
+	_, err = s.Direct().Simulate(ctx, request)
 	requireFault(t, err, codes.Canceled, "DEADLINE_EXCEEDED")
 }
 
@@ -187,6 +187,6 @@ func TestReflectionListsTheServiceUnlessItIsSwitchedOff(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		return nil
 	}
-	require.NoError(t, list(start(t, service.Options{}, service.ServerOptions{})))
-	require.Equal(t, codes.Unimplemented, status.Code(list(start(t, service.Options{}, service.ServerOptions{NoReflection: true}))))
+	require.NoError(t, list(start(t, service.Options{})))
+	require.Equal(t, codes.Unimplemented, status.Code(list(start(t, service.Options{NoReflection: true}))))
 }

@@ -36,11 +36,11 @@ type replica struct {
 // start starts a replica that ends with the test.
 //
 //nolint:gocritic // Options are given once.
-func start(t *testing.T, options service.Options, serverOptions service.ServerOptions) *replica {
+func start(t *testing.T, options service.Options) *replica {
 	t.Helper()
 	s, err := service.New(options)
 	require.NoError(t, err)
-	r := &replica{server: service.NewServer(s, serverOptions), served: make(chan error, 1)}
+	r := &replica{server: s, served: make(chan error, 1)}
 	listener := bufconn.Listen(1 << 20)
 	ctx, end := context.WithCancel(context.Background())
 	r.end = end
@@ -105,7 +105,7 @@ func inputOf(t *testing.T) *apportionv1.Input {
 }
 
 func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	ctx := t.Context()
 
 	shares, err := r.EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
@@ -143,7 +143,7 @@ func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
 }
 
 func TestAnEmptySnapshotIsValid(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	in := &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}},
 	}

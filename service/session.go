@@ -18,14 +18,15 @@ import (
 type sessionStream = grpc.BidiStreamingServer[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
 
 // RunSession holds a conversation about one snapshot.
-func (s *Service) RunSession(stream sessionStream) error {
-	if err := s.converse(stream); err != nil {
-		return s.fail(stream.Context(), err)
+func (c *call) RunSession(stream sessionStream) error {
+	if err := c.converse(stream); err != nil {
+		return c.server.fail(stream.Context(), err)
 	}
 	return nil
 }
 
-func (s *Service) converse(stream sessionStream) error {
+func (c *call) converse(stream sessionStream) error {
+	s := c.server
 	defer s.sessions.Add(-1)
 	if n := s.sessions.Add(1); n > int64(s.options.Sessions) {
 		return limitFault("sessions", n, int64(s.options.Sessions), "too many sessions are open")
@@ -35,45 +36,46 @@ func (s *Service) converse(stream sessionStream) error {
 	if n := s.perIdentity.add(identity, 1); n > s.options.IdentitySessions {
 		return limitFault("identity_sessions", int64(n), int64(s.options.IdentitySessions), "this identity has too many sessions open")
 	}
-	c := conversation{service: s, stream: stream, limit: s.options.CallTime}
-	release := context.AfterFunc(stream.Context(), func() { c.over.Store(true) })
+	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
+	release := context.AfterFunc(stream.Context(), func() { v.over.Store(true) })
 	defer release()
-	defer c.release()
-	if err := c.open(); err != nil {
+	defer v.release()
+	if err := v.open(); err != nil {
 		return err
 	}
-	defer c.seen.close(stream.Context())
-	return c.run()
+	defer v.seen.close(stream.Context())
+	return v.run()
 }
 
 // conversation is one session's stream.
 type conversation struct {
-	service *Service
+	call    *call
+	server  *Server
 	stream  sessionStream
 	session *wire.Session
 	seen    *record
-	// held is what the session takes.
-	held *holding
+	// memory is what the session takes.
+	memory *reservation
 	// over is set when nobody waits any more; began and limit bound the batch under way.
 	over  atomic.Bool
 	began time.Time
 	limit time.Duration
 }
 
-func (c *conversation) stop() bool {
-	return c.over.Load() || c.limit > 0 && time.Since(c.began) > c.limit
+func (v *conversation) stop() bool {
+	return v.over.Load() || v.limit > 0 && time.Since(v.began) > v.limit
 }
 
 // release gives back what the session took.
-func (c *conversation) release() {
-	if c.held != nil {
-		c.held.close()
+func (v *conversation) release() {
+	if v.memory != nil {
+		v.memory.close()
 	}
 }
 
 // open takes the first message, and the chunks that it announces.
-func (c *conversation) open() error {
-	first, err := c.stream.Recv()
+func (v *conversation) open() error {
+	first, err := v.stream.Recv()
 	if err != nil {
 		return ended(err, "before it was opened")
 	}
@@ -81,120 +83,120 @@ func (c *conversation) open() error {
 	if open == nil {
 		return protocolFault("the first message opens the session")
 	}
-	r, err := c.service.rule(open.GetPolicy(), open.GetPolicyName(), "open.")
+	r, err := v.server.rule(open.GetPolicy(), open.GetPolicyName(), "open.")
 	if err != nil {
 		return err
 	}
-	c.began = time.Now()
-	ctx := c.stream.Context()
-	c.seen = c.service.watchSession(ctx, open.GetPolicyName(), r)
-	digest, err := c.openOn(open, r)
+	v.began = time.Now()
+	ctx := v.stream.Context()
+	v.seen = v.server.watchSession(ctx, open.GetPolicyName(), r)
+	digest, err := v.openOn(open, r)
 	if err == nil {
-		c.held, err = c.service.holding.open(IdentityOf(ctx), c.seen.Snapshot.Model, c.session)
+		v.memory, err = v.server.sessionMemory.open(IdentityOf(ctx), v.seen.Snapshot.Model, v.session)
 	}
 	if err != nil {
-		c.seen.refused(err)
+		v.seen.refused(err)
 		return err
 	}
-	c.seen.Basis = basisOf(c.session, digest)
-	c.seen.end(ctx, nil)
-	return c.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
-		Basis: c.seen.Basis, MaxPendingBatches: uint32(c.service.options.PendingBatches),
+	v.seen.Basis = basisOf(v.session, digest)
+	v.seen.end(ctx, nil)
+	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
+		Basis: v.seen.Basis, MaxPendingBatches: uint32(v.server.options.PendingBatches),
 	}}})
 }
 
 // openOn opens the session on whatever source the first message has, and returns the digest of the snapshot if its bytes are known.
-func (c *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
-	s, ctx := c.service, c.stream.Context()
+func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
+	s, ctx := v.server, v.stream.Context()
 	switch source := open.GetSource().(type) {
 	case *apportionv1.OpenSession_Snapshot:
-		return "", c.openInline(source.Snapshot, r)
+		return "", v.openInline(source.Snapshot, r)
 	case *apportionv1.OpenSession_SnapshotDigest:
-		h, err := s.find(ctx, source.SnapshotDigest, "open.snapshot_digest")
+		e, err := s.find(ctx, source.SnapshotDigest, "open.snapshot_digest")
 		if err != nil {
 			return "", err
 		}
-		leave, err := s.admit(ctx, decisionRank, s.cache.size(h.key))
+		leave, err := s.admit(ctx, decisionRank, s.cache.size(e.key))
 		if err != nil {
 			return "", err
 		}
 		defer leave()
-		c.began = time.Now()
-		c.seen.Snapshot = Snapshot{Digest: h.key.digest, Model: h.model, Named: h.cluster}
-		c.session, err = s.openModel(h.model, r, c.stop)
-		return h.key.digest, err
+		v.began = time.Now()
+		v.seen.Snapshot = e.observed()
+		v.session, err = s.openModel(e.model, r, v.stop)
+		return e.key.digest, err
 	case *apportionv1.OpenSession_Chunked:
-		return c.openChunked(source.Chunked, r)
+		return v.openChunked(source.Chunked, r)
 	}
 	return "", invalidRequest("open.snapshot", "no snapshot is given, announced, nor the digest of one")
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
-func (c *conversation) openInline(snapshot *apportionv1.Snapshot, r rule) error {
-	s, ctx := c.service, c.stream.Context()
-	c.seen.Snapshot = snapshotOf(ctx, snapshot)
-	held, ok := heldSnapshot(ctx)
-	if !ok {
-		data, err := proto.Marshal(snapshot)
+func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
+	s, ctx := v.server, v.stream.Context()
+	v.seen.Snapshot = v.call.observed(decoded)
+	inline := &v.call.snapshot
+	if inline.data == nil {
+		data, err := proto.Marshal(decoded)
 		if err != nil {
 			return invalidRequest("open.snapshot", "a text is not UTF-8")
 		}
-		held = &snapshotBytes{data: data}
+		inline = &snapshot{data: data}
 	}
-	if err := s.permit(ctx, func() string { return wire.ClusterOf(held.data) }); err != nil {
+	if err := s.permit(ctx, func() string { return wire.ClusterOf(inline.data) }); err != nil {
 		return err
 	}
-	g := s.guard(c.stop)
-	g.Size = held.measure()
+	g := s.guard(v.stop)
+	g.Size = inline.measure()
 	leave, err := s.admit(ctx, decisionRank, g.Size.Memory())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	c.began = time.Now()
-	m, err := new(wire.Decoder).CompileWithin(held.data, g)
-	s.metrics.compiledModel(c.began, m)
+	v.began = time.Now()
+	m, err := new(wire.Decoder).CompileWithin(inline.data, g)
+	s.metrics.compiledModel(v.began, m)
 	if err != nil {
 		return err
 	}
-	c.seen.Snapshot.Model = m
-	c.session, err = s.openModel(m, r, c.stop)
+	v.seen.Snapshot.Model = m
+	v.session, err = s.openModel(m, r, v.stop)
 	return err
 }
 
-func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (string, error) {
+func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (string, error) {
 	if header.GetDigest() != "" {
 		if err := checkDigest(header.GetDigest(), "open.chunked.digest"); err != nil {
 			return "", err
 		}
 	}
-	chunks := c.service.collect(c.stream.Context(), header)
+	chunks := v.server.newUpload(v.stream.Context(), header)
 	defer chunks.release()
-	ctx, cancel := c.service.uploading(c.stream.Context())
+	ctx, cancel := v.server.uploading(v.stream.Context())
 	defer cancel()
-	err := chunks.all(ctx, func() (*apportionv1.SnapshotChunk, error) {
-		message, err := c.stream.Recv()
+	err := chunks.receive(ctx, func() (*apportionv1.SnapshotChunk, error) {
+		message, err := v.stream.Recv()
 		return message.GetChunk(), err
 	})
 	if err == nil {
-		err = c.service.permit(c.stream.Context(), func() string { return wire.ClusterOf(chunks.data) })
+		err = v.server.permit(v.stream.Context(), func() string { return wire.ClusterOf(chunks.data) })
 	}
 	if err != nil {
 		return "", err
 	}
-	c.began = time.Now()
-	m, _, _, err := c.service.hold(ctx, heldKey{IdentityOf(ctx), chunks.digest}, chunks.data, c.stop)
+	v.began = time.Now()
+	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, v.stop)
 	if err != nil {
 		return "", err
 	}
-	leave, err := c.service.admit(ctx, decisionRank, wire.ModelBytes(m))
+	leave, err := v.server.admit(ctx, decisionRank, wire.ModelBytes(m))
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	c.began = time.Now()
-	c.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, data: chunks.data}
-	c.session, err = c.service.openModel(m, r, c.stop)
+	v.began = time.Now()
+	v.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, data: chunks.data}
+	v.session, err = v.server.openModel(m, r, v.stop)
 	return chunks.digest, err
 }
 
@@ -202,23 +204,23 @@ func (c *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 type arrival struct {
 	batch *apportionv1.StepBatch
 	bytes int64
-	// held is what is booked for the batch.
-	held parcel
-	err  error
+	// message is what is booked for the batch.
+	message message
+	err     error
 }
 
 // run answers batches in the order in which they come, while further ones are read, until the client has no more.
-func (c *conversation) run() error {
-	pending := make(chan arrival, c.service.options.PendingBatches)
+func (v *conversation) run() error {
+	pending := make(chan arrival, v.server.options.PendingBatches)
 	room := semaphore.NewWeighted(pendingBytes)
-	go c.read(pending, room)
-	draining, gone := c.service.draining, c.stream.Context().Done()
-	ends := c.service.newEnds()
-	defer ends.stop()
+	go v.read(pending, room)
+	draining, gone := v.server.draining, v.stream.Context().Done()
+	timeouts := v.server.newTimeouts()
+	defer timeouts.stop()
 	for {
 		select {
 		case <-gone:
-			return c.stream.Context().Err()
+			return v.stream.Context().Err()
 		case next := <-pending:
 			if next.err != nil {
 				if errors.Is(next.err, io.EOF) {
@@ -226,27 +228,27 @@ func (c *conversation) run() error {
 				}
 				return next.err
 			}
-			if err := c.answer(next); err != nil {
+			if err := v.answer(next); err != nil {
 				return err
 			}
 			room.Release(next.bytes)
-			next.held.unbook()
-			ends.heard()
-		case <-ends.warned.C:
-			if err := c.stream.Send(goingAway(ends.left())); err != nil {
+			next.message.unbook()
+			timeouts.heard()
+		case <-timeouts.warned.C:
+			if err := v.stream.Send(goingAway(timeouts.left())); err != nil {
 				return err
 			}
-		case <-ends.over.C:
-			o := &c.service.options
+		case <-timeouts.over.C:
+			o := &v.server.options
 			return limitFault("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(),
 				"the session has lasted long enough")
-		case <-ends.idle.C:
-			o := &c.service.options
+		case <-timeouts.idle.C:
+			o := &v.server.options
 			return limitFault("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),
 				"nothing was asked in this session for too long")
 		case <-draining:
 			draining = nil
-			if err := c.stream.Send(goingAway(time.Until(c.service.drainEnd))); err != nil {
+			if err := v.stream.Send(goingAway(time.Until(v.server.drainEnd))); err != nil {
 				return err
 			}
 		}
@@ -258,18 +260,18 @@ const pendingBytes = 4 << 20
 
 // read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends
 // with the stream.
-func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
-	ctx := c.stream.Context()
+func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
+	ctx := v.stream.Context()
 	for {
 		var next arrival
-		var message *apportionv1.RunSessionRequest
-		if message, next.err = c.stream.Recv(); next.err == nil {
-			if next.batch = message.GetBatch(); next.batch == nil {
+		var request *apportionv1.RunSessionRequest
+		if request, next.err = v.stream.Recv(); next.err == nil {
+			if next.batch = request.GetBatch(); next.batch == nil {
 				next.err = protocolFault("only batches of steps follow once a session is open")
 			}
 		}
-		next.held = takeOver(ctx)
-		next.bytes = min(next.held.length, pendingBytes)
+		next.message = v.call.takePending()
+		next.bytes = min(next.message.length, pendingBytes)
 		if room.Acquire(ctx, next.bytes) != nil {
 			return
 		}
@@ -284,36 +286,28 @@ func (c *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 	}
 }
 
-func (c *conversation) answer(next arrival) error {
-	ctx, batch := c.stream.Context(), next.batch
-	leave, err := c.service.admit(ctx, decisionRank, questionMemory*next.bytes)
+func (v *conversation) answer(next arrival) error {
+	ctx, batch := v.stream.Context(), next.batch
+	leave, err := v.server.admit(ctx, decisionRank, questionMemory*next.bytes)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	c.seen.nextBatch(ctx)
-	c.began = c.seen.Began
-	answers, err := c.session.DoAll(batch.GetSteps())
-	c.seen.askedAll(c.session, batch.GetSteps(), answers, err)
-	c.seen.done()
-	c.seen.end(ctx, statusOf(err))
+	v.seen.nextBatch(ctx)
+	v.began = v.seen.Began
+	answers, err := v.session.DoAll(batch.GetSteps())
+	v.seen.askedAll(v.session, batch.GetSteps(), answers, err)
+	v.seen.done()
+	v.seen.end(ctx, statusOf(err))
 	if err == nil {
-		err = c.held.grow(c.session)
+		err = v.memory.grow(v.session)
 	}
 	if err != nil {
 		return err
 	}
-	return c.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
+	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
 		Answers: &apportionv1.AnswerBatch{Id: batch.GetId(), Answers: answers},
 	}})
-}
-
-// drain tells every session to open elsewhere; within is how long it may go on.
-func (s *Service) drain(within time.Duration) {
-	s.drainOnce.Do(func() {
-		s.drainEnd = time.Now().Add(within)
-		close(s.draining)
-	})
 }
 
 // goingAway asks a client to open anew elsewhere within the time that is left.

@@ -71,7 +71,7 @@ func batch(id uint64, steps ...*apportionv1.Step) *apportionv1.RunSessionRequest
 }
 
 func TestASessionIsOpenedOnEverySource(t *testing.T) {
-	r := start(t, service.Options{PendingBatches: 7}, service.ServerOptions{})
+	r := start(t, service.Options{PendingBatches: 7})
 	data := encoded(t)
 	digest := wire.Digest([]byte(data))
 	policy := &apportionv1.OpenSession_Policy{Policy: inputOf(t).GetPolicy()}
@@ -117,7 +117,7 @@ func TestASessionIsOpenedOnEverySource(t *testing.T) {
 }
 
 func TestStateLastsFromBatchToBatchAndNoLonger(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	first, second := startSession(t, r), startSession(t, r)
 	first.open(t)
 	second.open(t)
@@ -159,7 +159,7 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 		{"a chunk that nobody announced", true, []string{`chunk {}`}, codes.InvalidArgument, "PROTOCOL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := start(t, service.Options{}, service.ServerOptions{})
+			r := start(t, service.Options{})
 			session := startSession(t, r)
 			if c.opened {
 				session.open(t)
@@ -174,7 +174,7 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 }
 
 func TestAsManyBatchesAsPromisedMayBeSentBeforeAnyAnswerIsRead(t *testing.T) {
-	r := start(t, service.Options{PendingBatches: 50}, service.ServerOptions{})
+	r := start(t, service.Options{PendingBatches: 50})
 	session := startSession(t, r)
 	opened := session.open(t)
 	steps := make([]*apportionv1.Step, 300)
@@ -190,7 +190,7 @@ func TestAsManyBatchesAsPromisedMayBeSentBeforeAnyAnswerIsRead(t *testing.T) {
 }
 
 func TestTooManySessionsAreRefused(t *testing.T) {
-	r := start(t, service.Options{Sessions: 1}, service.ServerOptions{})
+	r := start(t, service.Options{Sessions: 1})
 	first := startSession(t, r)
 	first.open(t)
 	second := startSession(t, r)
@@ -204,7 +204,7 @@ func TestTooManySessionsAreRefused(t *testing.T) {
 }
 
 func TestABatchWhoseAnswersAreTooLargeEndsTheSession(t *testing.T) {
-	r := start(t, service.Options{AnswerBytes: 450}, service.ServerOptions{})
+	r := start(t, service.Options{AnswerBytes: 450})
 	session := startSession(t, r)
 	session.open(t)
 	session.say(t, `batch { steps { inspect { tasks: true } } }`)
@@ -221,7 +221,7 @@ func TestABatchWhoseAnswersAreTooLargeEndsTheSession(t *testing.T) {
 
 func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{}, service.ServerOptions{DrainDelay: 2 * time.Second, DrainTime: 10 * time.Second})
+		r := start(t, service.Options{DrainDelay: 2 * time.Second, DrainTime: 10 * time.Second})
 		polite, deaf := startSession(t, r), startSession(t, r)
 		polite.open(t)
 		deaf.open(t)
@@ -245,7 +245,7 @@ func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {
 }
 
 func TestABatchThatTakesTooLongEndsTheSession(t *testing.T) {
-	r := start(t, service.Options{CallTime: 30 * time.Millisecond}, service.ServerOptions{})
+	r := start(t, service.Options{CallTime: 30 * time.Millisecond})
 	session := startSession(t, r)
 	session.open(t)
 	steps := make([]*apportionv1.Step, 100_000)
@@ -328,7 +328,7 @@ const manyPlugins = `tiers { plugins { priority {} } plugins { gang {} } plugins
 // TestEveryTransportGivesTheSameAnswers asks the same steps of one call, of a session in batches of any size, and again and again by digest,
 // where one opened session serves caller after caller.
 func TestEveryTransportGivesTheSameAnswers(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	policy := parse(t, &apportionv1.Policy{}, manyPlugins)
 	rapid.Check(t, func(rt *rapid.T) {
 		snapshot := drawCluster(rt)

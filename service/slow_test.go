@@ -18,7 +18,7 @@ import (
 
 func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{CallTime: 10 * time.Second}, service.ServerOptions{MessageTime: 20 * time.Second})
+		r := start(t, service.Options{CallTime: 10 * time.Second, MessageTime: 20 * time.Second})
 		began := time.Now()
 		// A stream to a unary method that sends nothing.
 		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
@@ -30,7 +30,7 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 }
 
 func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: service.Overload{Running: 1, Calls: 1}}, service.ServerOptions{DrainTime: time.Millisecond})
+	_, address, _ := listen(t, service.Options{Overload: service.Overload{Running: 1, Calls: 1}, DrainTime: time.Millisecond})
 	request, err := proto.Marshal(emptyRequest())
 	require.NoError(t, err)
 	for range 3 {
@@ -49,7 +49,7 @@ func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
 
 func TestASessionIsNotBoundAsUnaryCallsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{CallTime: time.Second}, service.ServerOptions{MessageTime: time.Second})
+		r := start(t, service.Options{CallTime: time.Second, MessageTime: time.Second})
 		stream, err := r.RunSession(t.Context())
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)

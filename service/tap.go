@@ -34,12 +34,12 @@ type taps struct {
 
 func (s *Server) newTaps() *taps {
 	t := &taps{
-		ask: s.options.Tap, log: s.log, receiving: s.messageTime(), answering: s.service.options.CallTime,
+		ask: s.options.Tap, log: s.log, receiving: s.options.MessageTime, answering: s.options.CallTime,
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 		}, []string{"method", "code"}),
 	}
-	s.registry.MustRegister(t.refused)
+	s.options.Registry.MustRegister(t.refused)
 	return t
 }
 
@@ -73,11 +73,19 @@ func (t *taps) handle(ctx context.Context, call *tap.Info) (context.Context, err
 	return t.bounded(ctx, call.FullMethodName), nil
 }
 
-// endKey is that of the function which ends a unary call with a cause.
+// endKey is the key of the function that ends a unary call with a cause. gRPC offers the context alone between the tap, which makes the
+// context that reading a message waits on, and the handler, which learns that the message is late.
 type endKey struct{}
 
-// bounded lets a unary call be ended whose message does not come, or whose answer is not taken. The time to answer is bounded by the
-// service; this adds the time to receive.
+// endCall ends the unary call of a context with a cause.
+func endCall(ctx context.Context, cause error) {
+	if end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc); ok {
+		end(cause)
+	}
+}
+
+// bounded lets a unary call be ended whose message does not come, or whose answer is not taken. CallTime bounds the time to answer; this
+// adds the time to receive.
 func (t *taps) bounded(ctx context.Context, method string) context.Context {
 	if !unary[method] {
 		return ctx

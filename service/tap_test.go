@@ -21,7 +21,7 @@ type tapKey struct{}
 
 func TestATapRefusesACallAndHealthPassesIt(t *testing.T) {
 	refused := status.Error(codes.ResourceExhausted, "not today")
-	r := start(t, service.Options{}, service.ServerOptions{Tap: []tap.ServerInHandle{
+	r := start(t, service.Options{Tap: []tap.ServerInHandle{
 		func(context.Context, *tap.Info) (context.Context, error) { return nil, refused },
 	}})
 	_, err := r.Simulate(t.Context(), emptyRequest())
@@ -60,7 +60,7 @@ func requireCount(t *testing.T, registry *prometheus.Registry, want int, labels 
 
 func TestTapsAreAskedInOrderAndPassAContextOn(t *testing.T) {
 	var seen any
-	r := start(t, service.Options{}, service.ServerOptions{
+	r := start(t, service.Options{
 		Tap: []tap.ServerInHandle{
 			func(ctx context.Context, _ *tap.Info) (context.Context, error) {
 				return context.WithValue(ctx, tapKey{}, 7), nil

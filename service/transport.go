@@ -18,7 +18,7 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 	if err != nil {
 		return in, err
 	}
-	end, err := s.service.begin(in, call.FullMethodName)
+	end, err := s.begin(in, call.FullMethodName)
 	if err != nil {
 		err = statusOf(err)
 		s.taps.refuse(in, call.FullMethodName, err)
@@ -30,7 +30,7 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 
 // Receive waits until there is memory for a message that takes about so many bytes, or as much as any may, and returns what gives it back.
 func (s *Server) Receive(ctx context.Context, bytes int64) (release func(), err error) {
-	b, identity := s.service.inbox, IdentityOf(ctx)
+	b, identity := s.inbox, IdentityOf(ctx)
 	bytes = min(bytes, b.budget.limit/2)
 	if err := b.budget.wait(ctx, identity, bytes, b.patience); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *Server) Receive(ctx context.Context, bytes int64) (release func(), err 
 
 // Call answers a unary call within the interceptors: it is logged, and a panic is an INTERNAL.
 func (s *Server) Call(ctx context.Context, method string, request any, handle grpc.UnaryHandler) (any, error) {
-	info := &grpc.UnaryServerInfo{Server: s.service, FullMethod: method}
+	info := &grpc.UnaryServerInfo{Server: s.Direct(), FullMethod: method}
 	for _, intercept := range slices.Backward(s.unary) {
 		next := handle
 		handle = func(ctx context.Context, request any) (any, error) { return intercept(ctx, request, info, next) }

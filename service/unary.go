@@ -2,65 +2,65 @@ package service
 
 import (
 	"context"
+	"sync/atomic"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // EvaluateShares tells who deserves what, who has what, and who comes first.
-func (s *Service) EvaluateShares(
+func (c *call) EvaluateShares(
 	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
 ) (*apportionv1.EvaluateSharesResponse, error) {
-	out := &apportionv1.EvaluateSharesResponse{}
-	err := s.ask(ctx, "EvaluateShares", r.GetInput(), func(c call) error {
-		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: r.GetShares()}})
-		out.Basis, out.Shares = c.basis, answer.GetShares()
-		return err
-	})
-	return answered(out, err)
+	basis, answers, err := c.decide(ctx, "EvaluateShares", r.GetInput(),
+		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: r.GetShares()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.EvaluateSharesResponse{Basis: basis, Shares: answers[0].GetShares()}, nil
 }
 
 // CheckEnqueue tells which jobs may enter their queues.
-func (s *Service) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
-	out := &apportionv1.CheckEnqueueResponse{}
-	err := s.ask(ctx, "CheckEnqueue", r.GetInput(), func(c call) error {
-		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: r.GetEnqueue()}})
-		out.Basis, out.Enqueue = c.basis, answer.GetEnqueue()
-		return err
-	})
-	return answered(out, err)
+func (c *call) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
+	basis, answers, err := c.decide(ctx, "CheckEnqueue", r.GetInput(),
+		&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: r.GetEnqueue()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: answers[0].GetEnqueue()}, nil
 }
 
 // CheckAllocatable tells which tasks' queues may use that much more, and which may take it from others.
-func (s *Service) CheckAllocatable(
+func (c *call) CheckAllocatable(
 	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
 ) (*apportionv1.CheckAllocatableResponse, error) {
-	out := &apportionv1.CheckAllocatableResponse{}
-	if r.GetAllocatable() == nil && r.GetPreemptive() == nil {
-		return nil, s.fail(ctx, invalidRequest("allocatable", "nothing is asked, neither allocatable nor preemptive"))
+	var steps []*apportionv1.Step
+	if q := r.GetAllocatable(); q != nil {
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: q}})
 	}
-	err := s.ask(ctx, "CheckAllocatable", r.GetInput(), func(c call) error {
-		out.Basis = c.basis
-		if q := r.GetAllocatable(); q != nil {
-			answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: q}})
-			if err != nil {
-				return err
-			}
-			out.Allocatable = answer.GetAllocatable()
+	if q := r.GetPreemptive(); q != nil {
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: q}})
+	}
+	if len(steps) == 0 {
+		return nil, c.server.fail(ctx, invalidRequest("allocatable", "nothing is asked, neither allocatable nor preemptive"))
+	}
+	basis, answers, err := c.decide(ctx, "CheckAllocatable", r.GetInput(), steps...)
+	if err != nil {
+		return nil, err
+	}
+	out := &apportionv1.CheckAllocatableResponse{Basis: basis}
+	for _, answer := range answers {
+		switch a := answer.GetAnswer().(type) {
+		case *apportionv1.Answer_Allocatable:
+			out.Allocatable = a.Allocatable
+		case *apportionv1.Answer_Preemptive:
+			out.Preemptive = a.Preemptive
 		}
-		if q := r.GetPreemptive(); q != nil {
-			answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: q}})
-			if err != nil {
-				return err
-			}
-			out.Preemptive = answer.GetPreemptive()
-		}
-		return nil
-	})
-	return answered(out, err)
+	}
+	return out, nil
 }
 
 // SelectVictims tells whom a task may evict.
-func (s *Service) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
+func (c *call) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
 	step := &apportionv1.Step{}
 	switch q := r.GetQuestion().(type) {
 	case *apportionv1.SelectVictimsRequest_Reclaim:
@@ -68,50 +68,91 @@ func (s *Service) SelectVictims(ctx context.Context, r *apportionv1.SelectVictim
 	case *apportionv1.SelectVictimsRequest_Preempt:
 		step.Step = &apportionv1.Step_Preempt{Preempt: q.Preempt}
 	default:
-		return nil, s.fail(ctx, invalidRequest("question", "nothing is asked, neither reclaim nor preempt"))
+		return nil, c.server.fail(ctx, invalidRequest("question", "nothing is asked, neither reclaim nor preempt"))
 	}
-	out := &apportionv1.SelectVictimsResponse{}
-	err := s.ask(ctx, "SelectVictims", r.GetInput(), func(c call) error {
-		answer, err := c.Ask(step)
-		out.Basis, out.Victims = c.basis, answer.GetReclaim()
-		if r.GetPreempt() != nil {
-			out.Victims = answer.GetPreempt()
-		}
-		return err
-	})
-	return answered(out, err)
-}
-
-// ScoreNodes tells where tasks fit, and how well.
-func (s *Service) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
-	if r.GetNodes() == nil {
-		return nil, s.fail(ctx, invalidRequest("nodes", "nothing is asked"))
-	}
-	out := &apportionv1.ScoreNodesResponse{}
-	err := s.ask(ctx, "ScoreNodes", r.GetInput(), func(c call) error {
-		answer, err := c.Ask(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: r.GetNodes()}})
-		out.Basis, out.Nodes = c.basis, answer.GetNodes()
-		return err
-	})
-	return answered(out, err)
-}
-
-// Simulate does any list of steps.
-func (s *Service) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
-	out := &apportionv1.SimulateResponse{}
-	err := s.ask(ctx, "Simulate", r.GetInput(), func(c call) error {
-		var err error
-		out.Basis = c.basis
-		out.Answers, err = c.DoAll(r.GetSteps())
-		return err
-	})
-	return answered(out, err)
-}
-
-// answered returns no response beside an error.
-func answered[R any](response *R, err error) (*R, error) {
+	basis, answers, err := c.decide(ctx, "SelectVictims", r.GetInput(), step)
 	if err != nil {
 		return nil, err
 	}
-	return response, nil
+	out := &apportionv1.SelectVictimsResponse{Basis: basis, Victims: answers[0].GetReclaim()}
+	if r.GetPreempt() != nil {
+		out.Victims = answers[0].GetPreempt()
+	}
+	return out, nil
+}
+
+// ScoreNodes tells where tasks fit, and how well.
+func (c *call) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
+	if r.GetNodes() == nil {
+		return nil, c.server.fail(ctx, invalidRequest("nodes", "nothing is asked"))
+	}
+	basis, answers, err := c.decide(ctx, "ScoreNodes", r.GetInput(),
+		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: r.GetNodes()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answers[0].GetNodes()}, nil
+}
+
+// Simulate does any list of steps.
+func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
+	basis, answers, err := c.decide(ctx, "Simulate", r.GetInput(), r.GetSteps()...)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.SimulateResponse{Basis: basis, Answers: answers}, nil
+}
+
+// decide opens a session on the input of a unary call and answers steps. What it fails with is a status.
+func (c *call) decide(
+	ctx context.Context, method string, in *apportionv1.Input, steps ...*apportionv1.Step,
+) (basis *apportionv1.Basis, answers []*apportionv1.Answer, err error) {
+	s := c.server
+	if s.options.CallTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.options.CallTime)
+		defer cancel()
+	}
+	stop, release := stopper(ctx)
+	defer release()
+	seen := s.watch(ctx, method, in.GetPolicyName())
+	var o opened
+	leave, err := c.turn(ctx, method, in)
+	if err == nil {
+		defer leave()
+		o, err = c.open(ctx, in, stop, seen)
+	}
+	if err == nil {
+		seen.begin(ctx, o.basis)
+		answers, err = seen.ask(o.session, steps)
+		seen.done()
+	} else {
+		seen.refused(err)
+	}
+	if err != nil {
+		err = s.fail(ctx, err)
+	}
+	seen.end(ctx, err)
+	// Not deferred: what a panic left behind is not used again.
+	if o.release != nil {
+		o.release()
+	}
+	return o.basis, answers, err
+}
+
+// stopper returns a function that is cheap to ask whether a context has ended.
+func stopper(ctx context.Context) (stop func() bool, release func() bool) {
+	var over atomic.Bool
+	over.Store(ctx.Err() != nil)
+	release = context.AfterFunc(ctx, func() { over.Store(true) })
+	return over.Load, release
+}
+
+// turn waits until a unary call may be worked on.
+func (c *call) turn(ctx context.Context, method string, in *apportionv1.Input) (leave func(), err error) {
+	r := decisionRank
+	if method == "Simulate" {
+		r = simulationRank
+	}
+	return c.server.admit(ctx, r, c.memory(ctx, in))
 }

@@ -17,17 +17,17 @@ import (
 )
 
 // UploadSnapshot takes a snapshot to be named by digest afterwards.
-func (s *Service) UploadSnapshot(
+func (c *call) UploadSnapshot(
 	stream grpc.ClientStreamingServer[apportionv1.UploadSnapshotRequest, apportionv1.UploadSnapshotResponse],
 ) error {
-	response, err := s.upload(stream)
+	response, err := c.server.upload(stream)
 	if err != nil {
-		return s.fail(stream.Context(), err)
+		return c.server.fail(stream.Context(), err)
 	}
 	return stream.SendAndClose(response)
 }
 
-func (s *Service) upload(
+func (s *Server) upload(
 	stream grpc.ClientStreamingServer[apportionv1.UploadSnapshotRequest, apportionv1.UploadSnapshotResponse],
 ) (*apportionv1.UploadSnapshotResponse, error) {
 	first, err := stream.Recv()
@@ -43,8 +43,8 @@ func (s *Service) upload(
 		if err := checkDigest(digest, "header.digest"); err != nil {
 			return nil, err
 		}
-		if h := s.cache.find(heldKey{identity, digest}); h != nil {
-			if err := s.permit(stream.Context(), func() string { return h.cluster }); err != nil {
+		if e := s.cache.find(entryKey{identity, digest}); e != nil {
+			if err := s.permit(stream.Context(), func() string { return e.cluster }); err != nil {
 				return nil, err
 			}
 			return &apportionv1.UploadSnapshotResponse{Digest: digest, Size: header.GetSize(), AlreadyHeld: true}, nil
@@ -54,32 +54,32 @@ func (s *Service) upload(
 	defer cancel()
 	stop, release := stopper(ctx)
 	defer release()
-	c := s.collect(ctx, header)
-	defer c.release()
-	err = c.all(ctx, func() (*apportionv1.SnapshotChunk, error) {
+	u := s.newUpload(ctx, header)
+	defer u.release()
+	err = u.receive(ctx, func() (*apportionv1.SnapshotChunk, error) {
 		message, err := stream.Recv()
 		return message.GetChunk(), err
 	})
 	if err == nil {
-		err = s.permit(stream.Context(), func() string { return wire.ClusterOf(c.data) })
+		err = s.permit(stream.Context(), func() string { return wire.ClusterOf(u.data) })
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, holds, already, err := s.hold(ctx, heldKey{identity, c.digest}, c.data, stop)
+	_, cached, already, err := s.store(ctx, entryKey{identity, u.digest}, u.data, stop)
 	if err != nil {
 		return nil, err
 	}
-	if !holds {
-		return nil, limitFault("identity_bytes", int64(len(c.data)), s.cache.quota,
+	if !cached {
+		return nil, limitFault("identity_bytes", int64(len(u.data)), s.cache.quota,
 			"the snapshot is larger than what one identity may have held here")
 	}
-	return &apportionv1.UploadSnapshotResponse{Digest: c.digest, Size: uint64(len(c.data)), AlreadyHeld: already}, nil
+	return &apportionv1.UploadSnapshotResponse{Digest: u.digest, Size: uint64(len(u.data)), AlreadyHeld: already}, nil
 }
 
-// collection puts the chunks of a snapshot together.
-type collection struct {
-	service  *Service
+// upload puts the chunks of a snapshot together.
+type upload struct {
+	server   *Server
 	identity string
 	header   *apportionv1.UploadHeader
 	data     []byte
@@ -88,26 +88,26 @@ type collection struct {
 	booked int64
 }
 
-func (s *Service) collect(ctx context.Context, header *apportionv1.UploadHeader) *collection {
-	return &collection{service: s, identity: IdentityOf(ctx), header: header}
+func (s *Server) newUpload(ctx context.Context, header *apportionv1.UploadHeader) *upload {
+	return &upload{server: s, identity: IdentityOf(ctx), header: header}
 }
 
 // release gives the memory back.
-func (c *collection) release() {
-	if c.booked > 0 {
-		c.service.receiving.give(c.identity, c.booked)
+func (u *upload) release() {
+	if u.booked > 0 {
+		u.server.receiving.give(u.identity, u.booked)
 	}
-	c.booked = 0
+	u.booked = 0
 }
 
-// all takes chunks up to the last, and holds what came against what was announced.
-func (c *collection) all(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
-	announced, limit := c.header.GetSize(), uint64(c.service.options.SnapshotBytes)
+// receive takes chunks up to the last, and holds what came against what was announced.
+func (u *upload) receive(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
+	announced, limit := u.header.GetSize(), uint64(u.server.options.SnapshotBytes)
 	if announced > limit {
 		return limitFault("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
 	sum := sha256.New()
-	limits := &c.service.options.Limits
+	limits := &u.server.options.Limits
 	for last, chunks := false, int64(1); !last; chunks++ {
 		chunk, err := receiveIn(ctx, next)
 		if err == nil {
@@ -119,27 +119,27 @@ func (c *collection) all(ctx context.Context, next func() (*apportionv1.Snapshot
 		if chunk == nil {
 			return protocolFault("chunks follow the header, up to the last")
 		}
-		size := uint64(len(c.data)) + uint64(len(chunk.GetData()))
+		size := uint64(len(u.data)) + uint64(len(chunk.GetData()))
 		if announced > 0 && size > announced {
 			return protocolFault("more bytes came than the " + strconv.FormatUint(announced, 10) + " announced")
 		}
 		if size > limit {
 			return limitFault("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
 		}
-		if err := c.append(chunk.GetData()); err != nil {
+		if err := u.append(chunk.GetData()); err != nil {
 			return err
 		}
 		sum.Write(chunk.GetData())
 		last = chunk.GetLast()
 	}
-	if got := uint64(len(c.data)); announced > 0 && got < announced {
+	if got := uint64(len(u.data)); announced > 0 && got < announced {
 		return protocolFault("only " + strconv.FormatUint(got, 10) + " bytes came of " + strconv.FormatUint(announced, 10))
 	}
-	c.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
-	if want := c.header.GetDigest(); want != "" && want != c.digest {
+	u.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	if want := u.header.GetDigest(); want != "" && want != u.digest {
 		return &wire.Fault{
 			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_DIGEST_MISMATCH,
-			Text: "the bytes that came have another digest than announced", Metadata: map[string]string{"digest": c.digest},
+			Text: "the bytes that came have another digest than announced", Metadata: map[string]string{"digest": u.digest},
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func receiveIn[M any](ctx context.Context, receive func() (M, error)) (M, error)
 }
 
 // uploading bounds the time in which a snapshot comes in chunks.
-func (s *Service) uploading(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Server) uploading(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.options.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
@@ -181,20 +181,20 @@ func (s *Service) uploading(ctx context.Context) (context.Context, context.Cance
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // append makes room as bytes come, not as they are announced.
-func (c *collection) append(data []byte) error {
-	if need := len(c.data) + len(data); need > cap(c.data) {
-		room := max(need, 2*cap(c.data))
-		if announced := int(c.header.GetSize()); announced >= need {
+func (u *upload) append(data []byte) error {
+	if need := len(u.data) + len(data); need > cap(u.data) {
+		room := max(need, 2*cap(u.data))
+		if announced := int(u.header.GetSize()); announced >= need {
 			room = min(room, announced)
 		}
-		grown := int64(room - cap(c.data))
-		if !c.service.receiving.take(c.identity, grown) {
-			return c.service.receiving.busy()
+		grown := int64(room - cap(u.data))
+		if !u.server.receiving.take(u.identity, grown) {
+			return u.server.receiving.busy()
 		}
-		c.booked += grown
-		c.data = append(make([]byte, 0, room), c.data...)
+		u.booked += grown
+		u.data = append(make([]byte, 0, room), u.data...)
 	}
-	c.data = append(c.data, data...)
+	u.data = append(u.data, data...)
 	return nil
 }
 

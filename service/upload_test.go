@@ -64,7 +64,7 @@ func byDigest(t *testing.T, digest string) *apportionv1.Input {
 }
 
 func TestAnUploadedSnapshotIsNamedByDigest(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	data := encoded(t)
 	digest := wire.Digest([]byte(data))
 
@@ -129,7 +129,7 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 		{"a faulty snapshot", messages{header("", 0), chunk("\x2a\x00", true)}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := start(t, service.Options{SnapshotBytes: 10_000}, service.ServerOptions{})
+			r := start(t, service.Options{SnapshotBytes: 10_000})
 			_, err := upload(t.Context(), t, r, c.messages...)
 			requireFault(t, err, c.code, c.reason)
 			require.Zero(t, metric(t, r, "apportion_model_cache_entries"))
@@ -139,14 +139,14 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 }
 
 func TestASnapshotBeyondTheQuotaIsNotHeld(t *testing.T) {
-	r := start(t, service.Options{IdentityBytes: 100}, service.ServerOptions{})
+	r := start(t, service.Options{IdentityBytes: 100})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
 	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
 	require.Equal(t, map[string]string{"limit": "identity_bytes", "value": "153", "maximum": "100"}, fields)
 }
 
 func TestTooManyUploadsAtATimeAreToldToComeBack(t *testing.T) {
-	r := start(t, service.Options{ReceivingBytes: 100}, service.ServerOptions{})
+	r := start(t, service.Options{ReceivingBytes: 100})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
 	requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
 	details := status.Convert(err).Details()
@@ -156,7 +156,7 @@ func TestTooManyUploadsAtATimeAreToldToComeBack(t *testing.T) {
 }
 
 // named is an interceptor that takes the identity from a header.
-func named() service.ServerOptions {
+func named() service.Options {
 	identify := func(ctx context.Context) context.Context {
 		in, _ := metadata.FromIncomingContext(ctx)
 		if who := in.Get("who"); len(who) > 0 {
@@ -164,7 +164,7 @@ func named() service.ServerOptions {
 		}
 		return ctx
 	}
-	return service.ServerOptions{
+	return service.Options{
 		Unary: []grpc.UnaryServerInterceptor{
 			func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 				return handle(identify(ctx), request)
@@ -187,7 +187,7 @@ type inContext struct {
 func (s inContext) Context() context.Context { return s.ctx }
 
 func TestADigestOpensNothingToOthers(t *testing.T) {
-	r := start(t, service.Options{}, named())
+	r := start(t, named())
 	as := func(who string) context.Context { return metadata.AppendToOutgoingContext(t.Context(), "who", who) }
 	data := encoded(t)
 	digest := wire.Digest([]byte(data))
@@ -205,7 +205,7 @@ func TestADigestOpensNothingToOthers(t *testing.T) {
 }
 
 func TestConcurrentUploadsOfTheSameBytesAreCompiledOnce(t *testing.T) {
-	r := start(t, service.Options{}, service.ServerOptions{})
+	r := start(t, service.Options{})
 	data := encoded(t)
 	var all sync.WaitGroup
 	for range 20 {

@@ -64,7 +64,9 @@ func main() {
 }
 
 func runServer(address string) error {
-	s, err := service.New(service.Options{Overload: service.Overload{Memory: work, Receiving: receiving, Calls: calls}})
+	s, err := service.New(service.Options{
+		Overload: service.Overload{Memory: work, Receiving: receiving, Calls: calls}, NoReflection: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func runServer(address string) error {
 	if err != nil {
 		return err
 	}
-	return service.NewServer(s, service.ServerOptions{NoReflection: true}).Serve(context.Background(), listener)
+	return s.Serve(context.Background(), listener)
 }
 
 // question is about a snapshot in the request itself, which costs most to take in.

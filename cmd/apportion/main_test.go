@@ -72,8 +72,7 @@ func startServer(t *testing.T) string {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	server := service.NewServer(answering, service.ServerOptions{})
-	go func() { done <- server.Serve(ctx, listener) }()
+	go func() { done <- answering.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

@@ -32,7 +32,7 @@ func Example_ask() {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- service.NewServer(s, service.ServerOptions{}).Serve(ctx, listener) }()
+	go func() { served <- s.Serve(ctx, listener) }()
 	err = ask(listener.Addr().String())
 	end()
 	if err != nil || <-served != nil {

@@ -78,7 +78,7 @@ func TestAServerDecidesAsTheProcessDoes(t *testing.T) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- service.NewServer(answering, service.ServerOptions{}).Serve(ctx, listener) }()
+	go func() { ended <- answering.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-ended)

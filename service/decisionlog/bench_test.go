@@ -31,7 +31,7 @@ func BenchmarkCall(b *testing.B) {
 			if c.log != nil {
 				options.Observers = []service.Observer{decisionlog.New(*c.log)}
 			}
-			r := servicetest.Start(b, options, service.ServerOptions{})
+			r := servicetest.Start(b, options)
 			request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 			var took []time.Duration
 			b.ReportAllocs()

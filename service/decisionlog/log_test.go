@@ -87,7 +87,7 @@ func valueOf(t *testing.T, log *decisionlog.Log, name, label string) float64 {
 func TestACallIsWrittenDownWithWhatItsAnswerRestsOn(t *testing.T) {
 	sink := &memory{}
 	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	answer, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")})
 	require.NoError(t, err)
 	_, err = r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: servicetest.Named(servicetest.Snapshot(1), "none")})
@@ -115,7 +115,7 @@ func TestACallIsWrittenDownWithWhatItsAnswerRestsOn(t *testing.T) {
 func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 	sink := &memory{}
 	log := decisionlog.New(decisionlog.Options{Sink: sink, Mask: []string{"uid", "name", "identity", "role"}})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	snapshot := servicetest.Snapshot(1)
 	uid := snapshot.GetJobs()[0].GetNamespace() + "/" + snapshot.GetJobs()[0].GetName()
 	require.Greater(t, len(uid), 4)
@@ -141,7 +141,7 @@ func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 func TestWhatWasAskedMayBeLeftToADigest(t *testing.T) {
 	sink := &memory{}
 	log := decisionlog.New(decisionlog.Options{Sink: sink, OmitSteps: true})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	_, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")})
 	require.NoError(t, err)
 	r.Stop()
@@ -158,7 +158,7 @@ func TestAStuckSinkHoldsUpNoCallAndTakesNoMoreMemory(t *testing.T) {
 			log := decisionlog.New(decisionlog.Options{
 				Sink: sink, Drop: drop, Entries: 16, Bytes: 256 << 10, BlockTime: time.Millisecond,
 			})
-			r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+			r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 			request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 			call := func() time.Duration {
 				began := time.Now()
@@ -212,7 +212,7 @@ func TestAShareOfTheCallsIsLogged(t *testing.T) {
 	require.InDelta(t, 2000, wanted, 425)
 
 	all := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log, all}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log, all}})
 	for range 40 {
 		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")})
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestAShareOfTheCallsIsLogged(t *testing.T) {
 func TestAFaultySinkIsCountedAndTheNextEntriesTellHowManyAreMissing(t *testing.T) {
 	sink := &memory{fault: errors.New("no space left")}
 	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 	for range 3 {
 		_, err := r.EvaluateShares(t.Context(), request)
@@ -248,7 +248,7 @@ func TestAFaultySinkIsCountedAndTheNextEntriesTellHowManyAreMissing(t *testing.T
 func TestWhatASinkHeldBackAndCouldNotWriteIsLostAndNotWritten(t *testing.T) {
 	sink := &memory{full: errors.New("no space left")}
 	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}}, service.ServerOptions{})
+	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 	for range 3 {
 		_, err := r.EvaluateShares(t.Context(), request)

@@ -72,7 +72,7 @@ func serve(t *testing.T, sink decisionlog.Sink, directory string) {
 	r := servicetest.Start(t, service.Options{
 		Policies:  map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
 		Observers: []service.Observer{log},
-	}, service.ServerOptions{})
+	})
 	ask(t, r)
 	r.Stop()
 	require.NoError(t, log.Close(t.Context()))

@@ -4,5 +4,5 @@
 //	authority, err := identity.LoadTLS(identity.TLSOptions{Certificate: "tls.crt", Key: "tls.key", ClientCA: "ca.crt"})
 //	gate := identity.NewGate(authority)
 //	err = gate.Admit(identities)
-//	server := service.NewServer(s, service.ServerOptions{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()})
+//	server, err := service.New(service.Options{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()})
 package identity

@@ -78,10 +78,9 @@ func serve(t *testing.T, authority *identity.Authority, identities ...identity.I
 	t.Helper()
 	s := &site{gate: identity.NewGate(authority)}
 	require.NoError(t, s.gate.Admit(identities))
-	answers, err := service.New(service.Options{})
-	require.NoError(t, err)
 	see := func(ctx context.Context) { s.seen.Store(identity.Of(ctx)) }
-	s.server = service.NewServer(answers, service.ServerOptions{
+	var err error
+	s.server, err = service.New(service.Options{
 		Tap:       []tap.ServerInHandle{s.gate.Tap},
 		Transport: s.gate.ServerOptions(),
 		DrainTime: time.Second,
@@ -92,6 +91,7 @@ func serve(t *testing.T, authority *identity.Authority, identities ...identity.I
 			return do(ctx, r)
 		}},
 	})
+	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	s.address = listener.Addr().String()

@@ -21,19 +21,18 @@ import (
 type Replica struct {
 	apportionv1.ApportionServiceClient
 
-	Service *service.Service
-	Server  *service.Server
-	Conn    *grpc.ClientConn
+	Server *service.Server
+	Conn   *grpc.ClientConn
 
 	stop func()
 }
 
 // Start starts a replica that ends with the test.
-func Start(tb testing.TB, options service.Options, serverOptions service.ServerOptions) *Replica { //nolint:gocritic // Once a test.
+func Start(tb testing.TB, options service.Options) *Replica { //nolint:gocritic // Once a test.
 	tb.Helper()
 	s, err := service.New(options)
 	require.NoError(tb, err)
-	r := &Replica{Service: s, Server: service.NewServer(s, serverOptions)}
+	r := &Replica{Server: s}
 	listener := bufconn.Listen(1 << 20)
 	ctx, end := context.WithCancel(context.Background())
 	served := make(chan error, 1)

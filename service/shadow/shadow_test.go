@@ -53,7 +53,7 @@ func start(t *testing.T, o shadow.Options) *trial {
 	r := servicetest.Start(t, service.Options{
 		Policies:  map[string]*apportionv1.Policy{"cluster": servicetest.Proportion(), "other": servicetest.Proportion()},
 		Observers: []service.Observer{s},
-	}, service.ServerOptions{})
+	})
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	return &trial{r, s, log}
 }

@@ -4,6 +4,6 @@
 //
 //	t, err := telemetry.Start(ctx, telemetry.Options{Version: version, Logger: log})
 //	defer t.Stop(ctx)
-//	server := service.NewServer(s, service.ServerOptions{Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer})
+//	server, err := service.New(service.Options{Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer})
 //	http.Serve(listener, t.Admin(telemetry.AdminOptions{Ready: server.Ready}))
 package telemetry

@@ -66,8 +66,8 @@ func begin(t *testing.T) *telemetry.Telemetry {
 
 func replica(t *testing.T, tele *telemetry.Telemetry, observers ...service.Observer) *servicetest.Replica {
 	t.Helper()
-	o := service.Options{Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}, Observers: observers}
-	return servicetest.Start(t, o, service.ServerOptions{
+	return servicetest.Start(t, service.Options{
+		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}, Observers: observers,
 		Registry: tele.Registry, Meter: tele.Meter, Tracer: tele.Tracer, Propagator: tele.Propagator,
 	})
 }

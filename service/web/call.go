@@ -11,32 +11,32 @@ import (
 func (h *handler) EvaluateShares(
 	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
 ) (*apportionv1.EvaluateSharesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceEvaluateSharesProcedure, r, h.service.EvaluateShares)
+	return call(ctx, h, apportionv1connect.ApportionServiceEvaluateSharesProcedure, r, h.answers.EvaluateShares)
 }
 
 // CheckEnqueue is the call of this name.
 func (h *handler) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckEnqueueProcedure, r, h.service.CheckEnqueue)
+	return call(ctx, h, apportionv1connect.ApportionServiceCheckEnqueueProcedure, r, h.answers.CheckEnqueue)
 }
 
 // CheckAllocatable is the call of this name.
 func (h *handler) CheckAllocatable(
 	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
 ) (*apportionv1.CheckAllocatableResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckAllocatableProcedure, r, h.service.CheckAllocatable)
+	return call(ctx, h, apportionv1connect.ApportionServiceCheckAllocatableProcedure, r, h.answers.CheckAllocatable)
 }
 
 // SelectVictims is the call of this name.
 func (h *handler) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSelectVictimsProcedure, r, h.service.SelectVictims)
+	return call(ctx, h, apportionv1connect.ApportionServiceSelectVictimsProcedure, r, h.answers.SelectVictims)
 }
 
 // ScoreNodes is the call of this name.
 func (h *handler) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, h.service.ScoreNodes)
+	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, h.answers.ScoreNodes)
 }
 
 // Simulate is the call of this name.
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, h.service.Simulate)
+	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, h.answers.Simulate)
 }

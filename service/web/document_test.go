@@ -20,7 +20,7 @@ func TestTheDocumentedCallIsAnsweredAsDocumented(t *testing.T) {
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, -1)
 	require.Len(t, blocks, 3)
-	s := start(t, service.ServerOptions{}, web.Options{})
+	s := start(t, service.Options{}, web.Options{})
 	status, _, answer := s.post(t, "/apportion.v1.ApportionService/CheckEnqueue", string(blocks[0][1]))
 	require.Equal(t, http.StatusOK, status, answer)
 	basis, _ := answer["basis"].(map[string]any)

@@ -27,9 +27,10 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	f.Add(byte(0), byte(2), []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	r := servicetest.Start(f, service.Options{
 		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Nested()}, CallTime: 2 * time.Second, AnswerBytes: 1 << 20,
-		Overload: service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
-	}, service.ServerOptions{RequestBytes: 1 << 20})
-	handler := web.NewHandler(r.Service, r.Server, web.Options{})
+		Overload:     service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
+		RequestBytes: 1 << 20,
+	})
+	handler := web.NewHandler(r.Server, web.Options{})
 	f.Fuzz(func(t *testing.T, method, form byte, body []byte) {
 		path := "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + methods[int(method)%len(methods)].MethodName
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))

@@ -1,7 +1,7 @@
 // Package web answers the unary calls of the contract over HTTP, in JSON for curl and browsers, by the Connect protocol (and gRPC-Web). The
 // same service answers, within the same limits, to the same identities, and with the same errors.
 //
-//	handler := web.NewHandler(s, server, web.Options{})
+//	handler := web.NewHandler(server, web.Options{})
 //	http.ListenAndServe(address, handler)
 package web
 
@@ -47,7 +47,7 @@ type Options struct {
 type handler struct {
 	apportionv1connect.UnimplementedApportionServiceHandler
 
-	service *service.Service
+	answers apportionv1.ApportionServiceServer
 	server  *service.Server
 	options Options
 	next    http.Handler
@@ -59,7 +59,7 @@ type handler struct {
 
 // NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
 // interceptors are asked here too.
-func NewHandler(s *service.Service, server *service.Server, o Options) http.Handler {
+func NewHandler(server *service.Server, o Options) http.Handler {
 	const messageBytes, calls = 16 << 20, 64
 	if o.MessageBytes <= 0 {
 		o.MessageBytes = messageBytes
@@ -67,7 +67,7 @@ func NewHandler(s *service.Service, server *service.Server, o Options) http.Hand
 	if o.Calls <= 0 {
 		o.Calls = calls
 	}
-	h := &handler{service: s, server: server, options: o, room: make(chan struct{}, o.Calls)}
+	h := &handler{answers: server.Direct(), server: server, options: o, room: make(chan struct{}, o.Calls)}
 	h.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "apportion_http_call_duration_seconds",
 		Help:    "Time to answer a call over HTTP, from its message to its answer, by how it ended.",

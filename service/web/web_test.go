@@ -45,10 +45,11 @@ type site struct {
 	http *httptest.Server
 }
 
-func start(t *testing.T, so service.ServerOptions, o web.Options) *site {
+func start(t *testing.T, so service.Options, o web.Options) *site {
 	t.Helper()
-	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}}, so)
-	s := &site{r, httptest.NewServer(web.NewHandler(r.Service, r.Server, o))}
+	so.Policies = map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}
+	r := servicetest.Start(t, so)
+	s := &site{r, httptest.NewServer(web.NewHandler(r.Server, o))}
 	t.Cleanup(s.http.Close)
 	return s
 }
@@ -92,7 +93,7 @@ func requireError(t *testing.T, answer map[string]any, code, reason string) {
 }
 
 func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
-	s := start(t, service.ServerOptions{}, web.Options{})
+	s := start(t, service.Options{}, web.Options{})
 	status, header, answer := s.post(t, shares, small)
 	require.Equal(t, http.StatusOK, status, answer)
 	require.Equal(t, "application/json", header.Get("Content-Type"))
@@ -104,7 +105,7 @@ func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
 }
 
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
-	s := start(t, service.ServerOptions{}, web.Options{})
+	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
 	ctx, input := t.Context(), servicetest.Named(servicetest.Snapshot(2), "cluster")
 	same := func(name string, over func() (proto.Message, error), beside func() (proto.Message, error)) {
@@ -161,7 +162,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheContract(t *testing.T) {
-	s := start(t, service.ServerOptions{}, web.Options{MessageBytes: 2000})
+	s := start(t, service.Options{}, web.Options{MessageBytes: 2000})
 	for name, c := range map[string]struct {
 		path, body   string
 		status       int
@@ -207,7 +208,7 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 }
 
 func TestAPanicIsAnInternalErrorAndNothingMore(t *testing.T) {
-	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+	s := start(t, service.Options{Unary: []grpc.UnaryServerInterceptor{
 		func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) { panic("secret") },
 	}}, web.Options{})
 	status, _, answer := s.post(t, shares, small)
@@ -221,7 +222,7 @@ func TestCallersAreKnownByTheirTokens(t *testing.T) {
 	require.NoError(t, gate.Admit([]identity.Identity{
 		{Name: "reader", Tokens: []identity.Hash{identity.HashOf("apportion_reader")}, Methods: []string{"EvaluateShares"}, Clusters: []string{"*"}},
 	}))
-	s := start(t, service.ServerOptions{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()}, web.Options{})
+	s := start(t, service.Options{Tap: []tap.ServerInHandle{gate.Tap}, Transport: gate.ServerOptions()}, web.Options{})
 
 	status, _, answer := s.post(t, shares, small)
 	require.Equal(t, http.StatusUnauthorized, status)
@@ -237,7 +238,7 @@ func TestCallersAreKnownByTheirTokens(t *testing.T) {
 
 func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+	s := start(t, service.Options{Unary: []grpc.UnaryServerInterceptor{
 		func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			entered <- struct{}{}
 			<-leave
@@ -264,7 +265,7 @@ func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 }
 
 func TestTheDeadlineOfTheCallerHolds(t *testing.T) {
-	s := start(t, service.ServerOptions{Unary: []grpc.UnaryServerInterceptor{
+	s := start(t, service.Options{Unary: []grpc.UnaryServerInterceptor{
 		func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 			<-ctx.Done()
 			return nil, status.FromContextError(ctx.Err()).Err()
@@ -288,12 +289,12 @@ func TestOtherOriginsAreHeardOnlyIfListed(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode, response.Header
 	}
-	silent := start(t, service.ServerOptions{}, web.Options{})
+	silent := start(t, service.Options{}, web.Options{})
 	status, header := preflight(silent, "https://page.example")
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
 
-	open := start(t, service.ServerOptions{}, web.Options{Origins: []string{"https://page.example"}})
+	open := start(t, service.Options{}, web.Options{Origins: []string{"https://page.example"}})
 	status, header = preflight(open, "https://page.example")
 	require.Equal(t, http.StatusNoContent, status)
 	require.Equal(t, "https://page.example", header.Get("Access-Control-Allow-Origin"))
@@ -306,7 +307,7 @@ func TestOtherOriginsAreHeardOnlyIfListed(t *testing.T) {
 
 func TestCallsAreMeasuredAndTraced(t *testing.T) {
 	registry, spans := prometheus.NewRegistry(), tracetest.NewInMemoryExporter()
-	s := start(t, service.ServerOptions{}, web.Options{
+	s := start(t, service.Options{}, web.Options{
 		Registry: registry, Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
 	})
 	s.post(t, shares, small, "Traceparent", "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
@@ -325,7 +326,7 @@ func TestCallsAreMeasuredAndTraced(t *testing.T) {
 }
 
 func TestMessagesOverHTTPTakeFromWhatThereIsForAll(t *testing.T) {
-	s := start(t, service.ServerOptions{}, web.Options{})
+	s := start(t, service.Options{}, web.Options{})
 	for range 3 {
 		status, _, answer := s.post(t, shares, small)
 		require.Equal(t, http.StatusOK, status, answer)

@@ -47,11 +47,10 @@ func runService(overload service.Overload) error {
 	if err != nil {
 		return err
 	}
-	s, err := service.New(service.Options{Policies: policies, Overload: overload})
+	server, err := service.New(service.Options{Policies: policies, Overload: overload, RequestBytes: RequestBytes})
 	if err != nil {
 		return err
 	}
-	server := service.NewServer(s, service.ServerOptions{RequestBytes: RequestBytes})
 	return Serve(os.Stdin, os.Stdout, func(ctx context.Context, l net.Listener) error { return server.Serve(ctx, l) })
 }
 

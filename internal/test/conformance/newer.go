@@ -33,7 +33,12 @@ func serveNewer(ctx context.Context, out io.Writer, address, folder string) erro
 	if err != nil {
 		return err
 	}
-	answering, err := edge.New(edge.Options{Policies: policies})
+	var n newer
+	answering, err := edge.New(edge.Options{
+		Policies: policies,
+		Unary:    []grpc.UnaryServerInterceptor{n.answer},
+		Stream:   []grpc.StreamServerInterceptor{n.converse},
+	})
 	if err != nil {
 		return err
 	}
@@ -44,11 +49,7 @@ func serveNewer(ctx context.Context, out io.Writer, address, folder string) erro
 	if _, err := fmt.Fprintf(out, "a later version serves address=%s\n", listener.Addr()); err != nil {
 		return err
 	}
-	var n newer
-	return edge.NewServer(answering, edge.ServerOptions{
-		Unary:  []grpc.UnaryServerInterceptor{n.answer},
-		Stream: []grpc.StreamServerInterceptor{n.converse},
-	}).Serve(ctx, listener)
+	return answering.Serve(ctx, listener)
 }
 
 // newer is that server: how many calls it got.

@@ -40,7 +40,7 @@ func serve(ctx context.Context, policies map[string]*apportionv1.Policy) (*serve
 	}
 	ctx, end := context.WithCancel(ctx)
 	s := &server{ClientConn: connection, end: end, served: make(chan error, 1)}
-	go func() { s.served <- edge.NewServer(answering, edge.ServerOptions{}).Serve(ctx, listener) }()
+	go func() { s.served <- answering.Serve(ctx, listener) }()
 	return s, nil
 }
 

@@ -72,7 +72,7 @@ func Served() (way Way, stop func() error, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- service.NewServer(answering, service.ServerOptions{}).Serve(ctx, listener) }()
+	go func() { served <- answering.Serve(ctx, listener) }()
 	stop = func() error {
 		closed := connection.Close()
 		cancel()

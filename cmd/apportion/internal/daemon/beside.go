@@ -140,7 +140,7 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 	c, t := &d.settings.Config, d.telemetry
 	const idle = 2 * time.Minute
 	server := &http.Server{
-		Handler: web.NewHandler(d.service, d.server, web.Options{
+		Handler: web.NewHandler(d.server, web.Options{
 			MessageBytes: int(c.Limit.MessageBytes), Calls: c.HTTP.Calls, Origins: c.HTTP.Origins,
 			Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		}),

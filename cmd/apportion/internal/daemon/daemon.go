@@ -45,7 +45,6 @@ type Daemon struct {
 	metrics   *metrics
 	authority *identity.Authority
 	gate      *identity.Gate
-	service   *service.Service
 	server    *service.Server
 	listeners []net.Listener
 	admin     net.Listener
@@ -86,13 +85,10 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	if d.beside, err = d.newBeside(ctx, loaded); err != nil {
 		return nil, errors.Join(err, d.telemetry.Stop(ctx))
 	}
-	options := d.serviceOptions(loaded)
-	options.Observers = d.beside.observers
-	if d.service, err = service.New(options); err != nil {
+	if d.server, err = service.New(d.serviceOptions(loaded)); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	d.policies.Store(&loaded.policies)
-	d.server = service.NewServer(d.service, d.serverOptions())
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
@@ -144,9 +140,9 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 }
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
-	c, l, o := &d.settings.Config, &d.settings.Limit, &d.settings.Overload
+	c, l, o, t := &d.settings.Config, &d.settings.Limit, &d.settings.Overload, d.telemetry
 	return service.Options{
-		Policies: loaded.policies, Permit: permit, Logger: d.log, CallTime: c.Deadline.Call,
+		Policies: loaded.policies, Permit: permit, Observers: d.beside.observers, CallTime: c.Deadline.Call,
 		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes),
 		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
 		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
@@ -160,6 +156,12 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
 			Calls: o.Calls, Receiving: int64(o.Receiving),
 		},
+		RequestBytes: int(l.MessageBytes), HeaderBytes: uint32(l.HeaderBytes), NoReflection: !c.Reflection,
+		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
+		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping,
+		HandshakeTime: c.Deadline.Handshake, MessageTime: c.Deadline.Message, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
+		Logger: d.log, Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer, Propagator: t.Propagator,
+		Tap: []tap.ServerInHandle{d.gate.Tap, named}, Transport: d.gate.ServerOptions(),
 	}
 }
 
@@ -168,18 +170,6 @@ func limitsOf(l *config.Limit) wire.Limits {
 	return wire.Limits{
 		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), NodeSets: int64(l.NodeSets), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
 		Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
-	}
-}
-
-func (d *Daemon) serverOptions() service.ServerOptions {
-	c, t := &d.settings.Config, d.telemetry
-	return service.ServerOptions{
-		Logger: d.log, Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer, Propagator: t.Propagator,
-		Tap: []tap.ServerInHandle{d.gate.Tap, named}, Transport: d.gate.ServerOptions(),
-		RequestBytes: int(c.Limit.MessageBytes), HeaderBytes: uint32(c.Limit.HeaderBytes), NoReflection: !c.Reflection,
-		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
-		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping,
-		HandshakeTime: c.Deadline.Handshake, MessageTime: c.Deadline.Message, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
 	}
 }
 

@@ -76,7 +76,7 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 		return errOpened
 	}
 	// Both were checked before, so that neither fails after the other was taken over.
-	if err := d.service.SetPolicies(loaded.policies); err != nil {
+	if err := d.server.SetPolicies(loaded.policies); err != nil {
 		return err
 	}
 	if err := d.gate.Admit(loaded.identities); err != nil {

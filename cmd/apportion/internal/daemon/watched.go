@@ -14,7 +14,7 @@ import (
 
 // watched tells the observers of the service what Volcano's extender plugin asks: each of its sessions as a session of the service.
 type watched struct {
-	service   *service.Service
+	server    *service.Server
 	observers []service.Observer
 	// queues are shown what a session begins with, in place of what is asked in it: that is about one queue at a time. nil: nobody is.
 	queues *telemetry.Queues
@@ -23,7 +23,7 @@ type watched struct {
 
 // watched returns an observer that tells those of the service.
 func (d *Daemon) watched() *watched {
-	w := &watched{service: d.service, log: d.log}
+	w := &watched{server: d.server, log: d.log}
 	for _, observer := range d.beside.observers {
 		if queues, is := observer.(*telemetry.Queues); is {
 			w.queues = queues
@@ -50,7 +50,7 @@ func (w *watched) Opened(ctx context.Context, o *extender.Opening) extender.Sess
 	if len(s.observers) == 0 {
 		return nil
 	}
-	s.decision.Session = w.service.NewSessionID()
+	s.decision.Session = w.server.NewSessionID()
 	opening := s.decision
 	opening.Method, opening.Began, opening.Took = "onSessionOpen", o.Began, o.Took
 	opening.Snapshot = service.Snapshot{Model: o.Model}

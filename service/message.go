@@ -49,10 +49,11 @@ type inbox struct {
 	maximum int64
 	// patience is how long a call may wait for memory.
 	patience time.Duration
+	limits   *Limits
 }
 
-// incoming receives the messages of one call.
-type incoming struct {
+// receiver receives the messages of one call.
+type receiver struct {
 	*inbox
 
 	from     source
@@ -69,23 +70,23 @@ type incoming struct {
 var errNoTransport = errors.New("the call does not come over gRPC's own transport")
 
 // receive prepares to receive the messages of a call, whose context is that of gRPC's handler.
-func (b *inbox) receive(ctx context.Context) (*incoming, error) {
+func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	from, ok := grpc.ServerTransportStreamFromContext(ctx).(source)
 	if !ok {
 		return nil, errNoTransport
 	}
-	return &incoming{inbox: b, from: from, identity: IdentityOf(ctx), spare: spareBytes}, nil
+	return &receiver{inbox: b, from: from, identity: IdentityOf(ctx), spare: spareBytes}, nil
 }
 
 // booking is memory that a call holds.
 type booking struct {
-	in    *incoming
+	in    *receiver
 	bytes int64
 	spare bool
 }
 
 // book waits for memory. What is booked is given back when the call ends, at the latest.
-func (in *incoming) book(ctx context.Context, bytes int64, patience time.Duration) (booking, error) {
+func (in *receiver) book(ctx context.Context, bytes int64, patience time.Duration) (booking, error) {
 	in.mutex.Lock()
 	if bytes <= in.spare {
 		in.spare -= bytes
@@ -124,7 +125,7 @@ func (b *booking) release() {
 }
 
 // end gives back what the call holds.
-func (in *incoming) end() {
+func (in *receiver) end() {
 	in.mutex.Lock()
 	defer in.mutex.Unlock()
 	in.ended = true
@@ -133,74 +134,75 @@ func (in *incoming) end() {
 	}
 }
 
-// parcel is a message that was received, in memory that is given back once it is not used any more.
-type parcel struct {
+// message is a message that was received, in memory that is given back once it is not used any more.
+type message struct {
 	buffer mem.Buffer
+	// length is how many bytes came on the wire.
 	length int64
 	booked [2]booking
 }
 
-func (p *parcel) data() []byte { return p.buffer.ReadOnlyData() }
+func (m *message) data() []byte { return m.buffer.ReadOnlyData() }
 
 // unbook gives back what was booked. The memory itself may be kept by who has a reference.
-func (p *parcel) unbook() {
-	for i := range p.booked {
-		p.booked[i].release()
+func (m *message) unbook() {
+	for i := range m.booked {
+		m.booked[i].release()
 	}
 }
 
 // free gives back the memory, and what was booked for it.
-func (p *parcel) free() {
-	p.drop()
-	p.unbook()
+func (m *message) free() {
+	m.drop()
+	m.unbook()
 }
 
 // drop gives back the memory alone.
-func (p *parcel) drop() {
-	if p.buffer != nil {
-		p.buffer.Free()
-		p.buffer = nil
+func (m *message) drop() {
+	if m.buffer != nil {
+		m.buffer.Free()
+		m.buffer = nil
 	}
 }
 
 // decoding books so many bytes for what the message is decoded to, or as much as any may have.
-func (p *parcel) decoding(ctx context.Context, in *incoming, bytes int) (err error) {
-	p.booked[1], err = in.book(ctx, min(int64(bytes), in.budget.limit/2-p.booked[0].bytes), in.patience)
+func (m *message) decoding(ctx context.Context, in *receiver, bytes int) (err error) {
+	m.booked[1], err = in.book(ctx, min(int64(bytes), in.budget.limit/2-m.booked[0].bytes), in.patience)
 	return err
 }
 
 // next returns the next message, or io.EOF if there is none. patience is how long it may wait for memory.
-func (in *incoming) next(ctx context.Context, patience time.Duration) (p parcel, err error) {
+func (in *receiver) next(ctx context.Context, patience time.Duration) (m message, err error) {
 	var header [5]byte
 	if err := in.from.ReadMessageHeader(header[:]); err != nil {
-		return parcel{}, interrupted(ctx, err)
+		return message{}, interrupted(ctx, err)
 	}
 	length := int64(binary.BigEndian.Uint32(header[1:]))
 	if length > in.maximum {
-		return parcel{}, in.tooLarge(length)
+		return message{}, in.tooLarge(length)
 	}
-	if p.booked[0], err = in.book(ctx, min(pooled(length), in.budget.limit/2), patience); err != nil {
-		return parcel{}, err
+	if m.booked[0], err = in.book(ctx, min(pooled(length), in.budget.limit/2), patience); err != nil {
+		return message{}, err
 	}
-	if p.buffer, err = in.body(ctx, int(length)); err != nil {
-		p.booked[0].release()
-		return parcel{}, err
+	if m.buffer, err = in.body(ctx, int(length)); err != nil {
+		m.booked[0].release()
+		return message{}, err
 	}
-	p.length = length
+	m.length = length
 	in.wire.Add(length)
 	switch header[0] {
 	case 0:
-		return p, nil
+		return m, nil
 	case 1:
-		return in.inflated(ctx, p)
+		return in.inflated(ctx, m)
 	default:
-		p.free()
-		return parcel{}, protocolFault("a message is neither compressed nor not")
+		m.free()
+		return message{}, protocolFault("a message is neither compressed nor not")
 	}
 }
 
 // last returns a fault unless the client has no more to send.
-func (in *incoming) last(ctx context.Context) error {
+func (in *receiver) last(ctx context.Context) error {
 	var header [5]byte
 	switch err := in.from.ReadMessageHeader(header[:]); {
 	case errors.Is(err, io.EOF):
@@ -211,13 +213,13 @@ func (in *incoming) last(ctx context.Context) error {
 	return protocolFault("a unary call has one message")
 }
 
-func (in *incoming) tooLarge(length int64) error {
+func (in *receiver) tooLarge(length int64) error {
 	return wire.Exceeded("message_bytes", length, in.maximum,
 		"the message is too large; a snapshot can be sent in chunks and named by its digest")
 }
 
 // body reads so many bytes into one place.
-func (in *incoming) body(ctx context.Context, length int) (mem.Buffer, error) {
+func (in *receiver) body(ctx context.Context, length int) (mem.Buffer, error) {
 	if length <= spareBytes {
 		read, err := in.from.Read(length)
 		if err != nil {
@@ -240,18 +242,18 @@ func (in *incoming) body(ctx context.Context, length int) (mem.Buffer, error) {
 }
 
 // inflated returns a message decompressed. It takes its memory as it grows.
-func (in *incoming) inflated(ctx context.Context, packed parcel) (parcel, error) {
+func (in *receiver) inflated(ctx context.Context, packed message) (message, error) {
 	defer packed.free()
 	compressor := encoding.GetCompressor(in.from.RecvCompress())
 	if compressor == nil {
-		return parcel{}, protocolFault("a message is compressed, and the call does not say how")
+		return message{}, protocolFault("a message is compressed, and the call does not say how")
 	}
 	reader, err := compressor.Decompress(mem.BufferSlice{packed.buffer}.Reader())
 	if err != nil {
-		return parcel{}, invalidRequest("", "the message cannot be decompressed")
+		return message{}, invalidRequest("", "the message cannot be decompressed")
 	}
 	var (
-		out  parcel
+		out  message
 		data []byte
 	)
 	for {
@@ -260,7 +262,7 @@ func (in *incoming) inflated(ctx context.Context, packed parcel) (parcel, error)
 			more, err := in.book(ctx, room, in.patience)
 			if err != nil {
 				out.unbook()
-				return parcel{}, err
+				return message{}, err
 			}
 			data = append(make([]byte, 0, room), data...)
 			out.unbook()
@@ -270,7 +272,7 @@ func (in *incoming) inflated(ctx context.Context, packed parcel) (parcel, error)
 		data = data[:len(data)+n]
 		if int64(len(data)) > in.maximum {
 			out.unbook()
-			return parcel{}, in.tooLarge(int64(len(data)))
+			return message{}, in.tooLarge(int64(len(data)))
 		}
 		if errors.Is(err, io.EOF) {
 			out.buffer, out.length = mem.SliceBuffer(data), int64(len(data))
@@ -278,7 +280,7 @@ func (in *incoming) inflated(ctx context.Context, packed parcel) (parcel, error)
 		}
 		if err != nil {
 			out.unbook()
-			return parcel{}, invalidRequest("", "the message cannot be decompressed")
+			return message{}, invalidRequest("", "the message cannot be decompressed")
 		}
 	}
 }

@@ -4,10 +4,25 @@ import (
 	"bytes"
 	"sync"
 
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 
 	"github.com/apportion/apportion/wire"
 )
+
+// codec is gRPC's own codec, but for the responses of the contract.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+
+// Marshal encodes a response, those of the contract into memory that is used again.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if data, ok, err := marshal(v); ok || err != nil {
+		return data, err
+	}
+	return c.CodecV2.Marshal(v)
+}
 
 // lent is memory that a response is encoded in, and that gRPC holds until the response is written to the connection.
 type lent struct {
@@ -26,8 +41,8 @@ const (
 	largeResponse = 8 << 20
 )
 
-// encode returns an encoded response, or ok false for messages that are left to the protobuf library.
-func encode(response any) (data mem.BufferSlice, ok bool, err error) {
+// marshal returns an encoded response, or ok false for messages that are left to the protobuf library.
+func marshal(response any) (data mem.BufferSlice, ok bool, err error) {
 	l, _ := lentPool.Get().(*lent)
 	encoded, memory, ok, err := wire.Encode(l.memory, response)
 	l.memory = memory

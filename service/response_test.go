@@ -23,7 +23,7 @@ func named(name string, queues int) *apportionv1.EvaluateSharesResponse {
 func TestResponsesOfAnySizeAreEncodedAsTheLibraryDoes(t *testing.T) {
 	for _, queues := range []int{0, 1, 10, 100, 1000, 10_000} {
 		response := named("research", queues)
-		data, ok, err := encode(response)
+		data, ok, err := marshal(response)
 		require.NoError(t, err)
 		require.True(t, ok)
 		want, err := proto.Marshal(response)
@@ -42,9 +42,9 @@ func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 			want, err := proto.Marshal(response)
 			require.NoError(t, err)
 			for range 50 {
-				first, _, err := encode(response)
+				first, _, err := marshal(response)
 				require.NoError(t, err)
-				second, _, err := encode(named("another", 200))
+				second, _, err := marshal(named("another", 200))
 				require.NoError(t, err)
 				second.Free()
 				require.Equal(t, want, first.Materialize())

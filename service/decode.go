@@ -1,0 +1,244 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// A snapshot within a request is the bulk of its bytes, and as messages it would be a million small pieces of garbage. So the bytes of an
+// inline snapshot are taken out of a request before the rest is decoded, and are compiled as they are (wire.Decoder).
+
+// snapshot is the encoded snapshot of a request, in memory that was received and is lent until the call ends.
+type snapshot struct {
+	data   []byte
+	buffer mem.Buffer
+	size   *wire.Size
+}
+
+// measure returns what the snapshot holds, counted once.
+func (s *snapshot) measure() *wire.Size {
+	if s.size == nil {
+		size := wire.Measure(s.data)
+		s.size = &size
+	}
+	return s.size
+}
+
+func (s *snapshot) free() {
+	if s.buffer != nil {
+		s.buffer.Free()
+		s.buffer, s.data, s.size = nil, nil, nil
+	}
+}
+
+// decode decodes a request from a message. If into is not nil, the bytes of an inline snapshot are left there instead.
+func (in *receiver) decode(ctx context.Context, m *message, request any, into *snapshot) error {
+	decoded, ok := request.(proto.Message)
+	if !ok {
+		return errNoMessage
+	}
+	of, ok := shapeOf(request)
+	if !ok {
+		// A piece of a snapshot is copied, nothing more.
+		if err := m.decoding(ctx, in, m.buffer.Len()); err != nil {
+			return err
+		}
+		return readable(proto.Unmarshal(m.data(), decoded))
+	}
+	taken, rest, apart := []byte(nil), m.data(), false
+	if into != nil {
+		taken, rest, apart = takeOut(rest, decoded)
+	}
+	question := len(rest) - of.chunk(rest)
+	if err := in.limits.question(rest, question, of); err != nil {
+		return err
+	}
+	if err := m.decoding(ctx, in, decodedBytes*question+len(rest)-question); err != nil {
+		return err
+	}
+	if apart {
+		m.buffer.Ref()
+		into.data, into.buffer = taken, m.buffer
+		return readable(proto.Unmarshal(rest, decoded))
+	}
+	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(rest, session) {
+		return nil
+	}
+	return readable(proto.Unmarshal(rest, decoded))
+}
+
+var errNoMessage = errors.New("a request is no message")
+
+// readable returns the contract's INVALID_ARGUMENT for bytes that are no message: gRPC's INTERNAL is what operators are woken for.
+func readable(err error) error {
+	if err != nil {
+		return invalidRequest("", "the message cannot be read")
+	}
+	return nil
+}
+
+// inline is implemented by the requests that may hold a snapshot: field 1 is their Input.
+type inline interface {
+	proto.Message
+	GetInput() *apportionv1.Input
+}
+
+// shape is where a request names a policy and where it lists steps, as paths of field numbers.
+type shape struct {
+	policy [2]protowire.Number
+	steps  []protowire.Number
+}
+
+var (
+	unaryShape   = shape{policy: [2]protowire.Number{1, 3}}
+	simulate     = shape{policy: [2]protowire.Number{1, 3}, steps: []protowire.Number{2}}
+	sessionShape = shape{policy: [2]protowire.Number{1, 4}, steps: []protowire.Number{3, 2}}
+)
+
+// shapeOf returns what of a request is held to limits before it is decoded; false: it holds next to nothing.
+func shapeOf(request any) (shape, bool) {
+	switch request.(type) {
+	case *apportionv1.SimulateRequest:
+		return simulate, true
+	case *apportionv1.RunSessionRequest:
+		return sessionShape, true
+	case inline:
+		return unaryShape, true
+	}
+	return shape{}, false
+}
+
+// chunk is how many bytes of a message are part of a snapshot, which stay as they are.
+func (z shape) chunk(data []byte) int {
+	chunk := 0
+	if len(z.steps) > 1 {
+		each(data, chunkField, func(one []byte) { chunk += len(one) })
+	}
+	return chunk
+}
+
+// chunkField is where a message of a session has a piece of its snapshot.
+const chunkField protowire.Number = 2
+
+// question holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
+// times as much memory.
+func (l *Limits) question(data []byte, left int, of shape) error {
+	if err := exceeded("question_bytes", int64(left), l.QuestionBytes, "the message is too large beside its snapshot"); err != nil {
+		return err
+	}
+	policy := int64(0)
+	each(data, of.policy[0], func(input []byte) {
+		each(input, of.policy[1], func(one []byte) { policy += int64(len(one)) })
+	})
+	if err := exceeded("policy_bytes", policy, l.PolicyBytes, "the policy is too large"); err != nil {
+		return err
+	}
+	var steps int64
+	var added wire.Size
+	switch len(of.steps) {
+	case 1:
+		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
+	case 2:
+		each(data, of.steps[0], func(batch []byte) {
+			n, size := wire.MeasureSteps(batch, int32(of.steps[1]))
+			steps += n
+			added.Jobs, added.Groups, added.Tasks = added.Jobs+size.Jobs, added.Groups+size.Groups, added.Tasks+size.Tasks
+		})
+	}
+	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
+		return err
+	}
+	return added.Within(l.Limits)
+}
+
+// each hands on every occurrence of a length-delimited field, up to a fault in the data.
+func each(data []byte, number protowire.Number, do func([]byte)) {
+	for len(data) > 0 {
+		n, kind, tag := protowire.ConsumeTag(data)
+		if tag < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(n, kind, data[tag:])
+		if size < 0 {
+			return
+		}
+		if n == number && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(data[tag:])
+			do(value)
+		}
+		data = data[tag+size:]
+	}
+}
+
+// takeOut takes the snapshot out of a request, or out of the first message of a session, and returns it and the rest: decoded, that is
+// what decoding the whole would have made, but for a snapshot that is empty. If the input or the snapshot is written in several parts, or
+// in none, the rest is the whole: ok is false.
+func takeOut(data []byte, request proto.Message) (snapshot, rest []byte, ok bool) {
+	input, at, ok := onlyField(data, 1)
+	if !ok {
+		return nil, data, false
+	}
+	snapshot, within, ok := onlyField(input, 1)
+	_, session := request.(*apportionv1.RunSessionRequest)
+	// Of the members of a oneof the last one counts.
+	if !ok || hasField(input, 2) || session && (hasField(input, 3) || hasField(data, 2) || hasField(data, 3)) {
+		return nil, data, false
+	}
+	rest = make([]byte, 0, len(data)-len(snapshot)+2*protowire.SizeVarint(uint64(len(data))))
+	rest = append(rest, data[:at.from]...)
+	left := len(input) - (within.to - within.from)
+	empty := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil)
+	rest = protowire.AppendTag(rest, 1, protowire.BytesType)
+	rest = protowire.AppendVarint(rest, uint64(left+len(empty)))
+	rest = append(rest, input[:within.from]...)
+	rest = append(rest, empty...)
+	rest = append(rest, input[within.to:]...)
+	rest = append(rest, data[at.to:]...)
+	return snapshot, rest, true
+}
+
+// span is where a field lies, its tag included.
+type span struct{ from, to int }
+
+// onlyField returns the bytes of a length-delimited field that occurs exactly once.
+func onlyField(data []byte, number protowire.Number) (value []byte, at span, ok bool) {
+	for from := 0; from < len(data); {
+		n, kind, tag := protowire.ConsumeTag(data[from:])
+		if tag < 0 {
+			return nil, span{}, false
+		}
+		size := protowire.ConsumeFieldValue(n, kind, data[from+tag:])
+		if size < 0 {
+			return nil, span{}, false
+		}
+		to := from + tag + size
+		if n == number {
+			if ok || kind != protowire.BytesType {
+				return nil, span{}, false
+			}
+			value, _ = protowire.ConsumeBytes(data[from+tag : to])
+			at, ok = span{from, to}, true
+		}
+		from = to
+	}
+	return value, at, ok
+}
+
+// hasField reports whether a field occurs in data that onlyField has found to be well formed.
+func hasField(data []byte, number protowire.Number) bool {
+	for len(data) > 0 {
+		n, kind, tag := protowire.ConsumeTag(data)
+		if n == number {
+			return true
+		}
+		data = data[tag+protowire.ConsumeFieldValue(n, kind, data[tag:]):]
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// call is one call of the contract. gRPC's generated code decodes the request and then calls the method of this value, so a method finds
+// the bytes that were received beside the decoded request in its receiver.
+type call struct {
+	apportionv1.UnimplementedApportionServiceServer
+
+	server *Server
+	// messages is nil where another transport received the request.
+	messages *receiver
+	// snapshot is the inline snapshot of the first message; it is empty if the decoded request holds the snapshot.
+	snapshot snapshot
+	// pending is the message of a stream that was received last, unless the session has taken it.
+	pending message
+}
+
+// Direct answers calls whose requests were received by another transport, without interceptors.
+func (s *Server) Direct() apportionv1.ApportionServiceServer { return &call{server: s} }
+
+// description is the contract's service; its handlers receive the messages themselves.
+//
+//nolint:contextcheck,nolintlint // The context of a call is that of its stream, never one that the server was made with.
+func (s *Server) description() *grpc.ServiceDesc {
+	d := apportionv1.ApportionService_ServiceDesc
+	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
+	for i := range d.Methods {
+		method := &d.Methods[i]
+		name, handle := "/"+d.ServiceName+"/"+method.MethodName, method.Handler
+		method.Handler = func(_ any, ctx context.Context, _ func(any) error, with grpc.UnaryServerInterceptor) (response any, err error) {
+			c, end, err := s.accept(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { end(err) }()
+			return handle(c, ctx, func(request any) error { return c.receive(ctx, request) }, with)
+		}
+	}
+	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)
+	for i := range d.Streams {
+		stream := &d.Streams[i]
+		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
+		stream.Handler = func(_ any, stream grpc.ServerStream) (err error) {
+			c, end, err := s.accept(stream.Context(), name)
+			if err != nil {
+				return err
+			}
+			defer func() { end(err) }()
+			return handle(c, &messageStream{ServerStream: stream, call: c, first: true})
+		}
+	}
+	return &d
+}
+
+// accept admits a call whose headers have come. end gives back what the call holds; it takes what the call ended with.
+func (s *Server) accept(ctx context.Context, method string) (c *call, end func(error), err error) {
+	messages, err := s.inbox.receive(ctx)
+	if err != nil {
+		return nil, nil, s.fail(ctx, err)
+	}
+	leave, err := s.begin(ctx, method)
+	if err != nil {
+		err = s.fail(ctx, err)
+		s.taps.refuse(ctx, method, err)
+		s.measure(ctx, method, messages, err)
+		return nil, nil, err
+	}
+	c = &call{server: s, messages: messages}
+	return c, func(err error) {
+		c.snapshot.free()
+		messages.end()
+		leave()
+		s.measure(ctx, method, messages, err)
+	}, nil
+}
+
+// receive receives the one message of a unary call and decodes it.
+func (c *call) receive(ctx context.Context, request any) error {
+	m, err := c.only(ctx)
+	if err != nil {
+		return c.server.fail(ctx, err)
+	}
+	err = c.messages.decode(ctx, &m, request, &c.snapshot)
+	m.drop()
+	if err != nil {
+		return c.server.fail(ctx, err)
+	}
+	return nil
+}
+
+// only receives the message of a unary call, within MessageTime.
+func (c *call) only(ctx context.Context) (message, error) {
+	limit := c.server.options.MessageTime
+	late := time.AfterFunc(limit, func() {
+		fault := wire.Exceeded("deadline.message", limit.Milliseconds(), limit.Milliseconds(), "the message did not come in time")
+		fault.Code = codes.DeadlineExceeded
+		endCall(ctx, fault)
+	})
+	defer late.Stop()
+	arrived := c.server.gate.expect(c.messages.identity)
+	defer arrived()
+	m, err := c.messages.next(ctx, c.messages.patience)
+	if errors.Is(err, io.EOF) {
+		return message{}, protocolFault("the call has no message")
+	}
+	if err != nil {
+		return message{}, err
+	}
+	if err := c.messages.last(ctx); err != nil {
+		m.free()
+		return message{}, err
+	}
+	return m, nil
+}
+
+// takePending hands the booking of the message received last to the caller, who gives it back.
+func (c *call) takePending() message {
+	m := c.pending
+	c.pending = message{}
+	return m
+}
+
+// messageStream is a stream whose messages are received by its call.
+type messageStream struct {
+	grpc.ServerStream
+
+	call *call
+	// first says that no message has been received: only the first one may hold a snapshot.
+	first bool
+}
+
+// RecvMsg receives one message. It waits for memory as long as the stream lasts: the client is held back meanwhile.
+func (s *messageStream) RecvMsg(request any) error {
+	const patience = -1
+	var inline *snapshot
+	if s.first {
+		inline = &s.call.snapshot
+	}
+	s.first = false
+	s.call.pending.unbook()
+	ctx, messages := s.Context(), s.call.messages
+	m, err := messages.next(ctx, patience)
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	if err == nil {
+		err = messages.decode(ctx, &m, request, inline)
+		// What is left of the message is what it was decoded to, and a snapshot that has its own reference.
+		m.drop()
+		s.call.pending = m
+	}
+	return err
+}

@@ -1,0 +1,271 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// opened is a session on the input of a unary call.
+type opened struct {
+	session *wire.Session
+	basis   *apportionv1.Basis
+	// release takes back what was lent, memory or session.
+	release func()
+}
+
+// memory estimates what answering a call on an input takes.
+func (c *call) memory(ctx context.Context, in *apportionv1.Input) int64 {
+	switch source := in.GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
+		if c.snapshot.data != nil {
+			return c.snapshot.measure().Memory()
+		}
+		return questionMemory * int64(proto.Size(source.Snapshot))
+	case *apportionv1.Input_SnapshotDigest:
+		return c.server.cache.size(entryKey{IdentityOf(ctx), source.SnapshotDigest})
+	}
+	return 0
+}
+
+// open opens a session on the input of a unary call.
+func (c *call) open(ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record) (opened, error) {
+	s := c.server
+	r, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
+	if err != nil {
+		return opened{}, err
+	}
+	seen.Policy = r.policy
+	end := phase(ctx, "open")
+	defer end()
+	switch source := in.GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
+		seen.Snapshot = c.observed(source.Snapshot)
+		m, release, err := c.compile(ctx, source.Snapshot, stop)
+		if err != nil {
+			return opened{}, err
+		}
+		session, err := s.openModel(m, r, stop)
+		if err != nil {
+			return opened{release: release}, err
+		}
+		return opened{session, session.Basis(), release}, nil
+	case *apportionv1.Input_SnapshotDigest:
+		e, err := s.find(ctx, source.SnapshotDigest, "input.snapshot_digest")
+		if err != nil {
+			return opened{}, err
+		}
+		seen.Snapshot = e.observed()
+		return s.openCached(e, r, stop)
+	}
+	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
+}
+
+// observed is what observers are told of an inline snapshot.
+func (c *call) observed(decoded *apportionv1.Snapshot) Snapshot {
+	if c.snapshot.data != nil {
+		return Snapshot{data: c.snapshot.data, buffer: c.snapshot.buffer}
+	}
+	return Snapshot{Message: decoded}
+}
+
+// rule returns the policy given or named. prefix leads to the fields that hold them.
+func (s *Server) rule(given *apportionv1.Policy, name, prefix string) (rule, error) {
+	if given != nil {
+		return rule{given, wire.PolicyDigest(given)}, nil
+	}
+	if name == "" {
+		return rule{}, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
+	}
+	if r, ok := (*s.rules.Load())[name]; ok {
+		return r, nil
+	}
+	return rule{}, &wire.Fault{
+		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, Field: prefix + "policy_name",
+		Text: "no policy " + strconv.Quote(name) + " is configured",
+	}
+}
+
+// permit returns an error if the caller may not name the cluster that a snapshot names. It is asked before the snapshot is compiled, and
+// when a cached one is used again.
+func (s *Server) permit(ctx context.Context, cluster func() string) error {
+	if s.options.Permit == nil {
+		return nil
+	}
+	return s.options.Permit(ctx, cluster())
+}
+
+// guard is what compiling a snapshot for a call is held to.
+func (s *Server) guard(stop func() bool) wire.Guard {
+	return wire.Guard{Limits: s.options.Limits.Limits, Stop: stop}
+}
+
+// decoders are reused with their memory: a model that answers one call is built where the last one was.
+var decoders idle[*wire.Decoder]
+
+// compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
+// the model then but by strings.
+func (c *call) compile(ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool) (*model.Model, func(), error) {
+	began := time.Now()
+	s, data := c.server, c.snapshot.data
+	if data == nil {
+		return s.compileDecoded(ctx, decoded, stop)
+	}
+	if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+		return nil, nil, err
+	}
+	g := s.guard(stop)
+	g.Size = c.snapshot.measure()
+	d, ok := decoders.get()
+	if !ok {
+		d = new(wire.Decoder)
+	}
+	release := func() { decoders.put(d) }
+	m, err := d.CompileWithin(data, g)
+	s.metrics.compiledModel(began, m)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return m, release, nil
+}
+
+// compileDecoded compiles the snapshot of a caller without gRPC, or of an input that is written in parts, within the same limits.
+func (s *Server) compileDecoded(ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool) (*model.Model, func(), error) {
+	began := time.Now()
+	if err := s.permit(ctx, decoded.GetCluster); err != nil {
+		return nil, nil, err
+	}
+	data, err := proto.Marshal(decoded)
+	if err != nil {
+		return nil, nil, invalidRequest("input.snapshot", "a text is not UTF-8")
+	}
+	m, err := new(wire.Decoder).CompileWithin(data, s.guard(stop))
+	s.metrics.compiledModel(began, m)
+	return m, func() {}, err
+}
+
+// store compiles a snapshot unless it is cached already, and caches it if it is not too large for that. Of several callers with the same
+// bytes one compiles.
+func (s *Server) store(
+	ctx context.Context, key entryKey, data []byte, stop func() bool,
+) (m *model.Model, cached, already bool, err error) {
+	for {
+		m, cached, already, err = s.storeOnce(ctx, key, data, stop)
+		// Who waited for a caller that has gone compiles by himself.
+		if !errors.Is(err, policy.ErrStopped) || stop() {
+			return m, cached, already, err
+		}
+	}
+}
+
+func (s *Server) storeOnce(
+	ctx context.Context, key entryKey, data []byte, stop func() bool,
+) (m *model.Model, cached, already bool, err error) {
+	if e := s.cache.find(key); e != nil {
+		return e.model, true, true, nil
+	}
+	type result struct {
+		model  *model.Model
+		cached bool
+	}
+	compiled, err, _ := s.compiling.Do(key.identity+"\x00"+key.digest, func() (any, error) {
+		if e := s.cache.find(key); e != nil {
+			return result{e.model, true}, nil
+		}
+		began := time.Now()
+		g, size := s.guard(stop), wire.Measure(data)
+		g.Size = &size
+		leave, err := s.admit(ctx, decisionRank, size.Memory())
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		m, err := new(wire.Decoder).CompileWithin(data, g)
+		if err != nil {
+			return nil, err
+		}
+		s.metrics.compiledModel(began, m)
+		s.metrics.compiled.Inc()
+		s.received(ctx, key.digest, data)
+		return result{m, s.cache.put(key, m, wire.ClusterOf(data), wire.ModelBytes(m)+int64(len(data)))}, nil
+	})
+	if err != nil {
+		return nil, false, false, err
+	}
+	r, _ := compiled.(result)
+	return r.model, r.cached, false, nil
+}
+
+// find returns the cached snapshot of a digest that a request names in a field.
+func (s *Server) find(ctx context.Context, digest, field string) (*entry, error) {
+	if err := checkDigest(digest, field); err != nil {
+		return nil, err
+	}
+	e := s.cache.find(entryKey{IdentityOf(ctx), digest})
+	if e == nil {
+		s.metrics.requests.WithLabelValues("miss").Inc()
+		return nil, &wire.Fault{
+			Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field,
+			Text: "no such snapshot is held here; send it again",
+		}
+	}
+	s.metrics.requests.WithLabelValues("hit").Inc()
+	if err := s.permit(ctx, func() string { return e.cluster }); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// checkDigest refuses what no digest looks like.
+func checkDigest(digest, field string) error {
+	digits, ok := strings.CutPrefix(digest, "sha256:")
+	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != 32 || strings.ToLower(digits) != digits {
+		return invalidRequest(field, "a digest is sha256: and 64 hexadecimal digits")
+	}
+	return nil
+}
+
+// openCached returns a session on a cached snapshot: a pooled one, or a new one.
+func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) {
+	pooled := s.cache.take(e, r.digest)
+	if pooled != nil {
+		pooled.Stop(stop)
+	} else {
+		session, err := s.openModel(e.model, r, stop)
+		if err != nil {
+			return opened{}, err
+		}
+		session.Keep()
+		pooled = &pooledSession{Session: session, basis: basisOf(session, e.key.digest)}
+	}
+	return opened{pooled.Session, pooled.basis, func() {
+		pooled.Stop(nil)
+		pooled.Restore()
+		pooled.bytes = pooled.Bytes()
+		s.cache.give(e, r.digest, pooled)
+	}}, nil
+}
+
+func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
+	return wire.Open(m, r.policy, wire.Options{
+		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
+	})
+}
+
+func basisOf(session *wire.Session, digest string) *apportionv1.Basis {
+	basis := session.Basis()
+	basis.SnapshotDigest = digest
+	return basis
+}
