@@ -20,10 +20,13 @@ type members = map[string]*shape
 // whole is the shape of a value that is wanted with all that is in it.
 var whole = &shape{}
 
-// pruner passes a JSON text on as it arrives, without the members and elements that nobody wants: nineteen twentieths of what Volcano
-// sends. It only looks for quotes and brackets and so is faster than any decoder that must understand what it skips; the library that
-// reads the rest checks it. Names are compared as Go's encoder writes them, without escapes. What is no JSON is passed on as it is from
-// there, for the library to refuse.
+// pruner passes a JSON text on as it arrives, without the members and elements that are not read: nineteen twentieths of what Volcano
+// sends. It looks for quotes and brackets only; the library that reads the rest checks it. Names are compared as Go's encoder writes
+// them, without escapes. Text that is not JSON is passed on from where it stops being JSON, for the library to refuse.
+//
+// It is here because it was measured to pay. Without it, jx reading the whole body, a request takes the process, client included, 1.6 to
+// 1.8 times the processor time for a push of 10,000 real pods, 1.5 for prioritize and jobReady and 1.2 for predicate; reading alone takes
+// 1.8 times as long. A push that takes longer than Volcano's timeout is lost with its session. The gain of blocks alone is in block.go.
 type pruner struct {
 	from source
 	out  []byte
