@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -112,10 +111,6 @@ const (
 	// connectTime bounds one attempt to connect, TLS included.
 	connectTime = 5 * time.Second
 )
-
-// serviceConfig spreads calls over all addresses of a name, and leaves out replicas whose health says that they do not serve.
-var serviceConfig = fmt.Sprintf(`{"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": %q}}`,
-	apportionv1.ApportionService_ServiceDesc.ServiceName)
 
 // Dial prepares to ask the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option says
 // otherwise. Connecting happens with the first call. Calls take turns among all addresses of the target that say they serve.

@@ -30,11 +30,19 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	if fault.Code == codes.Internal {
 		s.log.LogAttrs(ctx, levelOf(fault.Code), "a call failed inside", errorAttr(err))
 	}
-	if fault.Retry > 0 {
-		// Outside of a call there is no trailer, and nobody to push back.
-		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", strconv.FormatInt(fault.Retry.Milliseconds(), 10)))
+	if fault.Code == codes.ResourceExhausted {
+		// Outside of a call there is no trailer to set.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback(fault)))
 	}
 	return status.ErrorProto(wire.Status(fault))
+}
+
+// pushback is the trailer that tells gRPC when to repeat a call: in so many milliseconds, or never where its request exceeds a limit.
+func pushback(fault *wire.Fault) string {
+	if fault.Retry <= 0 {
+		return "-1"
+	}
+	return strconv.FormatInt(fault.Retry.Milliseconds(), 10)
 }
 
 // statusOf returns an error as it is sent, and nil for nil.
