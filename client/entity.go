@@ -40,6 +40,17 @@ type Node struct {
 	UsedByOthers Resources
 	// Group is the node group for the nodegroup plugin, "" for none.
 	Group string
+	// Unschedulable says why the node takes no new tasks. Nil: it takes them.
+	Unschedulable *apportionv1.NodeUnschedulable
+}
+
+// NodeSet is a set of nodes that groups and tasks are restricted to by its name.
+type NodeSet struct {
+	Name string
+	// Nodes are names of nodes of the snapshot.
+	Nodes []string
+	// Rule says for people what makes the set, such as a node selector.
+	Rule string
 }
 
 // Job is a set of tasks that are admitted together.
@@ -56,6 +67,8 @@ type Job struct {
 	MinAvailable uint32
 	// MinResources are what the job needs to start. Nil: the job is wholly elastic.
 	MinResources Resources
+	// Condition is what the job's controller or scheduler last reported, for people.
+	Condition string
 	// Created breaks ties, older first.
 	Created time.Time
 	Groups  []Group
@@ -68,7 +81,11 @@ type Group struct {
 	Request Resources
 	// MinAvailable is how many tasks of this role the gang needs. Nil: the role is not counted.
 	MinAvailable *uint32
-	Tasks        []Task
+	// NodeSet is the name of the node set that its tasks may use, "" for all nodes.
+	NodeSet string
+	// Unjudged are constraints on the placement of its tasks that the snapshot does not express.
+	Unjudged []apportionv1.PlacementConstraint
+	Tasks    []Task
 	// Pending and Running count tasks that nobody refers to one by one, in addition to Tasks.
 	Pending, Running uint32
 }
@@ -87,6 +104,12 @@ type Task struct {
 	NotPreemptable bool
 	// Request replaces that of the group. Resources{}: best effort.
 	Request Resources
+	// NodeSet is the name of a node set that replaces that of the group, "" for none.
+	NodeSet string
+	// Unjudged are constraints beside those of the group.
+	Unjudged []apportionv1.PlacementConstraint
+	// Condition is what the task's scheduler last reported, for people.
+	Condition string
 	// Index is the position within the role. Nil: not known.
 	Index *uint32
 	Gate  apportionv1.TaskGate

@@ -19,11 +19,19 @@ type Snapshot struct {
 	// nodes are positions by name; placed are tasks whose node is resolved by Build.
 	nodes  map[string]uint32
 	placed []placement
+	// sets are node sets whose nodes are resolved by Build.
+	sets   []members
 	faults []string
 	total  int
 }
 
 // placement is a task that is on a node.
+// members are the names of the nodes of a set.
+type members struct {
+	set   *apportionv1.NodeSet
+	nodes []string
+}
+
 type placement struct {
 	task *apportionv1.Task
 	node string
@@ -119,10 +127,22 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 		if n.Group != "" {
 			message.Group = new(n.Group)
 		}
+		message.Unschedulable = n.Unschedulable
 		if _, taken := s.nodes[n.Name]; !taken {
 			s.nodes[n.Name] = uint32(position)
 		}
 		s.message.Nodes = append(s.message.Nodes, message)
+	}
+	return s
+}
+
+// NodeSet adds node sets. Their nodes may be added later.
+func (s *Snapshot) NodeSet(sets ...NodeSet) *Snapshot {
+	for i := range sets {
+		set := &sets[i]
+		message := &apportionv1.NodeSet{Name: set.Name, Rule: set.Rule}
+		s.sets = append(s.sets, members{set: message, nodes: set.Nodes})
+		s.message.NodeSets = append(s.message.NodeSets, message)
 	}
 	return s
 }
@@ -141,7 +161,7 @@ func (s *Snapshot) job(j *Job) {
 	message := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
 		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
-		Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+		Condition: j.Condition, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
 	}
 	for k := range j.Groups {
 		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
@@ -152,7 +172,7 @@ func (s *Snapshot) job(j *Job) {
 func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
 	group := &apportionv1.TaskGroup{
 		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
-		Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+		NodeSet: g.NodeSet, Unjudged: g.Unjudged, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
 	}
 	for i := range g.Tasks {
 		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))
@@ -176,8 +196,10 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	if t.Node != "" {
 		s.placed = append(s.placed, placement{task: message, node: t.Node, job: job})
 	}
-	if t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil {
-		detail := &apportionv1.TaskDetail{Gate: t.Gate, PriorityClass: t.PriorityClass}
+	if t.detailed() {
+		detail := &apportionv1.TaskDetail{
+			Gate: t.Gate, PriorityClass: t.PriorityClass, NodeSet: t.NodeSet, Unjudged: t.Unjudged, Condition: t.Condition,
+		}
 		if t.Request != nil {
 			detail.Request = s.resource(fmt.Sprintf("%s.tasks[%d].detail.request", group, position), t.Request)
 		}
@@ -195,6 +217,12 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	return message
 }
 
+// detailed reports whether a task has anything that few tasks have.
+func (t *Task) detailed() bool {
+	return t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil ||
+		t.NodeSet != "" || len(t.Unjudged) > 0 || t.Condition != ""
+}
+
 // Build returns the snapshot, or a *SnapshotError, and ends the building. The service checks further: names that occur twice, jobs on
 // unknown queues.
 func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
@@ -207,6 +235,17 @@ func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
 		p.task.Node = &node
 	}
 	s.placed = nil
+	for i, m := range s.sets {
+		for _, name := range m.nodes {
+			node, ok := s.nodes[name]
+			if !ok {
+				s.fault(fmt.Sprintf("node_sets[%d]", i), "node %q is not in the snapshot", name)
+				continue
+			}
+			m.set.Nodes = append(m.set.Nodes, node)
+		}
+	}
+	s.sets = nil
 	if s.total > 0 {
 		return nil, &SnapshotError{Faults: s.faults, Total: s.total}
 	}

@@ -101,3 +101,26 @@ func TestOfManyFaultsTheFirstAreListedAndAllAreCounted(t *testing.T) {
 	require.Equal(t, 10_000, faults.Total)
 	require.ErrorContains(t, err, "and 9950 more")
 }
+
+func TestTasksAreRestrictedToNodeSetsByName(t *testing.T) {
+	snapshot, err := client.NewSnapshot().
+		NodeSet(client.NodeSet{Name: "h100", Nodes: []string{"n1"}, Rule: "node selector gpu=h100"}).
+		Node(client.Node{Name: "n0"}, client.Node{Name: "n1", Unschedulable: &apportionv1.NodeUnschedulable{}}).
+		Queue(client.Queue{Name: "q"}).
+		Job(client.Job{Name: "j", Queue: "q", Condition: "waits", Groups: []client.Group{{
+			NodeSet: "h100", Unjudged: []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES},
+			Tasks: []client.Task{{Name: "a"}, {Name: "b", NodeSet: "h100", Condition: "Unschedulable"}},
+		}}}).
+		Build()
+	require.NoError(t, err)
+	require.Equal(t, []uint32{1}, snapshot.GetNodeSets()[0].GetNodes())
+	require.NotNil(t, snapshot.GetNodes()[1].GetUnschedulable())
+	group := snapshot.GetJobs()[0].GetGroups()[0]
+	require.Equal(t, "h100", group.GetNodeSet())
+	require.Nil(t, group.GetTasks()[0].GetDetail())
+	require.Equal(t, "Unschedulable", group.GetTasks()[1].GetDetail().GetCondition())
+	require.Equal(t, "waits", snapshot.GetJobs()[0].GetCondition())
+
+	_, err = client.NewSnapshot().NodeSet(client.NodeSet{Name: "s", Nodes: []string{"x"}}).Build()
+	require.ErrorContains(t, err, `node_sets[0]: node "x" is not in the snapshot`)
+}

@@ -12,12 +12,16 @@ func (r *reader) cluster() (*Cluster, error) {
 	jobs := r.keptJobs()
 	r.placePods(jobs)
 	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label, Nodes: r.nodes, Queues: r.queues}
+	var present []*job
 	for i := range r.jobs {
-		j := &r.jobs[i]
-		if jobs[j.identity()] != j {
-			continue
+		if j := &r.jobs[i]; jobs[j.identity()] == j {
+			present = append(present, j)
 		}
+	}
+	r.restrict(snapshot, usedPlacements(present))
+	for _, j := range present {
 		r.shareRequests(j)
+		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
 	}
 	snapshot.Dimensions = r.dimensions.finish()
@@ -107,6 +111,7 @@ func (j *job) add(p *pod) {
 	group.Tasks = append(group.Tasks, p.task)
 	i := j.groups[p.role]
 	j.requests[i] = append(j.requests[i], p.request)
+	j.placed[i] = append(j.placed[i], p.placed)
 }
 
 // shareRequests gives each group the request that most of its tasks have, the earliest of several; the other tasks keep their own.

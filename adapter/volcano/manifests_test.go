@@ -226,7 +226,8 @@ func TestNodesOfferOversubscribedResourcesToo(t *testing.T) {
 {kind: Node, metadata: {name: bare}}
 `)
 	requireMessage(t, `{"dimensions": ["cpu", "memory", "nvidia.com/gpu"], "nodes": [
-		{"name": "n", "group": "", "allocatable": {"dimension": [0, 1, 2], "amount": [2000, 1024, 0]}},
+		{"name": "n", "group": "", "allocatable": {"dimension": [0, 1, 2], "amount": [2000, 1024, 0]},
+			"unschedulable": {"cause": "UNSCHEDULABLE_CAUSE_CORDONED"}},
 		{"name": "bare", "allocatable": {}}
 	]}`, cluster.Snapshot)
 	require.Equal(t, []string{

@@ -9,7 +9,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// node reads a Node. Every node counts, ready or not, cordoned or not: Volcano's total holds them all.
+// node reads a Node. Every node counts, ready or not, cordoned or not: Volcano's total holds them all. The snapshot says which ones take
+// no new tasks.
 func (r *reader) node(m metadata, root *value) {
 	allocatable := r.resourcesAt(root.field("status").field("allocatable"))
 	if allocatable == nil {
@@ -17,12 +18,16 @@ func (r *reader) node(m metadata, root *value) {
 	}
 	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.field(oversubscribedCPUAnnotation))
 	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.field(oversubscribedMemoryAnnotation))
-	n := &apportionv1.Node{Name: m.name, Allocatable: r.dimensions.message(allocatable)}
+	spec := root.field("spec")
+	n := &apportionv1.Node{
+		Name: m.name, Allocatable: r.dimensions.message(allocatable), Unschedulable: r.unschedulable(spec, root.field("status")),
+	}
 	if label := m.labels.field(nodeGroupLabel); label != nil {
 		group := r.textAt(label)
 		n.Group = &group
 	}
 	r.nodes = append(r.nodes, n)
+	r.candidates = append(r.candidates, r.candidate(m, spec))
 }
 
 // oversubscribe adds what a node's annotation lends beyond its own: a plain number of milli-cores or bytes, not a quantity. No label

@@ -18,6 +18,7 @@ type pod struct {
 	// terminated pods use nothing.
 	terminated bool
 	request    *amounts
+	placed     placed
 	// written is where the pod was read.
 	written origin
 }
@@ -31,6 +32,7 @@ func (r *reader) pod(m metadata, root *value) {
 		role:      r.role(m),
 		node:      r.textAt(spec.field("nodeName")),
 		request:   r.requests.share(r.podRequest(spec, status)),
+		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec)},
 		written:   origin{doc: r.doc, at: root.at},
 	}
 	phase := corev1.PodPhase(r.textAt(status.field("phase")))
@@ -118,6 +120,9 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 	}
 	if class := r.textAt(spec.field("priorityClassName")); class != "" {
 		some, d.PriorityClass = true, class
+	}
+	if condition := refusal(status, string(corev1.PodScheduled), string(corev1.ConditionFalse)); condition != "" {
+		some, d.Condition = true, condition
 	}
 	if cooldown, ok := r.cooldown(m); ok {
 		some, d.Cooldown = true, &cooldown

@@ -1,6 +1,8 @@
 package volcano
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -20,6 +22,10 @@ type job struct {
 	// groups is where each role's group is in the message, requests what the tasks of each group ask for.
 	groups   map[string]int
 	requests [][]*amounts
+	// placed is what the tasks of each group say of their nodes.
+	placed [][]placed
+	// topology says that the nodes of its tasks must be near each other.
+	topology bool
 }
 
 // podGroup reads a PodGroup.
@@ -43,7 +49,9 @@ func (r *reader) podGroup(m metadata, root *value) {
 			MinAvailable: r.countAt(spec.field("minMember")),
 			MinResources: r.resourceMessage(spec.field("minResources")),
 			CreateTime:   m.created,
+			Condition:    refusal(root.field("status"), "Unschedulable", string(corev1.ConditionTrue)),
 		},
+		topology:      spec.field("networkTopology") != nil && spec.field("networkTopology").textOf("mode") != "soft",
 		priorityClass: r.textAt(spec.field("priorityClassName")),
 		queue:         origin{doc: r.doc, at: named.at},
 		groups:        make(map[string]int),
@@ -70,6 +78,7 @@ func (j *job) group(role string) *apportionv1.TaskGroup {
 		j.groups[role] = i
 		j.message.Groups = append(j.message.Groups, &apportionv1.TaskGroup{Role: role})
 		j.requests = append(j.requests, nil)
+		j.placed = append(j.placed, nil)
 	}
 	return j.message.Groups[i]
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -68,8 +70,11 @@ type reader struct {
 	// doc is the document of the object being read.
 	doc *document
 
-	queues     []*apportionv1.Queue
-	nodes      []*apportionv1.Node
+	queues []*apportionv1.Queue
+	nodes  []*apportionv1.Node
+	// candidates are the nodes, at the same positions, as Kubernetes' own code looks at them.
+	candidates []*corev1.Node
+	placements placements
 	jobs       []job
 	pods       []pod
 	priorities map[string]int32
@@ -94,7 +99,7 @@ type origin struct {
 func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.line(o.at)) }
 
 func newReader(opts []Option) *reader {
-	r := &reader{priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool)}
+	r := &reader{placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool)}
 	for _, opt := range opts {
 		opt(r)
 	}

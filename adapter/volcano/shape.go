@@ -24,20 +24,29 @@ var (
 	// leaf is a scalar, or a map or list of scalars.
 	leaf = &shape{rest: &shape{}}
 
+	// deepShape is that of a value of any depth.
+	deepShape = func() *shape {
+		s := &shape{}
+		s.rest = s
+		return s
+	}()
+
 	containerShape = &shape{fields: fields{
-		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
+		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}}, "ports": {fields: fields{"hostPort": leaf}},
 	}}
 	containerStatusShape = &shape{fields: fields{
 		nameField: leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
 	}}
-	conditionShape = &shape{fields: fields{"type": leaf, "status": leaf, "reason": leaf, "lastTransitionTime": leaf}}
+	conditionShape = &shape{fields: fields{"type": leaf, "status": leaf, "reason": leaf, "message": leaf, "lastTransitionTime": leaf}}
 	termsShape     = &shape{names: true, fields: fields{
 		"requiredDuringSchedulingIgnoredDuringExecution": leaf, "preferredDuringSchedulingIgnoredDuringExecution": leaf,
 	}}
 
+	requiredShape = &shape{fields: fields{requiredField: deepShape}}
+
 	metadataShape = &shape{fields: fields{
 		nameField: leaf, "namespace": leaf, "uid": leaf, "creationTimestamp": leaf, "deletionTimestamp": leaf,
-		"labels":      {fields: fields{nodeGroupLabel: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf}},
+		"labels":      leaf,
 		"annotations": annotationsShape,
 	}}
 	annotationsShape = &shape{fields: fields{
@@ -50,13 +59,21 @@ var (
 		// Queue
 		"weight": leaf, "capability": leaf, "reclaimable": leaf, "parent": leaf, "deserved": leaf, "priority": leaf,
 		"guarantee": {names: true, fields: fields{"resource": leaf}},
-		"affinity":  {names: true, fields: fields{"nodeGroupAffinity": termsShape, "nodeGroupAntiAffinity": termsShape}},
+		"affinity": {names: true, fields: fields{
+			"nodeGroupAffinity": termsShape, "nodeGroupAntiAffinity": termsShape,
+			// Pod
+			"nodeAffinity": requiredShape, "podAffinity": requiredShape, "podAntiAffinity": requiredShape,
+		}},
 		// PodGroup
 		"minMember": leaf, "minTaskMember": leaf, "queue": leaf, "priorityClassName": leaf, "minResources": leaf,
-		"networkTopology": {names: true}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
+		"networkTopology": {names: true, fields: fields{"mode": leaf}}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
 		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf,
 		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
+		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
+		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},
+		// Node
+		"unschedulable": leaf, "taints": deepShape,
 	}}
 
 	statusShape = &shape{fields: fields{

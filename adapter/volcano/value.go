@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -85,6 +86,47 @@ func (v *value) add(child *value) {
 	child.parent = v
 	child.index = len(v.items)
 	v.items = append(v.items, child)
+}
+
+// appendJSON appends a value as JSON; nil is null.
+func appendJSON(to []byte, v *value) []byte {
+	if v == nil {
+		return append(to, "null"...)
+	}
+	switch v.kind {
+	case boolean, number:
+		return append(to, v.text...)
+	case text, word:
+		return appendText(to, v.text)
+	case array:
+		to = append(to, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = appendJSON(to, item)
+		}
+		return append(to, ']')
+	case object:
+		to = append(to, '{')
+		for i, item := range v.items {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = appendJSON(append(appendText(to, item.key), ':'), item)
+		}
+		return append(to, '}')
+	case null, skipped:
+	}
+	return append(to, "null"...)
+}
+
+func appendText(to []byte, s string) []byte {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		return append(to, `""`...) // not reached: a text is always marshaled
+	}
+	return append(to, quoted...)
 }
 
 // truth is the boolean that v is, if it is one.

@@ -1,0 +1,180 @@
+package volcano
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// placement is what the pods that share it say of the nodes that they may use: node selector, required node affinity and tolerations.
+type placement struct {
+	pod corev1.Pod
+	// set is the name of their node set once it is known; empty: all nodes.
+	set string
+}
+
+// placements holds each placement once, by its JSON.
+type placements map[string]*placement
+
+// placement reads what a pod says of its nodes. Equal ones are shared.
+func (r *reader) placement(spec *value) *placement {
+	selector, tolerations := spec.field("nodeSelector"), spec.field("tolerations")
+	required := spec.field("affinity").field("nodeAffinity").field(requiredField)
+	key := appendJSON(nil, selector)
+	key = appendJSON(append(key, '\n'), required)
+	key = appendJSON(append(key, '\n'), tolerations)
+	if known, ok := r.placements[string(key)]; ok {
+		return known
+	}
+	p := &placement{}
+	decode(r, selector, &p.pod.Spec.NodeSelector)
+	decode(r, tolerations, &p.pod.Spec.Tolerations)
+	if required != nil {
+		terms := &corev1.NodeSelector{}
+		decode(r, required, terms)
+		p.pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+		if _, err := nodeaffinity.NewNodeSelector(terms); err != nil {
+			r.found.add(r.doc, required, "not a node affinity: %v", err)
+		}
+	}
+	r.placements[string(key)] = p
+	return p
+}
+
+// decode reads a value as Kubernetes' own type.
+func decode[T any](r *reader, v *value, into *T) {
+	if v == nil {
+		return
+	}
+	if err := json.Unmarshal(appendJSON(nil, v), into); err != nil {
+		r.found.add(r.doc, v, "not as Kubernetes has it: %v", err)
+	}
+}
+
+// candidate is what a node says of the pods that it takes.
+func (r *reader) candidate(m metadata, spec *value) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+	decode(r, m.labels, &n.Labels)
+	decode(r, spec.field("taints"), &n.Spec.Taints)
+	return n
+}
+
+// unschedulable says why a node takes no new tasks; nil if it takes them. A node without a condition Ready counts as ready.
+func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulable {
+	if cordoned := r.flagAt(spec.field("unschedulable")); cordoned != nil && *cordoned {
+		return &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
+	}
+	ready := conditionOf(status, string(corev1.NodeReady))
+	if ready == nil || ready.textOf("status") == string(corev1.ConditionTrue) {
+		return nil
+	}
+	return &apportionv1.NodeUnschedulable{
+		Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: reported(ready),
+	}
+}
+
+// statedTaints are those that say again why a node is unschedulable.
+var statedTaints = map[string]bool{
+	corev1.TaintNodeUnschedulable: true, corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true,
+}
+
+// restrict names the node set of each placement that a task of the snapshot has.
+func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
+	names := map[string]bool{}
+	// The same nodes by the same rule are one set.
+	sets := map[string]string{}
+	for _, p := range used {
+		nodes, rule := r.allowed(p)
+		if len(nodes) == len(r.nodes) {
+			continue
+		}
+		key := fmt.Sprint(rule, nodes)
+		name, ok := sets[key]
+		if !ok {
+			name = rule
+			for n := 2; names[name]; n++ {
+				name = fmt.Sprintf("%s (%d)", rule, n)
+			}
+			names[name], sets[key] = true, name
+			set := &apportionv1.NodeSet{Name: name, Nodes: nodes}
+			if name != rule {
+				set.Rule = rule
+			}
+			snapshot.NodeSets = append(snapshot.NodeSets, set)
+		}
+		p.set = name
+	}
+}
+
+// allowed lists the nodes that pods of a placement may use, and says by what rule the others are left out.
+func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
+	required := nodeaffinity.GetRequiredNodeAffinity(&p.pod)
+	unmatched := false
+	var taints []string
+	for i, n := range r.candidates {
+		match, err := required.Match(n)
+		if err != nil || !match {
+			unmatched = true
+			continue
+		}
+		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, p.pod.Spec.Tolerations, func(t *corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule && (r.nodes[i].Unschedulable == nil || !statedTaints[t.Key])
+		}, false)
+		if untolerated {
+			taints = appendNew(taints, taint.ToString())
+			continue
+		}
+		nodes = append(nodes, uint32(i))
+	}
+	var parts []string
+	if unmatched {
+		parts = append(parts, requirements(&p.pod.Spec)...)
+	}
+	if len(taints) > 0 {
+		parts = append(parts, "no toleration of taint "+few(taints, " or "))
+	}
+	return nodes, shortened(strings.Join(parts, "; "))
+}
+
+// appendNew appends a text that the list does not have.
+func appendNew(list []string, text string) []string {
+	for _, known := range list {
+		if known == text {
+			return list
+		}
+	}
+	return append(list, text)
+}
+
+// few joins the first three of a list.
+func few(list []string, with string) string {
+	const shown = 3
+	if len(list) <= shown {
+		return strings.Join(list, with)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
+}
+
+// longestText bounds what is quoted of a cluster, in bytes.
+const longestText = 1000
+
+// shortened is a text of at most longestText bytes.
+func shortened(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	end := longestText - len("…")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

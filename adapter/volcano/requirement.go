@@ -1,0 +1,116 @@
+package volcano
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// requiredField is the part of an affinity that must hold.
+const requiredField = "requiredDuringSchedulingIgnoredDuringExecution"
+
+// requirements says what the labels of a pod's node must be: its node selector and its required node affinity.
+func requirements(spec *corev1.PodSpec) []string {
+	var parts []string
+	if len(spec.NodeSelector) > 0 {
+		var labels []string
+		for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+			labels = append(labels, key+"="+spec.NodeSelector[key])
+		}
+		parts = append(parts, "node selector "+strings.Join(labels, ","))
+	}
+	if spec.Affinity != nil {
+		var terms []string
+		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			terms = append(terms, termText(&term))
+		}
+		parts = append(parts, "node affinity "+few(terms, " or "))
+	}
+	return parts
+}
+
+func termText(term *corev1.NodeSelectorTerm) string {
+	var parts []string
+	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+		text := r.Key + " " + string(r.Operator)
+		if len(r.Values) > 0 {
+			text += " (" + few(r.Values, ", ") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// unjudged lists the constraints on a pod's placement that node sets do not express, in order of their numbers.
+func (r *reader) unjudged(spec *value) []apportionConstraint {
+	var list []apportionConstraint
+	add := func(stands bool, c apportionConstraint) {
+		if stands {
+			list = append(list, c)
+		}
+	}
+	add(anyOf(spec.field("volumes"), func(v *value) bool {
+		return v.field("persistentVolumeClaim") != nil || v.field("ephemeral") != nil
+	}), constraintVolumes)
+	add(anyOf(spec.field("containers"), hasHostPort) || anyOf(spec.field("initContainers"), hasHostPort), constraintHostPorts)
+	affinity := spec.field("affinity")
+	add(anyOf(affinity.field("podAffinity").field(requiredField), always) ||
+		anyOf(affinity.field("podAntiAffinity").field(requiredField), always), constraintPodAffinity)
+	add(anyOf(spec.field("topologySpreadConstraints"), func(v *value) bool {
+		return v.textOf("whenUnsatisfiable") != string(corev1.ScheduleAnyway)
+	}), constraintTopologySpread)
+	add(anyOf(spec.field("resourceClaims"), always), constraintResourceClaims)
+	return list
+}
+
+func always(*value) bool { return true }
+
+// hasHostPort reports whether a container asks for a port of its node.
+func hasHostPort(container *value) bool {
+	return anyOf(container.field("ports"), func(p *value) bool {
+		port := p.field("hostPort")
+		return port != nil && port.text != "0"
+	})
+}
+
+// anyOf reports whether an element of a list is as asked for.
+func anyOf(list *value, is func(*value) bool) bool {
+	return list != nil && list.kind == array && slices.ContainsFunc(list.items, is)
+}
+
+// conditionOf is the last condition of a type; nil if there is none.
+func conditionOf(status *value, kind string) *value {
+	conditions := status.field("conditions")
+	if conditions == nil || conditions.kind != array {
+		return nil
+	}
+	for _, c := range slices.Backward(conditions.items) {
+		if c.textOf("type") == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// reported is what a condition says: its reason and its message.
+func reported(condition *value) string {
+	if condition == nil {
+		return ""
+	}
+	reason, message := condition.textOf("reason"), condition.textOf("message")
+	if reason != "" && message != "" {
+		return shortened(reason + ": " + message)
+	}
+	return shortened(reason + message)
+}
+
+// refusal is what a condition of this type reports if its status is the given one.
+func refusal(status *value, kind, is string) string {
+	condition := conditionOf(status, kind)
+	if condition == nil || condition.textOf("status") != is {
+		return ""
+	}
+	return reported(condition)
+}
