@@ -33,8 +33,16 @@ const (
 // Decisions is a set of decisions.
 type Decisions uint32
 
-// With returns the set with d in it.
-func (s Decisions) With(d Decision) Decisions { return s | 1<<d }
+// DecisionsOf returns the set of the given decisions.
+func DecisionsOf(list ...Decision) Decisions { return Decisions(0).With(list...) }
+
+// With returns the set with more decisions in it.
+func (s Decisions) With(more ...Decision) Decisions {
+	for _, d := range more {
+		s |= 1 << d
+	}
+	return s
+}
 
 // Has reports whether d is in the set.
 func (s Decisions) Has(d Decision) bool { return s>>d&1 != 0 }

@@ -12,6 +12,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // question is a kind of step, as a label.
@@ -127,7 +128,8 @@ func (d *decisions) learn(key decided) prometheus.Counter {
 	d.adding.Lock()
 	defer d.adding.Unlock()
 	plugin := key.plugin
-	if !knownPlugins[plugin] {
+	// The frame's own reasons name no plugin.
+	if plugin != "" && !catalogue.Named(plugin) {
 		plugin = "other"
 	}
 	key.plugin = strings.Clone(key.plugin)
@@ -139,12 +141,6 @@ func (d *decisions) learn(key decided) prometheus.Counter {
 		d.known.Store(&next)
 	}
 	return counter
-}
-
-// knownPlugins are the plugins that give reasons, by Volcano's names; "": the frame itself.
-var knownPlugins = map[string]bool{
-	"": true, "proportion": true, "capacity": true, "drf": true, "gang": true, "priority": true, "conformance": true, "cdp": true,
-	"binpack": true, "nodegroup": true, "overcommit": true,
 }
 
 func reasonLabel(key decided) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Policy returns a policy for the engine, or a *Fault with every violation by path (policy.tiers[0].plugins[1].disabled[2]). An absent
@@ -40,7 +41,12 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 }
 
 func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {
-	e := engine.Entry{Plugin: plugin(p, path, faults)}
+	var e engine.Entry
+	if row, ok := catalogue.Of(p); ok {
+		e.Plugin = row.Read(p, func(setting, format string, args ...any) { faults.Add(path+"."+setting, format, args...) })
+	} else {
+		faults.Add(path+".plugin", "no plugin is named that this version knows")
+	}
 	for i, d := range p.GetDisabled() {
 		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM_QUEUE_ORDER {
 			faults.Add(fmt.Sprintf("%s.disabled[%d]", path, i), "no decision %d", d)

@@ -28,7 +28,7 @@ func TestAPolicyIsReadWithItsSettings(t *testing.T) {
 	require.Equal(t, engine.Volcano, p.Walk)
 	require.Len(t, p.Tiers, 3, "an empty tier keeps its number")
 	require.Equal(t, engine.Decisions(0).With(engine.Overused).With(engine.JobEnqueued), p.Tiers[0][0].Disabled)
-	require.Equal(t, capacity.Plugin{Hierarchical: true}, p.Tiers[0][1].Plugin)
+	require.Equal(t, capacity.Plugin{Hierarchical: true, AncestorReclaimLevel: -3}, p.Tiers[0][1].Plugin)
 	require.Equal(t, binpack.Plugin{CPU: 1, Memory: 2, Resources: []binpack.Weight{{Name: "gpu", Weight: 1}, {Name: "x", Weight: -1}}}, p.Tiers[2][0].Plugin)
 	require.Equal(t, nodegroup.Plugin{Hierarchical: true}, p.Tiers[2][1].Plugin)
 	require.Equal(t, overcommit.Plugin{Factor: 1.5}, p.Tiers[2][2].Plugin)

@@ -94,43 +94,51 @@ func (a *arguments) warnUnread() {
 	}
 }
 
-func (a *arguments) capacity(hierarchy bool) *apportionv1.Capacity {
-	capacity := &apportionv1.Capacity{Hierarchical: hierarchy}
+// into writes the arguments into the settings of a plugin. Plugins that are not named here have no arguments.
+func (a *arguments) into(p *apportionv1.Plugin) {
+	switch {
+	case p.GetCapacity() != nil:
+		a.capacity(p.GetCapacity())
+	case p.GetNodeGroup() != nil:
+		a.nodeGroup(p.GetNodeGroup())
+	case p.GetOvercommit() != nil:
+		a.overcommit(p.GetOvercommit())
+	case p.GetBinpack() != nil:
+		a.binpack(p.GetBinpack())
+	}
+}
+
+func (a *arguments) capacity(capacity *apportionv1.Capacity) {
 	if level := a.whole("ancestorReclaimLevel"); level != nil {
 		capacity.AncestorReclaimLevel = int32(min(max(*level, 0), math.MaxInt32))
 	}
-	return capacity
 }
 
-func (a *arguments) nodeGroup(hierarchy bool) *apportionv1.NodeGroup {
-	group := &apportionv1.NodeGroup{Hierarchical: hierarchy, Strict: a.flag("strict")}
+func (a *arguments) nodeGroup(group *apportionv1.NodeGroup) {
+	group.Strict = a.flag("strict")
 	if ordered := a.flag("enablePreferredOrder"); ordered != nil {
 		group.PreferredOrder = *ordered
 	}
-	return group
 }
 
 // overcommit: a factor below 1 is kept as written; it counts as the default.
-func (a *arguments) overcommit() *apportionv1.Overcommit {
-	factor := a.real("overcommit-factor")
-	if factor != nil && math.IsNaN(*factor) {
+func (a *arguments) overcommit(overcommit *apportionv1.Overcommit) {
+	overcommit.Factor = a.real("overcommit-factor")
+	if overcommit.Factor != nil && math.IsNaN(*overcommit.Factor) {
 		a.c.found.add(a.c.doc, a.at("overcommit-factor"), "not a number")
 	}
-	return &apportionv1.Overcommit{Factor: factor}
 }
 
 // binpack: weights below 0 are kept as written; they count as 1, but for the weight of the whole.
-func (a *arguments) binpack() *apportionv1.Binpack {
-	binpack := &apportionv1.Binpack{
-		Weight: a.weight("binpack.weight"), Cpu: a.weight("binpack.cpu"), Memory: a.weight("binpack.memory"),
-	}
+func (a *arguments) binpack(binpack *apportionv1.Binpack) {
+	binpack.Weight, binpack.Cpu, binpack.Memory = a.weight("binpack.weight"), a.weight("binpack.cpu"), a.weight("binpack.memory")
 	list := a.at("binpack.resources")
 	if list == nil {
-		return binpack
+		return
 	}
 	if list.kind != text {
 		a.c.ignored(list, "not a text, so Volcano takes none%s", shown(list))
-		return binpack
+		return
 	}
 	listed := make(map[string]bool)
 	for name := range strings.SplitSeq(list.text, ",") {
@@ -142,5 +150,4 @@ func (a *arguments) binpack() *apportionv1.Binpack {
 		weight := a.weight("binpack.resources." + name)
 		binpack.Resources = append(binpack.Resources, &apportionv1.ResourceWeight{Name: name, Weight: weight})
 	}
-	return binpack
 }

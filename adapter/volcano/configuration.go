@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // ReadConfiguration reads a volcano-scheduler.conf. What Volcano would pass over in silence (a misspelt switch, an argument of the wrong
@@ -151,35 +152,15 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 	return plugin
 }
 
-// settings gives the plugin of a name with its arguments.
+// settings returns the plugin of a name with its arguments.
 func (c *configuration) settings(name string, hierarchy bool, v *value, args *arguments) *apportionv1.Plugin {
-	switch name {
-	case "proportion":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}}
-	case "capacity":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: args.capacity(hierarchy)}}
-	case "drf":
-		if hierarchy {
-			return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_HierarchicalDrf{HierarchicalDrf: &apportionv1.HierarchicalDrf{}}}
-		}
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Drf{Drf: &apportionv1.Drf{}}}
-	case "gang":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}}
-	case "priority":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Priority{Priority: &apportionv1.Priority{}}}
-	case "conformance":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Conformance{Conformance: &apportionv1.Conformance{}}}
-	case "cdp":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Cooldown{Cooldown: &apportionv1.Cooldown{}}}
-	case "binpack":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Binpack{Binpack: args.binpack()}}
-	case "nodegroup":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_NodeGroup{NodeGroup: args.nodeGroup(hierarchy)}}
-	case "overcommit":
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Overcommit{Overcommit: args.overcommit()}}
+	plugin, ok := catalogue.VolcanoPlugin(name, hierarchy)
+	if !ok {
+		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes no part in the decisions made here", name)
+		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: name}}}
 	}
-	c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes no part in the decisions made here", name)
-	return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: name}}}
+	args.into(plugin)
+	return plugin
 }
 
 // switches are what the flags of a plugin say.

@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // input is what a command asks about.
@@ -191,7 +192,7 @@ func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given
 	case "":
 		for _, tier := range policy.GetTiers() {
 			for _, plugin := range tier.GetPlugins() {
-				if plugin.GetCooldown() != nil {
+				if row, ok := catalogue.Of(plugin); ok && row.Clock {
 					return time.Now(), true, nil
 				}
 			}

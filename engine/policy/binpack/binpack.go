@@ -38,22 +38,36 @@ func Default() Plugin { return Plugin{Weight: 1, CPU: 1, Memory: 1} }
 // Name returns "binpack".
 func (Plugin) Name() string { return Name }
 
+// Normal returns settings of the same meaning in which every weight is written as it counts, and Resources holds no `cpu` or `memory`.
+func (p Plugin) Normal() Plugin {
+	if !finite(p.Weight) {
+		p.Weight = 1
+	}
+	p.CPU, p.Memory = counted(p.CPU), counted(p.Memory)
+	var others []Weight
+	for _, r := range p.Resources {
+		if r.Name != "cpu" && r.Name != "memory" {
+			others = append(others, Weight{Name: r.Name, Weight: counted(r.Weight)})
+		}
+	}
+	p.Resources = others
+	return p
+}
+
 // Open returns a policy.NodeScorer, or a state without any part if the weight of the score is 0.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
-	if p.Weight == 0 {
+	counts := p.Normal()
+	if counts.Weight == 0 {
 		return struct{}{}, nil
 	}
 	weights := make([]float64, v.Dims.Len())
-	for _, r := range p.Resources {
+	for _, r := range counts.Resources {
 		if d, ok := v.Dims.Index(r.Name); ok {
-			weights[d] = counted(r.Weight)
+			weights[d] = r.Weight
 		}
 	}
-	weights[resource.CPU], weights[resource.Memory] = counted(p.CPU), counted(p.Memory)
-	s := &state{view: v, scale: maxScore * p.Weight, weights: weights, terms: make([]term, 0, len(weights))}
-	if !finite(p.Weight) {
-		s.scale = maxScore
-	}
+	weights[resource.CPU], weights[resource.Memory] = counts.CPU, counts.Memory
+	s := &state{view: v, scale: maxScore * counts.Weight, weights: weights, terms: make([]term, 0, len(weights))}
 	for d, w := range weights {
 		if w > 0 {
 			s.weighted = s.weighted.With(d)

@@ -37,6 +37,14 @@ type Plugin struct {
 // Name is Volcano's name of the plugin.
 func (Plugin) Name() string { return name }
 
+// Normal returns settings of the same meaning, with the AncestorReclaimLevel that counts.
+func (p Plugin) Normal() Plugin {
+	if p.AncestorReclaimLevel = max(p.AncestorReclaimLevel, 0); !p.Hierarchical {
+		p.AncestorReclaimLevel = 0
+	}
+	return p
+}
+
 // State is the plugin in a session. Rows are indexed by queue; those of queues that take no part are not used.
 type State struct {
 	v *policy.View
@@ -83,7 +91,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 		s.deserved[q].Add(queue.Deserved)
 	}
 	if p.Hierarchical {
-		return s.openTree(accounts.Jobs, max(p.AncestorReclaimLevel, 0)), nil
+		return s.openTree(accounts.Jobs, p.Normal().AncestorReclaimLevel), nil
 	}
 	s.openFlat(accounts.Jobs)
 	return s, nil

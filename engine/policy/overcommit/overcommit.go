@@ -29,12 +29,17 @@ func Default() Plugin { return Plugin{Factor: defaultFactor} }
 // Name returns "overcommit".
 func (Plugin) Name() string { return Name }
 
+// Normal returns settings of the same meaning, with the factor that counts.
+func (p Plugin) Normal() Plugin {
+	if !(p.Factor >= 1 && p.Factor <= math.MaxFloat64) {
+		p.Factor = defaultFactor
+	}
+	return p
+}
+
 // Open returns a policy.Enqueuer that follows the jobs admitted.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
-	factor := p.Factor
-	if !(factor >= 1 && factor <= math.MaxFloat64) {
-		factor = defaultFactor
-	}
+	factor := p.Normal().Factor
 	s := &state{view: v, idle: resource.NewAccount(v.Dims.Len()), inqueue: resource.NewAccount(v.Dims.Len())}
 	s.idle.AddTimes(v.Total, factor)
 	used := resource.NewAccount(v.Dims.Len())

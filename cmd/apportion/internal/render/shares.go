@@ -49,6 +49,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	dimensions := p.shown(dominant, resources...)
 	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST",
 		"ALLOCATED OF DESERVED")
+	weighted := slices.ContainsFunc(plugin.GetQueues(), func(q *apportionv1.QueueShare) bool { return q.GetWeight() > 0 })
 	var idle []string
 	for _, q := range p.inOrder(answer, plugin.GetQueues()) {
 		if !q.GetParticipating() {
@@ -56,7 +57,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 			continue
 		}
 		weight := "-"
-		if plugin.GetPlugin() == proportion {
+		if weighted {
 			weight = strconv.FormatUint(uint64(q.GetWeight()), 10)
 		}
 		p.queueRows(table, q, weight, dimensions)
@@ -68,9 +69,6 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		p.Line("%s: %s", "without jobs, so without a share", strings.Join(idle, ", "))
 	}
 }
-
-// proportion is the plugin that weights count for.
-const proportion = "proportion"
 
 func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, dimensions []int) {
 	name := p.Names.Queue(q.GetQueue())

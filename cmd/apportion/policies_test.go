@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/catalogue"
+)
+
+// tide is a policy of this test alone: it admits no job while the tide is high.
+type tide struct{ level float64 }
+
+func (tide) Name() string { return "tide" }
+
+// Normal: below 2 the level counts as 2.
+func (p tide) Normal() tide {
+	p.level = max(p.level, 2)
+	return p
+}
+
+func (p tide) Open(*policy.View) (policy.State, error) { return p, nil }
+
+func (tide) Enqueueable(_ model.JobID, why *policy.Reasons) policy.Vote {
+	why.Add(policy.Because("tide", policy.AboveOvercommit, model.None))
+	return policy.Reject
+}
+
+// addTide puts a row into the catalogue until the test ends. A test cannot add a message to the contract, so it borrows Overcommit, and
+// the row takes the place of that plugin's.
+func addTide(t *testing.T) {
+	t.Helper()
+	before := catalogue.Policies
+	t.Cleanup(func() { catalogue.Policies = before })
+	catalogue.Policies = append(slices.DeleteFunc(slices.Clone(before), func(row catalogue.Policy) bool { return row.Name == "overcommit" }),
+		catalogue.Policy{
+			Name: "tide",
+			Settings: catalogue.SettingsOf(
+				func(m *apportionv1.Overcommit, _ catalogue.Fault) tide { return tide{m.GetFactor()} },
+				func(p tide) *apportionv1.Overcommit { return &apportionv1.Overcommit{Factor: &p.level} }),
+			Decisions: engine.DecisionsOf(engine.JobEnqueued),
+			Forms: []catalogue.Form{
+				{Name: "tide", Settings: &apportionv1.Overcommit{Factor: new(1.0)}, Preset: [][]string{{"gang"}, {"tide", "proportion"}}},
+			},
+		})
+}
+
+// TestANewPolicyIsOneRow shows that nothing but the catalogue names policies: one more row, and the client, digests, metrics and the
+// command line know it.
+func TestANewPolicyIsOneRow(t *testing.T) {
+	addTide(t)
+
+	chosen, err := client.Policy(client.Tier{"gang"}, client.Tier{"tide", "proportion"})
+	require.NoError(t, err, "the client")
+	_, err = client.Policy(client.Tier{"ebb"})
+	require.ErrorContains(t, err, "tide")
+	require.Contains(t, client.Presets(), "tide")
+	preset, ok := client.Preset("tide")
+	require.True(t, ok)
+
+	require.Equal(t, 2.0, wire.Canonical(chosen).GetTiers()[1].GetPlugins()[0].GetOvercommit().GetFactor(), "the digest")
+	require.Equal(t, wire.PolicyDigest(preset), wire.PolicyDigest(chosen))
+
+	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"sea": chosen}})
+	response, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{
+		Input: servicetest.Named(pendingJob(), "sea"),
+	}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	require.Equal(t, "tide", response.GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetPlugin())
+	require.NoError(t, testutil.GatherAndCompare(r.Server.Registry(), strings.NewReader(`
+# HELP apportion_decisions_total Decisions by kind of question, verdict, and the plugin and reason named first.
+# TYPE apportion_decisions_total counter
+apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOMMIT",verdict="reject"} 1
+`), "apportion_decisions_total"), "the metrics")
+
+	require.Regexp(t, `(?m)^tide +job enqueued$`, outputOf(t, exitYes, "policies"), "the command line")
+	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "policies"))
+	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, tide")
+	require.Contains(t, outputOf(t, exitNo, "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
+}
+
+// pendingJob is a cluster with one job that waits.
+func pendingJob() *apportionv1.Snapshot {
+	return &apportionv1.Snapshot{
+		Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "q"}},
+		Jobs: []*apportionv1.Job{{Uid: "j", Queue: "q", MinResources: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1}}}},
+	}
+}
+
+// outputOf runs the command line and returns what it prints.
+func outputOf(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	require.Equal(t, code, run(t.Context(), args, strings.NewReader(""), &out, &errOut), "%s%s", &out, &errOut)
+	return out.String()
+}

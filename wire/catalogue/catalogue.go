@@ -1,0 +1,134 @@
+// Package catalogue lists the policies of this program. Everything that names policies reads the list: the contract's decoder, digests,
+// metrics, the client, the command line and the reader of Volcano's configuration. A new policy is a package under engine/policy, a
+// message in policy.proto, and a row in Policies.
+package catalogue
+
+import (
+	"iter"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Policy is a row of the list.
+type Policy struct {
+	// Name is what answers, reasons and metrics call the plugin. If Volcano has the plugin, it is Volcano's name. Rows that are forms of
+	// one plugin share its name.
+	Name string
+	// Settings converts between the contract's message and the plugin.
+	Settings Settings
+	// Decisions are those that the plugin takes part in, in one of its forms at least.
+	Decisions engine.Decisions
+	// Forms are the names under which the plugin is chosen without writing its message. Empty: it is chosen by message only.
+	Forms []Form
+	// Volcano says that a volcano-scheduler.conf may name the plugin.
+	Volcano bool
+	// Clock says that answers depend on the snapshot's `as_of`.
+	Clock bool
+}
+
+// Form is a plugin with settings, under a name.
+type Form struct {
+	// Name is that of the plugin, or the plugin's with a suffix that names the settings, such as Hierarchical.
+	Name string
+	// Settings is the message of the policy. nil: one without any field set.
+	Settings proto.Message
+	// Preset, if not nil, is a whole policy that divides by this form: the names of forms, tier by tier.
+	Preset [][]string
+}
+
+// Hierarchical is the suffix of the form that Volcano's switch `enableHierarchy` chooses.
+const Hierarchical = "/hierarchical"
+
+// Of returns the row of a plugin's message, and whether there is one.
+func Of(p *apportionv1.Plugin) (*Policy, bool) {
+	field := p.ProtoReflect().WhichOneof(members)
+	if field == nil {
+		return nil, false
+	}
+	for i := range Policies {
+		if row := &Policies[i]; row.Settings.field != nil && row.Settings.field.Number() == field.Number() {
+			return row, true
+		}
+	}
+	return nil, false
+}
+
+// Named reports whether an answer may name a plugin so.
+func Named(name string) bool {
+	for i := range Policies {
+		if Policies[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Plugin returns the message of a form, and whether there is one of that name. The caller owns the message.
+func Plugin(form string) (*apportionv1.Plugin, bool) {
+	for i := range Policies {
+		for k := range Policies[i].Forms {
+			if f := &Policies[i].Forms[k]; f.Name == form {
+				return Policies[i].Settings.plugin(f.Settings), true
+			}
+		}
+	}
+	return nil, false
+}
+
+// VolcanoPlugin returns the message of the plugin that a volcano-scheduler.conf names, with or without `enableHierarchy`, and whether
+// there is one.
+func VolcanoPlugin(name string, hierarchy bool) (*apportionv1.Plugin, bool) {
+	known := false
+	for i := range Policies {
+		known = known || Policies[i].Volcano && Policies[i].Name == name
+	}
+	if !known {
+		return nil, false
+	}
+	if p, ok := Plugin(name + Hierarchical); hierarchy && ok {
+		return p, true
+	}
+	return Plugin(name)
+}
+
+// Forms returns the names of all forms, in the order of the list.
+func Forms() []string {
+	var names []string
+	for i := range Policies {
+		for k := range Policies[i].Forms {
+			names = append(names, Policies[i].Forms[k].Name)
+		}
+	}
+	return names
+}
+
+// Presets yields the presets with their names: that of the form that divides, with a dash in place of the slash.
+func Presets() iter.Seq2[string, [][]string] {
+	return func(yield func(string, [][]string) bool) {
+		for i := range Policies {
+			for _, f := range Policies[i].Forms {
+				if f.Preset != nil && !yield(strings.ReplaceAll(f.Name, "/", "-"), f.Preset) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Read returns the plugin with the settings of p, which is a message of this row. It calls fault for each setting that is not valid, with
+// the setting's path below p.
+func (r *Policy) Read(p *apportionv1.Plugin, fault Fault) policy.Plugin {
+	prefix := r.Settings.field.TextName() + "."
+	return r.Settings.read(r.Settings.message(p), func(field, format string, args ...any) { fault(prefix+field, format, args...) })
+}
+
+// Canonical returns what p, which is a message of this row, is read as: defaults written out, settings that count as others replaced by
+// these, unknown fields left out. Only the plugin is set.
+func (r *Policy) Canonical(p *apportionv1.Plugin) *apportionv1.Plugin {
+	return r.Settings.plugin(r.Settings.canonical(r.Settings.message(p)))
+}

@@ -1,0 +1,175 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/policy/binpack"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/conformance"
+	"github.com/apportion/apportion/engine/policy/cooldown"
+	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/hdrf"
+	"github.com/apportion/apportion/engine/policy/nodegroup"
+	"github.com/apportion/apportion/engine/policy/overcommit"
+	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/policy/undecided"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Policies are the policies of this program. Only tests change the list.
+var Policies = []Policy{
+	{
+		Name: "proportion", Volcano: true,
+		Settings: withoutSettings[*apportionv1.Proportion](proportion.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.Overused, engine.Allocatable, engine.JobEnqueued, engine.Preemptive,
+			engine.Reclaimable),
+		Forms: []Form{{Name: "proportion", Preset: volcanoDefault("drf", "proportion")}},
+	},
+	{
+		Name: "capacity", Volcano: true,
+		Settings: SettingsOf(readCapacity, writeCapacity),
+		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.Allocatable, engine.JobEnqueued, engine.Preemptive, engine.Reclaimable,
+			engine.VictimQueueOrder),
+		Forms: []Form{
+			{Name: "capacity", Preset: volcanoDefault("drf", "capacity")},
+			{
+				Name: "capacity" + Hierarchical, Settings: &apportionv1.Capacity{Hierarchical: true},
+				Preset: volcanoDefault("drf", "capacity"+Hierarchical),
+			},
+		},
+	},
+	{
+		Name: "drf", Volcano: true,
+		Settings:  withoutSettings[*apportionv1.Drf](drf.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.Preemptable),
+		Forms:     []Form{{Name: "drf"}},
+	},
+	{
+		Name: "drf", Volcano: true,
+		Settings:  withoutSettings[*apportionv1.HierarchicalDrf](hdrf.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.Preemptable, engine.QueueOrder, engine.Reclaimable),
+		Forms:     []Form{{Name: "drf" + Hierarchical, Preset: volcanoDefault("drf" + Hierarchical)}},
+	},
+	{
+		Name: "gang", Volcano: true,
+		Settings: withoutSettings[*apportionv1.Gang](gang.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobValid, engine.JobReady, engine.JobPipelined, engine.JobStarving,
+			engine.Reclaimable, engine.Preemptable),
+		Forms: []Form{{Name: "gang"}},
+	},
+	{
+		Name: "priority", Volcano: true,
+		Settings:  withoutSettings[*apportionv1.Priority](priority.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.TaskOrder, engine.JobStarving, engine.Preemptable),
+		Forms:     []Form{{Name: "priority"}},
+	},
+	{
+		Name: "conformance", Volcano: true,
+		Settings:  withoutSettings[*apportionv1.Conformance](conformance.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable),
+		Forms:     []Form{{Name: "conformance"}},
+	},
+	{
+		Name: "cdp", Volcano: true, Clock: true,
+		Settings:  withoutSettings[*apportionv1.Cooldown](cooldown.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable),
+		Forms:     []Form{{Name: "cdp"}},
+	},
+	{
+		Name: "binpack", Volcano: true,
+		Settings:  SettingsOf(readBinpack, writeBinpack),
+		Decisions: engine.DecisionsOf(engine.NodeOrder),
+		Forms:     []Form{{Name: "binpack"}},
+	},
+	{
+		Name: "nodegroup", Volcano: true,
+		Settings:  SettingsOf(readNodeGroup, writeNodeGroup),
+		Decisions: engine.DecisionsOf(engine.Predicate, engine.NodeOrder),
+		Forms: []Form{
+			{Name: "nodegroup"},
+			{Name: "nodegroup" + Hierarchical, Settings: &apportionv1.NodeGroup{Hierarchical: true}},
+		},
+	},
+	{
+		Name: "overcommit", Volcano: true,
+		Settings:  SettingsOf(readOvercommit, writeOvercommit),
+		Decisions: engine.DecisionsOf(engine.JobEnqueued),
+		Forms:     []Form{{Name: "overcommit"}},
+	},
+	{Name: "undecided", Settings: SettingsOf(readUndecided, writeUndecided)},
+}
+
+// volcanoDefault is Volcano's default configuration with the given plugins in place of `drf` and `proportion`, and without the plugins
+// that take no part in the decisions made here (`predicates`, `nodeorder`).
+func volcanoDefault(plugins ...string) [][]string {
+	return [][]string{{"priority", "gang", "conformance"}, append([]string{"overcommit"}, plugins...)}
+}
+
+func readCapacity(m *apportionv1.Capacity, _ Fault) capacity.Plugin {
+	return capacity.Plugin{Hierarchical: m.GetHierarchical(), AncestorReclaimLevel: int(m.GetAncestorReclaimLevel())}
+}
+
+func writeCapacity(p capacity.Plugin) *apportionv1.Capacity {
+	return &apportionv1.Capacity{Hierarchical: p.Hierarchical, AncestorReclaimLevel: int32(p.AncestorReclaimLevel)}
+}
+
+func readBinpack(m *apportionv1.Binpack, fault Fault) binpack.Plugin {
+	p := binpack.Default()
+	number(m.Weight, &p.Weight, "weight", fault)
+	number(m.Cpu, &p.CPU, "cpu", fault)
+	number(m.Memory, &p.Memory, "memory", fault)
+	for i, r := range m.GetResources() {
+		if r == nil {
+			continue
+		}
+		w := binpack.Weight{Name: r.GetName(), Weight: 1}
+		number(r.Weight, &w.Weight, fmt.Sprintf("resources[%d].weight", i), fault)
+		p.Resources = append(p.Resources, w)
+	}
+	return p
+}
+
+func writeBinpack(p binpack.Plugin) *apportionv1.Binpack {
+	m := &apportionv1.Binpack{Weight: new(p.Weight), Cpu: new(p.CPU), Memory: new(p.Memory)}
+	for _, r := range p.Resources {
+		m.Resources = append(m.Resources, &apportionv1.ResourceWeight{Name: r.Name, Weight: new(r.Weight)})
+	}
+	return m
+}
+
+func readNodeGroup(m *apportionv1.NodeGroup, _ Fault) nodegroup.Plugin {
+	p := nodegroup.Default()
+	if m.Strict != nil {
+		p.Strict = m.GetStrict()
+	}
+	p.PreferredOrder, p.Hierarchical = m.GetPreferredOrder(), m.GetHierarchical()
+	return p
+}
+
+func writeNodeGroup(p nodegroup.Plugin) *apportionv1.NodeGroup {
+	return &apportionv1.NodeGroup{Strict: new(p.Strict), PreferredOrder: p.PreferredOrder, Hierarchical: p.Hierarchical}
+}
+
+func readOvercommit(m *apportionv1.Overcommit, fault Fault) overcommit.Plugin {
+	p := overcommit.Default()
+	number(m.Factor, &p.Factor, "factor", fault)
+	return p
+}
+
+func writeOvercommit(p overcommit.Plugin) *apportionv1.Overcommit {
+	return &apportionv1.Overcommit{Factor: new(p.Factor)}
+}
+
+func readUndecided(m *apportionv1.Undecided, fault Fault) undecided.Plugin {
+	if m.GetName() == "" {
+		fault("name", "a plugin needs a name")
+	}
+	return undecided.Plugin{Called: m.GetName()}
+}
+
+func writeUndecided(p undecided.Plugin) *apportionv1.Undecided {
+	return &apportionv1.Undecided{Name: p.Called}
+}

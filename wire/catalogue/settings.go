@@ -1,0 +1,92 @@
+package catalogue
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Fault records a setting that is not valid. The path is that of the setting below its message.
+type Fault func(path, format string, args ...any)
+
+// Settings converts between a message of the contract and a plugin; see SettingsOf.
+type Settings struct {
+	// field is the member of the oneof Plugin.plugin; nil if it has no member of that message.
+	field     protoreflect.FieldDescriptor
+	read      func(proto.Message, Fault) policy.Plugin
+	canonical func(proto.Message) proto.Message
+}
+
+// SettingsOf returns the conversion between the message M, which is a member of the contract's Plugin, and the plugin P. read applies the
+// defaults of settings that are absent, write sets every field. If P has a method Normal, it returns the settings that P counts as
+// others replaced by these.
+func SettingsOf[M proto.Message, P policy.Plugin](read func(M, Fault) P, write func(P) M) Settings {
+	var none M
+	s := Settings{
+		read: func(m proto.Message, fault Fault) policy.Plugin { return read(as[M](m), fault) },
+		canonical: func(m proto.Message) proto.Message {
+			p := read(as[M](m), func(string, string, ...any) {})
+			if normal, ok := any(p).(interface{ Normal() P }); ok {
+				p = normal.Normal()
+			}
+			return write(p)
+		},
+	}
+	for i := range members.Fields().Len() {
+		if f := members.Fields().Get(i); f.Message().FullName() == none.ProtoReflect().Descriptor().FullName() {
+			s.field = f
+		}
+	}
+	return s
+}
+
+// as returns a message as what it is: settings are read from the member that has the type M.
+func as[M proto.Message](m proto.Message) M {
+	typed, _ := m.(M)
+	return typed
+}
+
+// withoutSettings returns the conversion of a plugin that has none.
+func withoutSettings[M proto.Message, P policy.Plugin](plugin P) Settings {
+	return SettingsOf(func(M, Fault) P { return plugin }, func(P) M {
+		var none M
+		return as[M](none.ProtoReflect().New().Interface())
+	})
+}
+
+// members is the oneof of the contract's Plugin.
+var members = (*apportionv1.Plugin)(nil).ProtoReflect().Descriptor().Oneofs().ByName("plugin")
+
+// message returns the settings in p; they are not nil.
+func (s *Settings) message(p *apportionv1.Plugin) proto.Message {
+	m := p.ProtoReflect().Get(s.field).Message()
+	if !m.IsValid() {
+		m = m.Type().New()
+	}
+	return m.Interface()
+}
+
+// plugin returns a Plugin with a copy of settings; nil settings are those without any field set.
+func (s *Settings) plugin(settings proto.Message) *apportionv1.Plugin {
+	p := &apportionv1.Plugin{}
+	set := p.ProtoReflect().Mutable(s.field).Message()
+	if settings != nil {
+		proto.Merge(set.Interface(), settings)
+	}
+	return p
+}
+
+// number sets a setting that was given to x, unless x is not finite, which is a fault.
+func number(given *float64, setting *float64, path string, fault Fault) {
+	switch {
+	case given == nil:
+	case math.IsNaN(*given) || math.IsInf(*given, 0):
+		fault(path, "%g is not a finite number", *given)
+	default:
+		*setting = *given
+	}
+}
