@@ -33,6 +33,7 @@ PLATFORMS ?=
 DRAINFLAGS ?=
 REPLICAFLAGS ?=
 LOADFLAGS ?=
+OVERLOADFLAGS ?=
 SCALEFLAGS ?=
 EXTENDERFLAGS ?=
 ROUNDS ?= 6
@@ -87,7 +88,7 @@ bench-pgo: ## Compare builds with and without the profile, in turns (ROUNDS=6).
 
 .PHONY: bench-load
 bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
-	$(GO) run $(strip ./bench/load -ghz $(TOOLS)/ghz $(LOADFLAGS))
+	$(GO) run $(strip ./bench/load cases -ghz $(TOOLS)/ghz $(LOADFLAGS))
 
 .PHONY: bench-extender
 bench-extender: PGO := $(PROFILE)
@@ -100,7 +101,7 @@ bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a pl
 
 .PHONY: show-overload
 show-overload: ## Offer up to ten times what one server can do, and show what comes of it.
-	$(GO) run ./bench/overload
+	$(GO) run $(strip ./bench/load overload $(OVERLOADFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.
@@ -157,7 +158,7 @@ show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing
 
 .PHONY: show-drain
 show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are restarted or killed (DRAINFLAGS='-time 30s').
-	$(GO) run $(strip ./bench/drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
+	$(GO) run $(strip ./bench/replicas drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
 
 .PHONY: release
 release: ## Make static binaries, archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).

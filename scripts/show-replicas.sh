@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows several replicas behind a real proxy and behind a client that balances by itself; flags go to bench/replicas. HAProxy comes from
+# Shows several replicas behind a real proxy and behind a client that balances by itself; flags go to `bench/replicas balance`. HAProxy comes from
 # the distribution: where it is missing, apt-get installs it if this may.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,4 +13,4 @@ if ! command -v haproxy >/dev/null; then
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends haproxy >/dev/null
 fi
 make --no-print-directory build
-exec go run ./bench/replicas "$@"
+exec go run ./bench/replicas balance "$@"

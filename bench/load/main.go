@@ -1,10 +1,7 @@
-// Command load puts the service under load with ghz: the calls of cases.json with the questions of requests/, about generated snapshots,
-// inline and by digest, with 1, 8 and 64 at a time.
+// Command load puts the service under load.
 //
-//	go run ./bench/load -ghz .bin/ghz [-only REGEXP] [-out bench/load/report] [-strict]
-//
-// It writes a report of every case in HTML and JSON and the configuration to repeat it, compares with the thresholds of cases.json, and
-// ends with one line of its main figures. A call that fails is an error; a threshold that is exceeded is one with -strict only.
+//	load cases     makes the calls of cases.json by ghz and compares latencies with thresholds (make bench-load)
+//	load overload  offers up to ten times what a server can do, and shows what comes of it (make show-overload)
 package main
 
 import (
@@ -15,84 +12,56 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"time"
 
 	"github.com/apportion/apportion/bench/internal/peer"
-	"github.com/apportion/apportion/bench/internal/sample"
 )
 
-// settings of a run.
-type settings struct {
-	ghz, out string
-	only     *regexp.Regexp
-	strict   bool
-}
-
 func main() {
-	serve := flag.String("serve", "", "be the server of this `ROLE` of another process that measures")
-	only := flag.String("only", "", "the cases whose names match this `REGEXP`")
-	var s settings
-	flag.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
-	flag.StringVar(&s.out, "out", "bench/load/report", "`DIRECTORY` of the reports")
-	flag.BoolVar(&s.strict, "strict", false, "fail if a threshold is exceeded")
-	flag.Parse()
-	var err error
-	if *serve != "" {
-		err = peer.Run(*serve)
-	} else if s.only, err = regexp.Compile(*only); err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		err = run(ctx, s)
-		stop()
-	}
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}
 }
 
-// run makes all cases one after the other, each with a service of its own.
-func run(ctx context.Context, s settings) error {
-	cases, err := readCases()
-	if err != nil {
-		return err
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("one of cases and overload is expected")
 	}
-	if err := os.MkdirAll(s.out, 0o750); err != nil {
-		return err
-	}
-	table := sample.NewTable("case", "calls", "at a time", "errors", "calls/s", "p50 ms", "p95 ms", "p99 ms",
-		"threshold p99 ms", "", "server CPU ms/call", "server peak MB")
-	line := sample.NewLine("bench-load")
-	var faults []error
-	exceeded := 0
-	for _, c := range cases {
-		if !s.only.MatchString(c.Name) {
-			continue
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	flags := flag.NewFlagSet("load "+args[0], flag.ExitOnError)
+	switch args[0] {
+	case "-serve":
+		return peer.Run(args[1])
+	case "cases":
+		var s settings
+		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
+		flags.StringVar(&s.out, "out", "bench/load/report", "`DIRECTORY` of the reports")
+		flags.BoolVar(&s.strict, "strict", false, "fail if a threshold is exceeded")
+		only := flags.String("only", "", "the cases whose names match this `REGEXP`")
+		err := flags.Parse(args[1:])
+		if err == nil {
+			s.only, err = regexp.Compile(*only)
 		}
-		r, err := c.run(ctx, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
+			return err
 		}
-		verdict := "held"
-		if r.percentile(99) > c.P99 {
-			verdict = "EXCEEDED"
-			exceeded++
+		return runCases(ctx, s)
+	case "overload":
+		var p pressure
+		flags.IntVar(&p.jobs, "jobs", 5000, "jobs of 20 tasks in the snapshot of each call")
+		flags.DurationVar(&p.duration, "duration", time.Second, "how long a rate is measured at a time")
+		flags.IntVar(&p.rounds, "rounds", 12, "how often all rates are gone through")
+		flags.DurationVar(&p.deadline, "deadline", time.Second, "deadline of a call; an answer after it counts for nothing")
+		apart := flags.Bool("apart", true, "give the server a processor of its own, and the generator the others")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
 		}
-		if r.failed() > 0 {
-			verdict = "FAILED"
-			faults = append(faults, fmt.Errorf("%s: %d calls failed: %v", c.Name, r.failed(), r.Errors))
+		if *apart && alone() {
+			return keepOff()
 		}
-		table.Add(c.Name, r.Count, c.Concurrency, r.failed(), r.Rate, r.percentile(50), r.percentile(95), r.percentile(99), c.P99, verdict,
-			sample.Milliseconds(r.usage.CPU)/float64(max(r.Count, 1)), float64(r.usage.Peak)/1e6)
-		line.Add(figure(c.Name)+"_per_s", r.Rate)
-		line.Add(figure(c.Name)+"_p99_ms", r.percentile(99))
+		return p.run(ctx)
 	}
-	if _, err := table.WriteTo(os.Stdout); err != nil {
-		return err
-	}
-	fmt.Printf("\nReports: %s/*.html and *.json\n\n", s.out)
-	line.Add("exceeded", float64(exceeded))
-	fmt.Println(line)
-	if s.strict && exceeded > 0 {
-		faults = append(faults, fmt.Errorf("%d thresholds exceeded", exceeded))
-	}
-	return errors.Join(faults...)
+	return fmt.Errorf("%q is neither cases nor overload", args[0])
 }

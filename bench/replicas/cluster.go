@@ -32,6 +32,38 @@ func (c *cluster) leave() error {
 	return c.replicas[0].Leave()
 }
 
+// serve starts so many servers that wait for delay before they drain. With an error it returns those to be killed.
+func serve(ctx context.Context, binary string, count int, delay time.Duration) ([]*replica.Replica, error) {
+	var replicas []*replica.Replica
+	for range count {
+		r, err := replica.New(ctx, binary, "--drain-delay", delay.String())
+		if err != nil {
+			return replicas, err
+		}
+		replicas = append(replicas, r)
+		if err := r.Start(ctx); err != nil {
+			return replicas, err
+		}
+	}
+	return replicas, nil
+}
+
+// ready waits until all servers take calls.
+func ready(ctx context.Context, replicas []*replica.Replica) error {
+	for _, r := range replicas {
+		if err := r.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kill(replicas []*replica.Replica) {
+	for _, r := range replicas {
+		r.Kill()
+	}
+}
+
 func start(ctx context.Context, s *setting, replicas int) (*cluster, error) {
 	directory, err := os.MkdirTemp("", "replicas-")
 	if err != nil {
@@ -45,18 +77,11 @@ func start(ctx context.Context, s *setting, replicas int) (*cluster, error) {
 }
 
 func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
-	for range replicas {
-		r, err := replica.New(ctx, s.binary, "--drain-delay", "1s")
-		if err != nil {
-			return err
-		}
-		c.replicas = append(c.replicas, r)
-		if err := r.Start(ctx); err != nil {
-			return err
-		}
+	var err error
+	if c.replicas, err = serve(ctx, s.binary, replicas, time.Second); err != nil {
+		return err
 	}
 	for _, address := range []*string{&c.proxied, &c.connected} {
-		var err error
 		if *address, err = replica.Free(ctx); err != nil {
 			return err
 		}
@@ -69,10 +94,8 @@ func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 	if err := c.proxy.Start(); err != nil {
 		return err
 	}
-	for _, r := range c.replicas {
-		if err := r.Ready(ctx); err != nil {
-			return err
-		}
+	if err := ready(ctx, c.replicas); err != nil {
+		return err
 	}
 	// The proxy looks at each replica twice a second.
 	time.Sleep(1500 * time.Millisecond)
@@ -109,9 +132,7 @@ func (c *cluster) stop() error {
 		_ = c.proxy.Process.Kill()
 		_ = c.proxy.Wait()
 	}
-	for _, r := range c.replicas {
-		r.Kill()
-	}
+	kill(c.replicas)
 	return os.RemoveAll(c.directory)
 }
 

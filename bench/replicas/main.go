@@ -1,7 +1,7 @@
-// Command replicas shows one, two and three servers behind a proxy that understands HTTP/2, behind one that does not, and behind a client
-// that balances by itself: throughput, latency, who got how many of the calls, and what a replica's leaving costs.
+// Command replicas runs several servers, processes of the built binary, and shows what their callers see.
 //
-//	make show-replicas
+//	replicas balance  shows how a proxy and a balancing client divide calls between them (make show-replicas)
+//	replicas drain    shows that no call fails when they are restarted or killed (make show-drain)
 package main
 
 import (
@@ -11,131 +11,54 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
-	"strings"
 	"time"
-
-	"github.com/apportion/apportion/bench/internal/sample"
 )
 
+// setting is what is shown with.
+type setting struct {
+	binary  string
+	span    time.Duration
+	proxy   string
+	workers int
+	share   float64
+	ghz     string
+	kills   int
+}
+
 func main() {
-	binary := flag.String("binary", "bin/apportion", "the server's `FILE`")
-	proxy := flag.String("haproxy", "haproxy", "the proxy's `FILE`")
-	span := flag.Duration("time", 5*time.Second, "how long each way is measured")
-	workers := flag.Int("workers", 16, "calls under way at a time")
-	share := flag.Float64("share", 0.25, "part of a processor that each server gets; 1: all that it can have")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := show(ctx, &setting{binary: *binary, proxy: *proxy, span: *span, workers: *workers, share: *share})
-	stop()
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "replicas: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-// setting is what is measured with.
-type setting struct {
-	binary, proxy string
-	span          time.Duration
-	workers       int
-	share         float64
-}
-
-// ways to reach the replicas.
-var ways = []struct {
-	name string
-	dial func(*cluster) (*caller, error)
-}{
-	{"client-side round robin", dialAll},
-	{"HAProxy, HTTP/2", func(c *cluster) (*caller, error) { return dialOne(c.proxied) }},
-	{"HAProxy, TCP only", func(c *cluster) (*caller, error) { return dialOne(c.connected) }},
-}
-
-var columns = []string{"way", "replicas", "calls/s", "p50 ms", "p99 ms", "server ms/call", "failed", "calls by replica"}
-
-func show(ctx context.Context, s *setting) error {
-	fmt.Printf("%s/%s, %d processors for servers, proxy and client together; a server runs for %g of the time; %d calls at a time\n\n",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.share, s.workers)
-	table := sample.NewTable(columns...)
-	for _, way := range ways {
-		for replicas := 1; replicas <= 3; replicas++ {
-			if err := one(ctx, s, table, way.name, way.dial, replicas, false); err != nil {
-				return err
-			}
-		}
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("one of balance and drain is expected")
 	}
-	if _, err := table.WriteTo(os.Stdout); err != nil {
+	var s setting
+	var show func(context.Context, *setting) error
+	flags := flag.NewFlagSet("replicas "+args[0], flag.ExitOnError)
+	flags.StringVar(&s.binary, "binary", "bin/apportion", "the server's `FILE`")
+	switch args[0] {
+	case "balance":
+		show = balance
+		flags.DurationVar(&s.span, "time", 5*time.Second, "how long each way is measured")
+		flags.StringVar(&s.proxy, "haproxy", "haproxy", "the proxy's `FILE`")
+		flags.IntVar(&s.workers, "workers", 16, "calls under way at a time")
+		flags.Float64Var(&s.share, "share", 0.25, "part of a processor that each server gets; 1: all that it can have")
+	case "drain":
+		show = drain
+		flags.DurationVar(&s.span, "time", 20*time.Second, "how long ghz loads the replicas while they are restarted")
+		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
+		flags.IntVar(&s.kills, "kills", 3, "how often a replica is killed")
+	default:
+		return fmt.Errorf("%q is neither balance nor drain", args[0])
+	}
+	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	fmt.Print("\nOne of three replicas is told to end (SIGTERM) half-way:\n\n")
-	table = sample.NewTable(columns...)
-	for _, way := range ways[:2] {
-		if err := one(ctx, s, table, way.name, way.dial, 3, true); err != nil {
-			return err
-		}
-	}
-	_, err := table.WriteTo(os.Stdout)
-	return err
-}
-
-// one measures a number of replicas in one way, and adds a row.
-func one(
-	ctx context.Context, s *setting, table *sample.Table, name string, dial func(*cluster) (*caller, error), replicas int, leave bool,
-) (err error) {
-	c, err := start(ctx, s, replicas)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.stop()) }()
-	asking, err := dial(c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, asking.client.Close()) }()
-	if _, err := asking.load(ctx, s.workers, time.Second, nil); err != nil {
-		return fmt.Errorf("%s, warming up: %w", name, err)
-	}
-	computed, err := c.computed(ctx)
-	if err != nil {
-		return err
-	}
-	release := c.hold(s.share)
-	defer release()
-	before, err := c.answered(ctx)
-	if err != nil {
-		return err
-	}
-	var half func() error
-	if leave {
-		half = c.leave
-	}
-	result, err := asking.load(ctx, s.workers, s.span, half)
-	if err != nil && !leave {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	release()
-	after, err := c.answered(ctx)
-	if err != nil {
-		return err
-	}
-	worked, err := c.computed(ctx)
-	if err != nil {
-		return err
-	}
-	perCall := any(float64((worked - computed).Microseconds()) / 1000 / float64(len(result.took)))
-	if leave {
-		perCall = ""
-	}
-	var parts []string
-	for i := range after {
-		if after[i] < before[i] {
-			parts = append(parts, "(left)")
-			continue
-		}
-		parts = append(parts, fmt.Sprint(after[i]-before[i]))
-	}
-	table.Add(name, replicas, float64(len(result.took))/s.span.Seconds(), result.quantile(0.5), result.quantile(0.99), perCall,
-		result.failed, strings.Join(parts, " "))
-	return nil
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return show(ctx, &s)
 }

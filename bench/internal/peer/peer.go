@@ -80,6 +80,9 @@ func (p *Peer) Usage() (Usage, error) {
 	return u, err
 }
 
+// PID is the process.
+func (p *Peer) PID() int { return p.process.Process.Pid }
+
 // Stop ends the process and waits for it.
 func (p *Peer) Stop() error {
 	return errors.Join(p.ask.Close(), p.process.Wait())

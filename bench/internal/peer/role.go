@@ -22,9 +22,14 @@ const (
 	Service = "service"
 	// Patient is a Service that lets calls wait for a minute: where what is measured is how long they take, not who is sent away.
 	Patient = "patient"
+	// Bounded is a Service that may take no more than Bound.
+	Bounded = "bounded"
 	// Floor carries bytes.
 	Floor = "floor"
 )
+
+// Bound is what a Bounded peer may take.
+var Bound = service.Overload{Memory: 96 << 20, Receiving: 96 << 20, Calls: 512}
 
 // RequestBytes lets the snapshot of a million tasks pass.
 const RequestBytes = 256 << 20
@@ -36,6 +41,8 @@ func Run(role string) error {
 		return Serve(os.Stdin, os.Stdout, floor.Serve)
 	case Service:
 		return runService(service.Overload{})
+	case Bounded:
+		return runService(Bound)
 	case Patient:
 		return runService(service.Overload{Wait: time.Minute, Receiving: 4 << 30, Memory: 8 << 30})
 	}

@@ -72,8 +72,8 @@ func (k *killing) attempted(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// kill kills a replica, starts it anew and goes on to the next, while decisions are asked for.
-func kill(ctx context.Context, s *setting, replicas []*replica.Replica) (*killing, error) {
+// killOneByOne kills a replica, starts it anew and goes on to the next, while decisions are asked for.
+func killOneByOne(ctx context.Context, s *setting, replicas []*replica.Replica) (*killing, error) {
 	const callers, retryBuffer = 3, 256 << 10
 	k := &killing{kills: s.kills}
 	asked, err := replica.Dial(replicas, grpc.WithUnaryInterceptor(k.attempted))

@@ -69,8 +69,8 @@ func (l *load) goodPerCPU() float64 { return float64(len(l.took)) / max(l.cpu, 1
 
 var errShort = errors.New("goodput fell below 90 % of its peak, or memory rose above its bound")
 
-// report prints what was measured, and returns an error if it is not what is promised.
-func report(loads []load, sustainable float64, peak int64) error {
+// goodput prints what was measured, and returns an error if it is not what is promised.
+func goodput(loads []load, sustainable float64, peak int64) error {
 	best, bestOfCPU := 0.0, 0.0
 	for i := range loads {
 		best, bestOfCPU = max(best, loads[i].good()), max(bestOfCPU, loads[i].goodPerCPU())
@@ -93,9 +93,9 @@ func report(loads []load, sustainable float64, peak int64) error {
 	line.Add("good_at_10x_of_peak", last.good()/best)
 	line.Add("good_at_10x_of_peak_by_cpu", last.goodPerCPU()/bestOfCPU)
 	line.Add("peak_memory_mib", float64(peak>>20))
-	line.Add("memory_bound_mib", bound>>20)
+	line.Add("memory_bound_mib", float64(bound>>20))
 	fmt.Printf("\n%s\n", line)
-	if last.good() < enough*best || peak > bound {
+	if last.good() < enough*best || peak > int64(bound) {
 		return errShort
 	}
 	return nil
