@@ -67,7 +67,7 @@ func TestAPodMayUseTheNodesThatItsSelectorAffinityAndTolerationsLeave(t *testing
 			spec: tolerant + `, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: zone, operator: In, values: ["2", "3"]}, {key: gpu, operator: Exists}]},
 				{matchFields: [{key: metadata.name, operator: In, values: [c]}]}]}}}`,
-			rule: "node affinity zone In (2, 3) and gpu Exists or metadata.name In (c)", nodes: []uint32{1, 2},
+			rule: "node affinity zone In [2, 3] and gpu Exists or metadata.name In [c]", nodes: []uint32{1, 2},
 		},
 		"a preferred affinity restricts nothing": {
 			spec: tolerant + `, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [

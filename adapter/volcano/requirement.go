@@ -36,7 +36,7 @@ func termText(term *corev1.NodeSelectorTerm) string {
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
 		text := r.Key + " " + string(r.Operator)
 		if len(r.Values) > 0 {
-			text += " (" + few(r.Values, ", ") + ")"
+			text += " [" + few(r.Values, ", ") + "]"
 		}
 		parts = append(parts, text)
 	}
