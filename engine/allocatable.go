@@ -6,11 +6,14 @@ import (
 )
 
 // Allocatable reports whether every plugin lets the tasks' queue use that much more. The tasks belong to one queue; several are asked
-// as their sum.
+// as their sum. A plugin may say why it permits; of a rejection only the reasons of the plugin that rejects are kept.
 func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	q, r := s.request(tasks)
+	before := why.Len()
 	for _, p := range s.by.allocatable {
+		permits := why.Len()
 		if !p.Allocatable(q, r, mode, why, checks) {
+			why.Drop(before, permits)
 			return false
 		}
 	}
@@ -41,7 +44,7 @@ func (s *Session) request(tasks []model.TaskID) (model.QueueID, policy.Request) 
 		}
 		row = *sum
 	}
-	return q, policy.Request{Row: row, BestEffort: v.BestEffort(row)}
+	return q, policy.Request{Row: row, BestEffort: v.BestEffort(row), Tasks: tasks}
 }
 
 // IsOverused reports whether some plugin says that a queue uses all it may.

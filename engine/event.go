@@ -28,7 +28,7 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 // Volcano's handlers of allocation run for more than allocations: for a task that is pipelined, which holds nothing yet, and for one whose
 // eviction is undone, which runs again. The caller keeps account of who is booked.
 func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
-	s.view.SetStatus(t, as, n)
+	s.move(t, as, n)
 	for _, e := range s.by.events {
 		e.Allocate(t)
 	}
@@ -46,13 +46,21 @@ func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 
 // Unbook gives a booked task the status that its scheduler gave it, and every plugin gives its resources back; see Book.
 func (s *Session) Unbook(t model.TaskID, as model.Status) {
-	s.view.SetStatus(t, as, model.None)
+	s.move(t, as, model.None)
 	for _, e := range s.by.events {
 		e.Deallocate(t)
 	}
 }
 
-// SetStatus changes the status of a task without telling the plugins, so that the accounts of queues stay as they are.
-func (s *Session) SetStatus(t model.TaskID, to model.Status) {
-	s.view.SetStatus(t, to, model.None)
+// SetStatus changes the status of a task without telling the plugins that it holds or ceases to hold resources, so that the accounts of
+// queues stay as they are, except those of plugins whose accounts are what statuses say.
+func (s *Session) SetStatus(t model.TaskID, to model.Status) { s.move(t, to, model.None) }
+
+// move changes the status of a task, and its node unless that is model.None.
+func (s *Session) move(t model.TaskID, to model.Status, n model.NodeID) {
+	from, was := s.view.Status(t), s.view.NodeOf(t)
+	s.view.SetStatus(t, to, n)
+	for _, p := range s.by.statuses {
+		p.Moved(t, from, was)
+	}
 }

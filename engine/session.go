@@ -37,6 +37,8 @@ type voter struct {
 	name   string
 	tier   int
 	choose policy.VictimFunc
+	// planner is set in place of choose for a plugin that makes plans.
+	planner policy.Planner
 }
 
 type named[T any] struct {
@@ -65,6 +67,7 @@ type table struct {
 	predicate        []policy.Predicater
 	score            []named[policy.NodeScorer]
 	events           []policy.EventHandler
+	statuses         []policy.StatusHandler
 	victims          victimOrder
 }
 
@@ -121,6 +124,7 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.pipelined, state, JobPipelined, off)
 	part(&t.predicate, state, Predicate, off)
 	part(&t.events, state, 0, off)
+	part(&t.statuses, state, 0, off)
 	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {
 		t.enqueue = append(t.enqueue, named[policy.Enqueuer]{name, tier, p})
 	}
@@ -131,10 +135,13 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
 	}
 	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
-		t.reclaim = append(t.reclaim, voter{name, tier, p.Reclaimable})
+		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, choose: p.Reclaimable})
+	}
+	if p, ok := state.(policy.Planner); ok && !off.Has(Reclaimable) {
+		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, planner: p})
 	}
 	if p, ok := state.(policy.Preemptor); ok && !off.Has(Preemptable) {
-		t.preempt = append(t.preempt, voter{name, tier, p.Preemptable})
+		t.preempt = append(t.preempt, voter{name: name, tier: tier, choose: p.Preemptable})
 	}
 }
 

@@ -28,52 +28,96 @@ type Choice struct {
 	Spared []policy.Check
 	// Checks has every check; nil unless explained.
 	Checks []policy.Check
+	// Plan is that of the plugin whose tier decided; nil if that is no policy.Planner. Victims are then the plan's.
+	Plan *policy.Plan
 }
 
 // Reclaimable decides which candidates of other queues a claimant may evict.
 func (s *Session) Reclaimable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
-	return s.choose(s.by.reclaim, claimant, candidates, explain)
+	return s.Reclaim(&policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
+}
+
+// Reclaim decides which candidates of other queues a claimant may evict. Plugins that make no plan are asked about the claimant's first
+// task.
+func (s *Session) Reclaim(c *policy.Claim, explain bool) Choice {
+	return s.choose(s.by.reclaim, c, explain)
 }
 
 // Preemptable decides which candidates of its own queue a claimant may evict.
 func (s *Session) Preemptable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
-	return s.choose(s.by.preempt, claimant, candidates, explain)
+	return s.choose(s.by.preempt, &policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
 }
 
-func (s *Session) choose(voters []voter, claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
-	choice := Choice{Tier: -1, Ballots: make([]Ballot, 0, len(voters))}
-	victims := make([]model.TaskID, 0, len(voters)*len(candidates))
+// Plans reports whether some plugin reclaims by plans, which may be for several tasks and for a room.
+func (s *Session) Plans() bool {
+	return slices.ContainsFunc(s.by.reclaim, func(v voter) bool { return v.planner != nil })
+}
+
+func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
+	choice := Choice{Tier: -1, Ballots: make([]Ballot, len(voters))}
+	victims := make([]model.TaskID, 0, len(voters)*len(c.Candidates))
 	g := policy.Grounds{Spared: policy.Checks{List: s.spared[:0]}}
 	if explain {
 		g.Checks = &policy.Checks{}
 	}
-	for _, voter := range voters {
-		spared, checked := len(g.Spared.List), 0
-		if explain {
-			checked = len(g.Checks.List)
+	planning := -1
+	for i, voter := range voters {
+		choice.Ballots[i] = Ballot{Plugin: voter.name, Tier: voter.tier}
+		if voter.planner != nil {
+			planning = i
+			continue
 		}
-		from := len(victims)
-		var vote policy.Vote
-		victims, vote = voter.choose(claimant, candidates, victims, &g)
-		choice.Ballots = append(choice.Ballots, Ballot{voter.name, voter.tier, vote, victims[from:len(victims):len(victims)]})
-		for i := range g.Spared.List[spared:] {
-			g.Spared.List[spared+i].Tier = voter.tier
-		}
-		if explain {
-			for i := range g.Checks.List[checked:] {
-				g.Checks.List[checked+i].Tier = voter.tier
-			}
-			choice.Checks = g.Checks.List
-		}
+		from, since := len(victims), g.Extent()
+		victims, choice.Ballots[i].Vote = voter.choose(c.Tasks[0], c.Candidates, victims, &g)
+		choice.Ballots[i].Victims = victims[from:len(victims):len(victims)]
+		g.SetTier(since, voter.tier)
+	}
+	var plan policy.Plan
+	if planning >= 0 {
+		since := g.Extent()
+		plan = planAmong(&choice, voters, planning, c, &g)
+		g.SetTier(since, voters[planning].tier)
+	}
+	if explain {
+		choice.Checks = g.Checks.List
 	}
 	s.spared = g.Spared.List
 	choice.Spared = append(choice.Spared, s.spared...)
+	walk := walkStrictly
 	if s.policy.Walk == Volcano {
-		walkAsVolcano(&choice)
-	} else {
-		walkStrictly(&choice)
+		walk = walkAsVolcano
+	}
+	if planning < 0 {
+		walk(&choice)
+		return choice
+	}
+	tier := voters[planning].tier
+	whole := choice.Ballots
+	choice.Ballots = whole[:slices.IndexFunc(whole, func(b Ballot) bool { return b.Tier == tier })]
+	walk(&choice)
+	choice.Ballots = whole
+	if choice.Tier < 0 {
+		choice.Decided, choice.Tier, choice.Plan, choice.Victims = true, tier, &plan, plan.Victims
 	}
 	return choice
+}
+
+// planAmong lets a planner choose among the candidates that every other plugin of its tier lets go.
+func planAmong(choice *Choice, voters []voter, planning int, c *policy.Claim, g *policy.Grounds) policy.Plan {
+	claim := *c
+	for i := range choice.Ballots {
+		ballot := &choice.Ballots[i]
+		if i != planning && ballot.Tier == voters[planning].tier && ballot.Vote != policy.Abstain {
+			claim.Candidates = intersect(slices.Clone(claim.Candidates), ballot.Victims)
+		}
+	}
+	plan := voters[planning].planner.Plan(&claim, g)
+	ballot := &choice.Ballots[planning]
+	ballot.Vote, ballot.Victims = policy.Reject, plan.Victims
+	if plan.Made {
+		ballot.Vote = policy.Permit
+	}
+	return plan
 }
 
 // walkStrictly combines the ballots: within a tier the victims are those that every plugin that voted chose; the first tier in which a

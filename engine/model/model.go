@@ -155,6 +155,20 @@ func (m *Model) TaskPath(t TaskID) string {
 	return qualified(m.Jobs[task.Job].Namespace, string(m.at(task.name)))
 }
 
+// GivenDimensions returns all dimensions in the order in which the snapshot names them, those that it does not name last.
+func (m *Model) GivenDimensions() []int {
+	list, left := make([]int, 0, m.Dims.Len()), ^resource.Mask(0)>>(resource.MaxDimensions-m.Dims.Len())
+	for _, name := range m.given {
+		if d, ok := m.Dims.Index(name); ok && left.Has(d) {
+			list, left = append(list, d), left.Without(d)
+		}
+	}
+	for ; left != 0; left = left.Rest() {
+		list = append(list, left.First())
+	}
+	return list
+}
+
 // Queue returns the queue of a name.
 func (m *Model) Queue(name string) (QueueID, bool) {
 	q, ok := m.queueIndex.find(name, m.queueName)

@@ -66,6 +66,8 @@ type Request struct {
 	Row resource.Row
 	// BestEffort: nothing but `pods`.
 	BestEffort bool
+	// Tasks are those that ask.
+	Tasks []model.TaskID
 }
 
 // Allocater says whether a queue may use that much more.
@@ -136,6 +138,13 @@ type NodeScorer interface {
 type EventHandler interface {
 	Allocate(t model.TaskID)
 	Deallocate(t model.TaskID)
+}
+
+// StatusHandler follows every change of a task's status or node, whether or not plugins are told that it holds resources. It is told after
+// the view has changed.
+type StatusHandler interface {
+	// Moved is told what the task's status and node were.
+	Moved(t model.TaskID, from model.Status, node model.NodeID)
 }
 
 // Share is a queue's account in a plugin that divides.
@@ -216,6 +225,7 @@ const (
 	PartialRootCapability     WarningCode = 9
 	PluginUndecided           WarningCode = 10
 	DimensionNotOffered       WarningCode = 11
+	SettingIgnored            WarningCode = 13
 	RoundsExhausted           WarningCode = 14
 	OrderIntransitive         WarningCode = 15
 	AntiAffinityAdmitsNothing WarningCode = 16

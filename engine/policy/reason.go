@@ -60,6 +60,17 @@ const (
 	InsufficientResource      Code = 73
 	NodeUnschedulable         Code = 74
 	NodeNotInSet              Code = 75
+	Entitled                  Code = 100
+	Borrowed                  Code = 101
+	AboveLimit                Code = 102
+	NotIdle                   Code = 103
+	NeverFits                 Code = 104
+	AboveTotal                Code = 105
+	NotEntitled               Code = 106
+	NoPlan                    Code = 107
+	NotCalm                   Code = 108
+	NotNeeded                 Code = 109
+	WithinEntitlement         Code = 110
 )
 
 // Reason says by which rule something was refused or spared, and with which numbers.
@@ -98,6 +109,21 @@ func (r *Reasons) Add(reason Reason) {
 	}
 }
 
+// Len returns how many reasons there are.
+func (r *Reasons) Len() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.List)
+}
+
+// Drop removes the reasons from … to-1.
+func (r *Reasons) Drop(from, to int) {
+	if r != nil && from < to {
+		r.List = append(r.List[:from], r.List[to:]...)
+	}
+}
+
 // Check is one test that a plugin made, of a candidate or of an account.
 type Check struct {
 	// Task is the candidate tested, or model.None.
@@ -126,6 +152,30 @@ type Grounds struct {
 	Spared Checks
 	// Checks holds every check made, passed ones too; nil unless wanted.
 	Checks *Checks
+}
+
+// Extent is how much has been recorded.
+type Extent struct{ spared, checked int }
+
+// Extent returns how much has been recorded.
+func (g *Grounds) Extent() Extent {
+	if g.Checks == nil {
+		return Extent{len(g.Spared.List), 0}
+	}
+	return Extent{len(g.Spared.List), len(g.Checks.List)}
+}
+
+// SetTier fills in the tier of what was recorded since.
+func (g *Grounds) SetTier(since Extent, tier int) {
+	for i := range g.Spared.List[since.spared:] {
+		g.Spared.List[since.spared+i].Tier = tier
+	}
+	if g.Checks == nil {
+		return
+	}
+	for i := range g.Checks.List[since.checked:] {
+		g.Checks.List[since.checked+i].Tier = tier
+	}
 }
 
 // Protect records that reason speaks against taking a candidate.

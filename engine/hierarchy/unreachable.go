@@ -1,0 +1,67 @@
+package hierarchy
+
+// Unreachable returns for each node of order, which is a permutation of 0 … n-1, why its way up does not end at the root: 0 where it does.
+// The root need not be a node; nodes without a parent are below it all the same. Time and memory are linear in n.
+func Unreachable[ID ~int32](order []ID, parent func(ID) string, index func(string) (ID, bool)) []Kind {
+	root, found := index(Root)
+	if !found {
+		root = none
+	}
+	w := walker[ID]{root: root, parent: parent, index: index, why: make([]Kind, len(order)), depth: make([]int32, len(order))}
+	for _, i := range order {
+		w.walk(i)
+	}
+	return w.why
+}
+
+// walker walks up from nodes and remembers what it found.
+type walker[ID ~int32] struct {
+	root   ID
+	parent func(ID) string
+	index  func(string) (ID, bool)
+	why    []Kind
+	// depth is 0 where no walk has been, and at the root.
+	depth []int32
+	way   []ID
+}
+
+// walking marks the depth of a node that the present walk has passed.
+const walking = -1
+
+// walk walks up from a node to the root, to a node that an earlier walk has passed, or to a fault, and enters what it found on its way.
+func (w *walker[ID]) walk(i ID) {
+	w.way = w.way[:0]
+	end := Kind(0)
+	for i != none && i != w.root && w.depth[i] == 0 {
+		w.depth[i] = walking
+		w.way = append(w.way, i)
+		i, end = w.above(i)
+	}
+	depth := int32(0)
+	switch {
+	case i == none || i == w.root:
+	case w.depth[i] == walking:
+		end = Cycle
+	default:
+		end, depth = w.why[i], w.depth[i]
+	}
+	for k := len(w.way) - 1; k >= 0; k-- {
+		if depth++; end == 0 && depth > MaxDepth {
+			end = TooDeep
+		}
+		w.why[w.way[k]], w.depth[w.way[k]] = end, depth
+	}
+}
+
+// above returns a node's parent; none below a root that is no node, and where there is a fault.
+func (w *walker[ID]) above(i ID) (ID, Kind) {
+	name := w.parent(i)
+	if name == "" || name == Root {
+		return w.root, 0
+	}
+	p, ok := w.index(name)
+	if !ok {
+		return none, UnknownParent
+	}
+	return p, 0
+}

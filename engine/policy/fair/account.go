@@ -1,0 +1,149 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// accounts are what all tasks add up to, in raw amounts.
+type accounts struct {
+	// held is a row for each place: what the tasks of its leaves hold.
+	held []int64
+	// demand is a row for each leaf.
+	demand []int64
+	// total is the snapshot's; others is what other schedulers use of the nodes, aside what tasks occupy that are set aside.
+	total, others, aside []int64
+	// occupied, releasing and pipelined are of the whole cluster.
+	occupied, releasing, pipelined []int64
+	// Tasks that hold something, by job.
+	holding []int32
+}
+
+// holds reports whether a task of this status is held by its queue.
+func holds(status model.Status) bool { return status.Holds() || status == model.Pipelined }
+
+// occupies reports whether a task of this status occupies its node and the cluster.
+func occupies(status model.Status) bool { return status.Holds() || status == model.Releasing }
+
+// demanded reports whether a task of this status is part of the demand of a leaf that is open or not.
+func (s *State) demanded(status model.Status, gate model.Gate, r *request, open bool) bool {
+	switch {
+	case holds(status):
+		return true
+	case status == model.Pending:
+		return gate != model.GateOther && open && r.fits
+	}
+	return status == model.Releasing && open && r.fits
+}
+
+// total is what there is of a dimension to divide.
+func (s *State) total(d int) int64 {
+	a := &s.accounts
+	return max(0, a.total[d]-a.others[d]-a.aside[d])
+}
+
+// leafOf returns the leaf of a job, none if the job is set aside.
+func (s *State) leafOf(j model.JobID) place {
+	p := s.tree.at[s.v.Jobs[j].Queue]
+	if p == none || !s.tree.isLeaf(p) {
+		return none
+	}
+	return p
+}
+
+func (s *State) openAccounts() error {
+	v, a := s.v, &s.accounts
+	n := s.tree.len()
+	a.held, a.demand = make([]int64, n*s.width), make([]int64, n*s.width)
+	cells := make([]int64, 6*s.width)
+	for i, row := range []*[]int64{&a.total, &a.others, &a.aside, &a.occupied, &a.releasing, &a.pipelined} {
+		*row = cells[i*s.width : (i+1)*s.width]
+	}
+	a.holding = make([]int32, len(v.Jobs))
+	for d := range a.total {
+		a.total[d] = atMost(v.Total.V[d])
+	}
+	for i := range v.Nodes {
+		for m := v.Nodes[i].UsedByOthers.Positive(); m != 0; m = m.Rest() {
+			a.others[m.First()] += atLeast(v.Nodes[i].UsedByOthers.V[m.First()])
+		}
+	}
+	for i, j := range v.Present() {
+		if v.Stopped(i) {
+			return policy.ErrStopped
+		}
+		s.bookJob(j)
+	}
+	for p := place(n) - 1; p > 0; p-- {
+		add(s.row(a.held, s.tree.parent[p]), s.row(a.held, p))
+	}
+	return nil
+}
+
+// bookJob adds the tasks of a job to its leaf, if it has one, and to the cluster.
+func (s *State) bookJob(j model.JobID) {
+	v, job, p := s.v, &s.v.Jobs[j], s.leafOf(j)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		s.bookTasks(j, p, v.Status(t), v.Tasks[t].Gate, s.requestOf(t), 1)
+	}
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := &v.Groups[g]
+		for _, c := range v.Counts[group.FirstCount:group.EndCount] {
+			s.bookTasks(j, p, c.Status, c.Gate, &s.requests[group.Request], int64(c.N))
+		}
+	}
+}
+
+// bookTasks adds n tasks to a leaf, not to the places above it, and to the cluster.
+func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate model.Gate, r *request, n int64) {
+	a := &s.accounts
+	if p == none {
+		if occupies(status) {
+			addTimes(a.aside, r, n)
+		}
+		return
+	}
+	if holds(status) {
+		a.holding[j] += int32(n)
+		addTimes(s.row(a.held, p), r, n)
+	}
+	if s.demanded(status, gate, r, s.tree.open[p]) {
+		addTimes(s.row(a.demand, p), r, n)
+	}
+	s.bookCluster(status, r, n)
+}
+
+func (s *State) bookCluster(status model.Status, r *request, n int64) {
+	a := &s.accounts
+	if occupies(status) {
+		addTimes(a.occupied, r, n)
+	}
+	switch status {
+	case model.Releasing:
+		addTimes(a.releasing, r, n)
+	case model.Pipelined:
+		addTimes(a.pipelined, r, n)
+	}
+}
+
+// free is what can be given away of the cluster now, future what can once everything that is being released is gone. Both may be negative.
+func (s *State) free(d int) int64 { return min(s.idle(d), s.future(d)) }
+
+func (s *State) idle(d int) int64 { return s.total(d) - s.accounts.occupied[d] }
+
+func (s *State) future(d int) int64 {
+	return s.idle(d) + s.accounts.releasing[d] - s.accounts.pipelined[d]
+}
+
+func add(sum, row []int64) {
+	for d, x := range row {
+		sum[d] += x
+	}
+}
+
+func addTimes(sum []int64, r *request, n int64) {
+	for m := r.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		sum[d] += n * r.amount[d]
+	}
+}

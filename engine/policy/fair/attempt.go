@@ -1,0 +1,311 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns where they are not
+// nevertheless.
+func (t *trial) withinLimits() (place, int) {
+	s := t.s
+	for a := t.queue; a != none; a = s.tree.parent[a] {
+		for _, d := range s.dims {
+			if !t.positive.Has(d) {
+				continue
+			}
+			for i := range t.claim.Candidates {
+				if !t.over(a, d) {
+					break
+				}
+				if p := s.leafOf(s.v.Tasks[t.claim.Candidates[i]].Job); p == none || s.tree.isBelow(p, a) {
+					t.consider(i, resource.Mask(0).With(d))
+				}
+			}
+			if t.over(a, d) {
+				return a, d
+			}
+		}
+	}
+	return none, -1
+}
+
+// over reports whether a place would exceed its capability with the claimant.
+func (t *trial) over(a place, d int) bool {
+	limit := t.s.limits[a].capability[d]
+	return limit != unlimited && t.held(a, d)+t.need[d] > limit
+}
+
+func (t *trial) overLimit(a place, d int) policy.Reason {
+	return policy.Reason{
+		Plugin: name, Code: policy.AboveLimit, Queue: t.s.tree.queue[a], Dimension: d,
+		Have: float64(t.held(a, d)), Need: float64(t.need[d]), Limit: float64(t.s.limits[a].capability[d]),
+	}
+}
+
+// makeRoom evicts until the claimant has room.
+func (t *trial) makeRoom() bool {
+	room := t.claim.Room
+	switch {
+	case room.Kind == policy.WholeCluster, len(t.s.v.Nodes) == 0:
+		return t.clear(model.None, t.need, t.positive)
+	case room.Kind == policy.OneNode:
+		for range t.claim.Tasks {
+			t.nodes = append(t.nodes, room.Node)
+		}
+		ok := t.clear(room.Node, t.need, t.positive)
+		t.place(room.Node, t.need, t.positive, 1)
+		return ok
+	}
+	for _, task := range t.claim.Tasks {
+		if !t.house(task) {
+			return false
+		}
+	}
+	return true
+}
+
+// house finds a node for one task: the first that has room, or else the first on which enough can be evicted.
+func (t *trial) house(task model.TaskID) bool {
+	r, nodes := t.s.requestOf(task), len(t.s.v.Nodes)
+	for n := model.NodeID(0); int(n) < nodes; n++ {
+		if t.short(n, r.amount, r.positive) == 0 {
+			t.settleOn(n, r)
+			return true
+		}
+	}
+	for n := model.NodeID(0); int(n) < nodes; n++ {
+		before := len(t.victims)
+		if t.clear(n, r.amount, r.positive) {
+			t.settleOn(n, r)
+			return true
+		}
+		for k := len(t.victims) - 1; k >= before; k-- {
+			t.giveBack(t.victims[k])
+		}
+		t.victims = t.victims[:before]
+	}
+	return false
+}
+
+func (t *trial) settleOn(n model.NodeID, r *request) {
+	t.nodes = append(t.nodes, n)
+	t.place(n, r.amount, r.positive, 1)
+}
+
+// place adds times an amount to what the claimant takes of a node and of the cluster.
+func (t *trial) place(n model.NodeID, amount []int64, positive resource.Mask, times int64) {
+	row := t.s.roomOf(t.placedNodes, n)
+	for m := positive; m != 0; m = m.Rest() {
+		d := m.First()
+		row[d] += times * amount[d]
+		t.placed[d] += times * amount[d]
+	}
+}
+
+// clear evicts candidates until an amount has room on a node, or in the cluster if that is model.None.
+func (t *trial) clear(n model.NodeID, amount []int64, positive resource.Mask) bool {
+	short := t.short(n, amount, positive)
+	for i, v := range t.claim.Candidates {
+		if short == 0 {
+			break
+		}
+		if t.states[i].taken {
+			continue
+		}
+		if on := t.s.v.NodeOf(v); n != model.None && on != model.None && on != n {
+			continue
+		}
+		if t.consider(i, short) {
+			short = t.short(n, amount, positive)
+		}
+	}
+	return short == 0
+}
+
+// short returns the dimensions in which an amount has no room.
+func (t *trial) short(n model.NodeID, amount []int64, positive resource.Mask) resource.Mask {
+	short := resource.Mask(0)
+	for m := positive; m != 0; m = m.Rest() {
+		d := m.First()
+		if t.left(d) < amount[d] || n != model.None && t.leftOn(n, d) < amount[d] {
+			short = short.With(d)
+		}
+	}
+	return short
+}
+
+// left and leftOn are what the cluster and a node will have, less what the claimant has taken.
+func (t *trial) left(d int) int64 { return t.s.future(d) + t.released[d] - t.placed[d] }
+
+func (t *trial) leftOn(n model.NodeID, d int) int64 {
+	at := int(n)*t.s.width + d
+	return t.s.futureOn(n, d) + t.releasedNodes[at] - t.placedNodes[at]
+}
+
+// consider evicts a candidate if it may be evicted for the dimensions that are short.
+func (t *trial) consider(i int, short resource.Mask) bool {
+	s, v, state := t.s, t.claim.Candidates[i], &t.states[i]
+	p := s.leafOf(s.v.Tasks[v].Job)
+	if state.taken || state.spared {
+		return false
+	}
+	r := s.requestOf(v)
+	shared := short & r.positive
+	if shared == 0 {
+		state.reason = t.because(i, policy.NoSharedDimension)
+		return false
+	}
+	if reason, over := t.above(p, r, shared); !over {
+		state.reason = reason
+		return false
+	}
+	if reason, calm := t.calm(p, r); !calm {
+		state.reason = reason
+		return false
+	}
+	t.rise, t.tried = t.tried, t.rise
+	state.taken, state.reason = true, policy.Reason{}
+	t.victims = append(t.victims, int32(i))
+	t.release(v, 1)
+	return true
+}
+
+// spare gives the reason of those candidates that are spared whatever the claimant needs.
+func (t *trial) spare() {
+	for i, v := range t.claim.Candidates {
+		if code := t.spares(v, t.s.leafOf(t.s.v.Tasks[v].Job)); code != 0 {
+			t.states[i] = candidate{spared: true, reason: t.because(i, code)}
+		}
+	}
+}
+
+// spares returns why a candidate is spared whatever the claimant needs.
+func (t *trial) spares(v model.TaskID, p place) policy.Code {
+	s := t.s
+	switch {
+	case p == none:
+		return policy.HierarchyRefused
+	case s.v.Status(v) != model.Running:
+		return policy.NotRunning
+	case !s.v.Tasks[v].Preemptable:
+		return policy.NotPreemptable
+	case s.requestOf(v).bestEffort():
+		return policy.BestEffortVictim
+	case !s.v.Queues[s.tree.queue[p]].Reclaimable:
+		return policy.QueueNotReclaimable
+	case p == t.queue:
+		return policy.SameQueue
+	}
+	return 0
+}
+
+// above reports whether a candidate's queue and all its ancestors that are not the claimant's hold more than the line in a shared
+// dimension.
+func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason, bool) {
+	s := t.s
+	branch, _ := s.tree.branches(p, t.queue)
+	var within policy.Reason
+	for _, d := range s.dims {
+		if !shared.Has(d) {
+			continue
+		}
+		at := p
+		for t.held(at, d) > s.line(t.line, at, d) {
+			if at == branch {
+				return policy.Reason{}, true
+			}
+			at = s.tree.parent[at]
+		}
+		if within.Code == 0 {
+			within = policy.Reason{
+				Plugin: name, Code: policy.WithinEntitlement, Queue: s.tree.queue[at], Dimension: d,
+				Have: float64(t.held(at, d)), Need: float64(r.amount[d]), Limit: float64(s.line(t.line, at, d)),
+			}
+		}
+	}
+	return within, false
+}
+
+// calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in tried.
+func (t *trial) calm(p place, r *request) (policy.Reason, bool) {
+	s := t.s
+	t.tried.copyFrom(&t.rise)
+	for m := r.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		s.addLoss(&t.tried, p, d, t.held(p, d), r.amount[d])
+	}
+	c, at := s.compareLacks(&t.tried, &t.fall)
+	if c < 0 {
+		return policy.Reason{}, true
+	}
+	at = min(at, lines-1)
+	reason := policy.Because(name, policy.NotCalm, s.tree.queue[p])
+	reason.Have, reason.Limit = s.approximate(t.tried[at]), s.approximate(t.fall[at])
+	return reason, false
+}
+
+// fillBack puts victims back that the plan can do without, the last taken first.
+func (t *trial) fillBack() {
+	for k := len(t.victims) - 1; k >= 0; k-- {
+		i := t.victims[k]
+		v := t.claim.Candidates[i]
+		t.release(v, -1)
+		if t.lacksRoom(t.s.v.NodeOf(v)) || t.exceeds() {
+			t.release(v, 1)
+			continue
+		}
+		t.release(v, 1)
+		t.giveBack(i)
+		t.states[i] = candidate{reason: t.because(int(i), policy.NotNeeded)}
+		t.victims = append(t.victims[:k], t.victims[k+1:]...)
+	}
+}
+
+// giveBack puts a victim back.
+func (t *trial) giveBack(i int32) {
+	s, v := t.s, t.claim.Candidates[i]
+	t.release(v, -1)
+	p, r := s.leafOf(s.v.Tasks[v].Job), s.requestOf(v)
+	for m := r.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		held := t.held(p, d)
+		for l := range t.rise {
+			line := s.line(l, p, d)
+			t.rise[l][d] -= max(0, line-held+r.amount[d]) - max(0, line-held)
+		}
+	}
+	t.states[i] = candidate{}
+}
+
+// lacksRoom reports whether the claimant lacks room in the cluster, or on the given node if it takes any of it.
+func (t *trial) lacksRoom(n model.NodeID) bool {
+	onNodes := len(t.nodes) > 0
+	for m := t.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		left, need := t.left(d), t.need[d]
+		if onNodes {
+			need = 0
+		}
+		if left < need {
+			return true
+		}
+		if onNodes && n != model.None && t.placedNodes[int(n)*t.s.width+d] > 0 && t.leftOn(n, d) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// exceeds reports whether the claimant exceeds some limit on its path.
+func (t *trial) exceeds() bool {
+	for a := t.queue; a != none; a = t.s.tree.parent[a] {
+		for m := t.positive & t.s.limits[a].limited; m != 0; m = m.Rest() {
+			if t.over(a, m.First()) {
+				return true
+			}
+		}
+	}
+	return false
+}

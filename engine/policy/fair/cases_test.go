@@ -1,0 +1,338 @@
+package fair_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/fair"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// recorded is a case of testdata/fair, see README.md there.
+type recorded struct {
+	ID        string            `json:"id"`
+	Snapshot  json.RawMessage   `json:"snapshot"`
+	Settings  settings          `json:"settings"`
+	Questions []question        `json:"questions"`
+	Answers   []json.RawMessage `json:"answers"`
+}
+
+type settings struct {
+	Base             string           `json:"base"`
+	ReserveGuarantee bool             `json:"reserve_guarantee"`
+	Quanta           map[string]int64 `json:"quanta"`
+}
+
+type question struct {
+	Kind, Queue, Job            string
+	Tasks, Claimant, Candidates []string
+	Room                        any
+}
+
+func (s settings) plugin() fair.Plugin {
+	p := fair.Plugin{
+		Base:             map[string]fair.Base{"GUARANTEE": fair.OnGuarantee, "DESERVED": fair.OnDeserved}[s.Base],
+		ReserveGuarantee: s.ReserveGuarantee,
+	}
+	for dimension, amount := range s.Quanta {
+		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: dimension, Amount: amount})
+	}
+	return p
+}
+
+type object = map[string]any
+
+func TestTheEngineAnswersAsRecorded(t *testing.T) {
+	file, err := os.Open("../../../testdata/fair/cases.jsonl.gz")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	source, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	lines := bufio.NewScanner(source)
+	lines.Buffer(nil, 1<<24)
+	answers, wrong := 0, map[string]int{}
+	for lines.Scan() {
+		var c recorded
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
+		a := open(t, &c)
+		for i, q := range c.Questions {
+			var want any
+			require.NoError(t, json.Unmarshal(c.Answers[i], &want))
+			want = comparable(q, want)
+			answers++
+			got := plain(t, a.answer(t, q))
+			if !equal(want, got) {
+				if wrong[q.Kind]++; wrong[q.Kind] <= 3 {
+					t.Errorf("%s %d %+v\nwant %v\ngot  %v", c.ID, i, q, text(want), text(got))
+				}
+			}
+		}
+	}
+	require.NoError(t, lines.Err())
+	require.Greater(t, answers, 17_000)
+	require.Empty(t, wrong, "of %d answers", answers)
+}
+
+// comparable leaves out of an answer what is free: the texts of refusals, and the order of lists that have none.
+func comparable(q question, want any) any {
+	answer, ok := want.(object)
+	if !ok {
+		return want
+	}
+	if answer["refused"] != nil {
+		answer["refused"] = "refused"
+	}
+	if q.Kind == "shares" {
+		answer["queues"], answer["nodes"] = byName(answer["queues"].([]any), "queue"), byName(answer["nodes"].([]any), "node")
+		for _, kind := range []string{"refusedQueues", "refusedJobs"} {
+			for key := range answer[kind].(object) {
+				answer[kind].(object)[key] = "refused"
+			}
+		}
+	}
+	return answer
+}
+
+func text(x any) string {
+	data, _ := json.Marshal(x)
+	return string(data)
+}
+
+func equal(l, r any) bool { return text(l) == text(r) }
+
+func plain(t *testing.T, x any) any {
+	data, err := json.Marshal(x)
+	require.NoError(t, err)
+	var out any
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+// asked is a session about a case.
+type asked struct {
+	*engine.Session
+	v    *policy.View
+	f    *fair.State
+	dims []int
+	base fair.Base
+}
+
+func open(t *testing.T, c *recorded) *asked {
+	var snapshot apportionv1.Snapshot
+	require.NoError(t, protojson.Unmarshal(c.Snapshot, &snapshot))
+	m, err := wire.Compile(&snapshot)
+	require.NoError(t, err)
+	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: c.Settings.plugin()}}}}, nil)
+	require.NoError(t, err)
+	a := &asked{Session: s, v: s.View(), f: s.Dividers()[0].State.(*fair.State), base: c.Settings.plugin().Base}
+	for _, name := range snapshot.Dimensions {
+		d, _ := m.Dims.Index(name)
+		a.dims = append(a.dims, d)
+	}
+	return a
+}
+
+func (a *asked) queue(name string) model.QueueID {
+	q, _ := a.v.Queue(name)
+	return q
+}
+
+func (a *asked) tasks(uids []string) []model.TaskID {
+	ids := make([]model.TaskID, len(uids))
+	for i, uid := range uids {
+		ids[i], _ = a.v.Task(uid)
+	}
+	return ids
+}
+
+func (a *asked) answer(t *testing.T, q question) any {
+	switch q.Kind {
+	case "shares":
+		return a.shares()
+	case "order":
+		names := []string{}
+		for _, id := range a.f.Order() {
+			names = append(names, a.v.Queues[id].Name)
+		}
+		return names
+	case "claims":
+		out := object{}
+		for _, id := range a.f.Order() {
+			row := []int64{}
+			for _, d := range a.dims {
+				row = append(row, a.f.Claim(id, d))
+			}
+			out[a.v.Queues[id].Name] = row
+		}
+		return out
+	case "overused":
+		return a.IsOverused(a.queue(q.Queue), nil)
+	case "enqueue":
+		j, _ := a.v.Job(q.Job)
+		var why policy.Reasons
+		return a.verdict(a.Enqueueable(j, &why), &why, true)
+	case "allocatable":
+		var why policy.Reasons
+		return a.verdict(a.Allocatable(a.tasks(q.Tasks), policy.InSession, &why, nil), &why, false)
+	case "reclaim":
+		return a.reclaim(q)
+	case "loop":
+		return a.loop()
+	}
+	return nil
+}
+
+var codes = map[policy.Code]string{
+	policy.QueueNotOpen: "QUEUE_NOT_OPEN", policy.Entitled: "ENTITLED", policy.Borrowed: "BORROWED", policy.AboveLimit: "ABOVE_LIMIT",
+	policy.NotIdle: "NOT_IDLE", policy.NeverFits: "NEVER_FITS", policy.AboveTotal: "ABOVE_TOTAL", policy.NotEntitled: "NOT_ENTITLED",
+	policy.NoPlan: "NO_PLAN", policy.NotCalm: "NOT_CALM", policy.NotNeeded: "NOT_NEEDED", policy.WithinEntitlement: "WITHIN_ENTITLEMENT",
+	policy.BestEffortClaimant: "BEST_EFFORT_CLAIMANT", policy.NoSharedDimension: "NO_SHARED_DIMENSION", policy.NotRunning: "NOT_RUNNING",
+	policy.NotPreemptable: "NOT_PREEMPTABLE", policy.BestEffortVictim: "BEST_EFFORT_VICTIM",
+	policy.QueueNotReclaimable: "QUEUE_NOT_RECLAIMABLE", policy.SameQueue: "SAME_QUEUE", policy.HierarchyRefused: "HIERARCHY_REFUSED",
+}
+
+func (a *asked) verdict(permitted bool, why *policy.Reasons, enqueue bool) any {
+	out := object{"verdict": "REJECT", "code": nil, "detail": nil}
+	if permitted {
+		out["verdict"] = "PERMIT"
+	}
+	if len(why.List) > 0 {
+		r := why.List[0]
+		out["code"] = codes[r.Code]
+		switch r.Code {
+		case policy.HierarchyRefused:
+			return object{"refused": a.refusal(r)}
+		case policy.NotIdle:
+			out["detail"] = []any{a.v.Dims.Name(r.Dimension), r.Limit, r.Have}
+		case policy.AboveLimit:
+			out["detail"] = []any{a.v.Queues[r.Queue].Name, a.v.Dims.Name(r.Dimension)}
+		case policy.AboveTotal:
+			out["detail"] = a.v.Dims.Name(r.Dimension)
+		}
+	}
+	return out
+}
+
+// refusal is the recorded text, which is free: what counts is that there is one.
+func (a *asked) refusal(policy.Reason) any { return "refused" }
+
+func fractions(list [3]*big.Rat) any {
+	out := []any{}
+	for _, f := range list {
+		out = append(out, []any{f.Num(), f.Denom()})
+	}
+	return out
+}
+
+func (a *asked) reclaim(q question) any {
+	claim := policy.Claim{Tasks: a.tasks(q.Claimant), Candidates: a.tasks(q.Candidates)}
+	if n, ok := q.Room.(float64); ok {
+		claim.Room = policy.Room{Kind: policy.OneNode, Node: model.NodeID(n)}
+	} else if q.Room != "sum" {
+		var n int
+		_, _ = fmt.Sscan(q.Room.(string), &n)
+		claim.Room = policy.Room{Kind: policy.OneNode, Node: model.NodeID(n)}
+	}
+	var g policy.Grounds
+	plan := a.f.Plan(&claim, &g)
+	out := object{"plan": plan.Made, "line": nil, "fall": []any{}, "rise": []any{}, "victims": []string{}}
+	spared := [][]string{}
+	for _, check := range g.Spared.List {
+		spared = append(spared, []string{a.v.TaskUID(check.Task), codes[check.Reason.Code]})
+	}
+	out["spared"] = spared
+	if !plan.Made {
+		out["code"] = codes[plan.Refusal.Code]
+		if plan.Refusal.Code == policy.QueueNotOpen || plan.Refusal.Code == policy.BestEffortClaimant || plan.Refusal.Code == policy.NotEntitled {
+			out["spared"] = []any{}
+		}
+		return out
+	}
+	victims := []string{}
+	for _, v := range plan.Victims {
+		victims = append(victims, a.v.TaskUID(v))
+	}
+	out["code"], out["line"], out["fall"], out["rise"], out["victims"] = "PLAN", plan.Line, fractions(plan.Fall), fractions(plan.Rise), victims
+	return out
+}
+
+func (a *asked) shares() any {
+	queues, nodes := []any{}, []any{}
+	refusedQueues, refusedJobs := object{}, object{}
+	for q := range a.v.Queues {
+		if a.f.Refused(model.QueueID(q)) != 0 {
+			refusedQueues[a.v.Queues[q].Name] = "refused"
+		}
+	}
+	for j := range a.v.Jobs {
+		if a.f.SetAside(model.JobID(j)) {
+			refusedJobs[a.v.Jobs[j].UID] = "refused"
+		}
+	}
+	byQueue := map[string]object{}
+	add := func(p fair.Portion, d int, name string) {
+		// Recorded are the weight and base of the third case, whatever the case.
+		p.Base, p.Weight = p.Begin, 1
+		if a.base == fair.OnNothing {
+			p.Base = 0
+		}
+		if q, ok := a.v.Queue(name); ok {
+			p.Weight = int64(a.v.Queues[q].Weight)
+		}
+		byQueue[name+"\x00"+a.v.Dims.Name(d)] = object{
+			"queue": name, "dimension": a.v.Dims.Name(d), "lo": p.Guaranteed, "m": p.Begin, "b": p.Base, "hi": p.Useful, "e": p.Share,
+			"lines": p.Lines, "weight": p.Weight, "bound": []string{"", "UPPER", "LOWER", "LEVEL", "ROOT"}[p.Bound],
+		}
+	}
+	for _, d := range a.dims {
+		if q, ok := a.v.Queue("root"); ok {
+			p := a.f.Root(d)
+			add(p, d, a.v.Queues[q].Name)
+		}
+		for _, q := range a.f.Inner() {
+			name := "root"
+			if q != model.None {
+				name = a.v.Queues[q].Name
+			}
+			division, _ := a.f.Division(q, d)
+			for _, c := range division.Children {
+				add(c, d, a.v.Queues[c.Queue].Name)
+			}
+			if len(division.Children) > 0 {
+				var level any
+				if division.Level != nil {
+					level = []any{division.Level.Num(), division.Level.Denom()}
+				}
+				nodes = append(nodes, object{
+					"node": name, "dimension": a.v.Dims.Name(d), "X": division.Amount,
+					"case": []string{"", "a", "b", "c"}[division.Stage], "R": level,
+				})
+			}
+		}
+	}
+	for _, x := range byQueue {
+		queues = append(queues, x)
+	}
+	return object{"queues": byName(queues, "queue"), "nodes": byName(nodes, "node"), "refusedQueues": refusedQueues, "refusedJobs": refusedJobs}
+}
+
+func byName(list []any, key string) object {
+	out := object{}
+	for _, x := range list {
+		o := x.(object)
+		out[o[key].(string)+" "+o["dimension"].(string)] = o
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// inqueue is what admitted jobs still lack of their minimum; filled in when somebody first asks.
+type inqueue struct {
+	// lacked is a row for each place.
+	lacked []int64
+	jobs   map[model.JobID]*admitted
+}
+
+// admitted is a job in phase Inqueue that names minimum resources.
+type admitted struct {
+	minimum, held, lack []int64
+}
+
+// Enqueueable permits a job that could run at all, whose minimum is within the total and, together with what the queue and its ancestors
+// hold and have admitted, within their limits. A permit books nothing: a job that is admitted counts by its phase.
+func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
+	job := &s.v.Jobs[j]
+	q := job.Queue
+	p, refusal := s.serving(q)
+	switch {
+	case p == none:
+	case !s.tree.open[p]:
+		refusal = policy.Because(name, policy.QueueNotOpen, q)
+	default:
+		var fits bool
+		if refusal, fits = s.couldRun(j); !fits {
+			break
+		}
+		if job.MinResources.Absent() {
+			return policy.Permit
+		}
+		if refusal, fits = s.admits(j, p); fits {
+			return policy.Permit
+		}
+	}
+	why.Add(refusal)
+	return policy.Reject
+}
+
+// couldRun reports whether enough tasks of a job fit an empty node, those counted that hold something without being numbered.
+func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
+	v, job := s.v, &s.v.Jobs[j]
+	numbered := int64(job.EndTask - job.FirstTask)
+	if numbered == 0 {
+		return policy.Reason{}, true
+	}
+	fitting := int64(0)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if s.requestOf(t).fits {
+			fitting++
+		}
+	}
+	counted := int64(0)
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		for _, c := range v.Counts[v.Groups[g].FirstCount:v.Groups[g].EndCount] {
+			if holds(c.Status) {
+				counted += int64(c.N)
+			}
+		}
+	}
+	need := min(numbered+counted, max(1, int64(job.MinAvailable)))
+	if fitting+counted >= need {
+		return policy.Reason{}, true
+	}
+	reason := policy.Because(name, policy.NeverFits, job.Queue)
+	reason.Have, reason.Limit = float64(fitting+counted), float64(need)
+	return reason, false
+}
+
+// admits compares a job's minimum with the total and the limits.
+func (s *State) admits(j model.JobID, p place) (policy.Reason, bool) {
+	minimum := s.scratch.asked
+	s.minimumOf(j, minimum)
+	for _, d := range s.dims {
+		if minimum[d] > s.total(d) {
+			return policy.Reason{
+				Plugin: name, Code: policy.AboveTotal, Queue: s.v.Jobs[j].Queue, Dimension: d,
+				Need: float64(minimum[d]), Limit: float64(s.total(d)),
+			}, false
+		}
+	}
+	s.openInqueue()
+	own := s.inqueue.jobs[j]
+	for a := p; a != none; a = s.tree.parent[a] {
+		for _, d := range s.dims {
+			have := s.row(s.accounts.held, a)[d] + s.row(s.inqueue.lacked, a)[d]
+			if own != nil {
+				have -= own.lack[d]
+			}
+			if limit := s.limits[a].capability[d]; minimum[d] > 0 && limit != unlimited && have+minimum[d] > limit {
+				return policy.Reason{
+					Plugin: name, Code: policy.AboveLimit, Queue: s.tree.queue[a], Dimension: d,
+					Have: float64(have), Need: float64(minimum[d]), Limit: float64(limit),
+				}, false
+			}
+		}
+	}
+	return policy.Reason{}, true
+}
+
+func (s *State) minimumOf(j model.JobID, minimum []int64) {
+	clear(minimum)
+	row := s.v.Jobs[j].MinResources
+	for m := row.Has; m != 0; m = m.Rest() {
+		minimum[m.First()] = atLeast(row.V[m.First()])
+	}
+}
+
+// openInqueue sums what admitted jobs lack.
+func (s *State) openInqueue() {
+	if s.inqueue.lacked != nil {
+		return
+	}
+	s.inqueue.lacked = make([]int64, s.tree.len()*s.width)
+	s.inqueue.jobs = map[model.JobID]*admitted{}
+	for _, j := range s.v.Present() {
+		if s.v.Phase(j) == model.PhaseInqueue {
+			s.admit(j)
+		}
+	}
+}
+
+// admit counts a job as admitted and reports whether it is one that counts: it names a minimum, takes part, and has no tasks or some that
+// could run.
+func (s *State) admit(j model.JobID) bool {
+	v, job, p := s.v, &s.v.Jobs[j], s.leafOf(j)
+	if p == none || job.MinResources.Absent() || s.inqueue.jobs[j] != nil || s.hopeless(j) {
+		return false
+	}
+	a := &admitted{make([]int64, s.width), make([]int64, s.width), make([]int64, s.width)}
+	s.minimumOf(j, a.minimum)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if holds(v.Status(t)) {
+			addTimes(a.held, s.requestOf(t), 1)
+		}
+	}
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		for _, c := range v.Counts[v.Groups[g].FirstCount:v.Groups[g].EndCount] {
+			if holds(c.Status) {
+				addTimes(a.held, &s.requests[v.Groups[g].Request], int64(c.N))
+			}
+		}
+	}
+	s.inqueue.jobs[j] = a
+	s.updateLack(a, p)
+	return true
+}
+
+// updateLack makes a job's lack what its minimum exceeds what it holds by.
+func (s *State) updateLack(a *admitted, p place) {
+	for d := range a.lack {
+		change := max(0, a.minimum[d]-a.held[d]) - a.lack[d]
+		a.lack[d] += change
+		for up := p; change != 0 && up != none; up = s.tree.parent[up] {
+			s.row(s.inqueue.lacked, up)[d] += change
+		}
+	}
+}
+
+// dismiss takes back what admit counted.
+func (s *State) dismiss(j model.JobID) {
+	a := s.inqueue.jobs[j]
+	delete(s.inqueue.jobs, j)
+	for d, lack := range a.lack {
+		for p := s.leafOf(j); p != none; p = s.tree.parent[p] {
+			s.row(s.inqueue.lacked, p)[d] -= lack
+		}
+	}
+}
+
+// hopeless reports whether a job has tasks with numbers of which none could ever run.
+func (s *State) hopeless(j model.JobID) bool {
+	job := &s.v.Jobs[j]
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if s.requestOf(t).fits {
+			return false
+		}
+	}
+	return job.FirstTask < job.EndTask
+}
+
+// Enqueued counts what an admitted job lacks of its minimum.
+func (s *State) Enqueued(j model.JobID) {
+	if s.inqueue.lacked != nil && s.admit(j) {
+		s.v.Journal.Undo(func() { s.dismiss(j) })
+	}
+}

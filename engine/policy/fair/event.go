@@ -1,0 +1,57 @@
+package fair
+
+import "github.com/apportion/apportion/engine/model"
+
+// Moved books a task whose status or node has changed; before that they were the ones given.
+func (s *State) Moved(t model.TaskID, from model.Status, node model.NodeID) {
+	to, on := s.v.Status(t), s.v.NodeOf(t)
+	s.move(t, from, node, to, on)
+	s.v.Journal.Undo(func() { s.move(t, to, on, from, node) })
+}
+
+func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to model.Status, is model.NodeID) {
+	s.version++
+	task := &s.v.Tasks[t]
+	r, p := s.requestOf(t), s.leafOf(task.Job)
+	if s.rooms.idle != nil {
+		s.bookRoom(was, from, p == none, r, -1)
+		s.bookRoom(is, to, p == none, r, 1)
+	}
+	if p == none {
+		if occupies(from) != occupies(to) {
+			addTimes(s.accounts.aside, r, sign(occupies(to)))
+			s.division.stale |= r.positive
+		}
+		return
+	}
+	s.bookCluster(from, r, -1)
+	s.bookCluster(to, r, 1)
+	s.blocks[p].valid = false
+	if holds(from) != holds(to) {
+		s.hold(task.Job, p, r, sign(holds(to)))
+	}
+	open := s.tree.open[p]
+	if before, after := s.demanded(from, task.Gate, r, open), s.demanded(to, task.Gate, r, open); before != after {
+		addTimes(s.row(s.accounts.demand, p), r, sign(after))
+		s.division.stale |= r.positive
+	}
+}
+
+// hold adds n times a request to what a job and the places of its path hold.
+func (s *State) hold(j model.JobID, p place, r *request, n int64) {
+	s.accounts.holding[j] += int32(n)
+	for a := p; a != none; a = s.tree.parent[a] {
+		addTimes(s.row(s.accounts.held, a), r, n)
+	}
+	if a := s.inqueue.jobs[j]; a != nil {
+		addTimes(a.held, r, n)
+		s.updateLack(a, p)
+	}
+}
+
+func sign(more bool) int64 {
+	if more {
+		return 1
+	}
+	return -1
+}

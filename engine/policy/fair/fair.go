@@ -1,0 +1,121 @@
+// Package fair divides a cluster through the tree of queues by guarantee, weight and limit in whole quanta, lends what no entitled queue
+// can use now, and takes resources back only by plans that cannot go in circles. Its rules are docs/fair.md.
+//
+// All arithmetic is exact: amounts are integers, levels and potentials are fractions. Accounts follow the statuses of tasks, so the answers
+// after any sequence of events are those of a snapshot that has these statuses.
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/hierarchy"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+const name = "fair"
+
+// Base says what weights are applied on top of.
+type Base uint8
+
+// The bases.
+const (
+	// OnNothing lets weights decide the whole share; a guarantee only lifts it.
+	OnNothing Base = iota
+	// OnGuarantee adds the weighted share to the guarantee.
+	OnGuarantee
+	// OnDeserved adds the weighted share to deserved.
+	OnDeserved
+)
+
+// Quantum is the amount in which a dimension is handed out.
+type Quantum struct {
+	Dimension string
+	Amount    int64
+}
+
+// Plugin is the policy with its settings.
+type Plugin struct {
+	Base Base
+	// ReserveGuarantee withholds unused guarantees from borrowers.
+	ReserveGuarantee bool
+	// Quanta replace the default quanta, which are 1 of cpu and pods, 1 MiB of memory and 1000 of everything else. Amounts are at least 1;
+	// no dimension is named twice.
+	Quanta []Quantum
+}
+
+// Name is "fair"; Volcano has no such plugin.
+func (Plugin) Name() string { return name }
+
+// State is the plugin in a session.
+type State struct {
+	v      *policy.View
+	plugin Plugin
+	tree   tree
+	width  int
+	// dims are all dimensions in the order in which the snapshot names them.
+	dims []int
+	// quantum is what each dimension is handed out in.
+	quantum []int64
+	// requests are those of the model's, in whole amounts.
+	requests []request
+	limits   []limit
+	accounts accounts
+	division division
+	// version counts the changes of accounts; what is derived from them is valid for one version.
+	version uint64
+	blocks  []leafBlocks
+	order   order
+	claims  claims
+	rooms   rooms
+	inqueue inqueue
+	scratch scratch
+}
+
+// Open accounts for every task and divides the cluster.
+func (p Plugin) Open(v *policy.View) (policy.State, error) {
+	s := &State{v: v, plugin: p, width: v.Dims.Len(), dims: v.GivenDimensions()}
+	s.quantum = p.quanta(v.Dims)
+	if err := s.checkAmounts(); err != nil {
+		return nil, err
+	}
+	s.tree.grow(v)
+	s.limits = s.readLimits()
+	s.requests = s.readRequests()
+	if err := s.openAccounts(); err != nil {
+		return nil, err
+	}
+	n := s.tree.len()
+	s.blocks = make([]leafBlocks, n)
+	s.order.open(n)
+	s.division.open(n, s.width)
+	s.scratch.open(s.width)
+	return s, nil
+}
+
+func (p Plugin) quanta(dims resource.Dimensions) []int64 {
+	quanta := make([]int64, dims.Len())
+	for d := range quanta {
+		switch dims.Name(d) {
+		case "cpu", "pods":
+			quanta[d] = 1
+		case "memory":
+			quanta[d] = 1 << 20
+		default:
+			quanta[d] = 1000
+		}
+	}
+	for _, q := range p.Quanta {
+		if d, ok := dims.Index(q.Dimension); ok {
+			quanta[d] = max(q.Amount, 1)
+		}
+	}
+	return quanta
+}
+
+// row returns the amounts of a place within a table.
+func (s *State) row(table []int64, p place) []int64 {
+	return table[int(p)*s.width : (int(p)+1)*s.width : (int(p)+1)*s.width]
+}
+
+// Refused returns why a queue is set aside: 0 if it takes part.
+func (s *State) Refused(q model.QueueID) hierarchy.Kind { return s.tree.refused[q] }

@@ -1,0 +1,54 @@
+package fair
+
+import "github.com/apportion/apportion/engine/resource"
+
+// limit is what a queue's settings say of one place, per dimension.
+type limit struct {
+	// capability is raw; unlimited where none is stated.
+	capability []int64
+	// limited are the dimensions in which capability limits anything.
+	limited resource.Mask
+}
+
+// readLimits also fills the columns of the division with capabilities, guarantees and deserved amounts in quanta.
+func (s *State) readLimits() []limit {
+	n := s.tree.len()
+	list, cells := make([]limit, n), make([]int64, n*s.width)
+	for p := range list {
+		l := &list[p]
+		l.capability = cells[p*s.width : (p+1)*s.width : (p+1)*s.width]
+		for d := range l.capability {
+			l.capability[d] = unlimited
+		}
+		q := s.tree.queue[p]
+		if q < 0 {
+			continue
+		}
+		capability := s.v.Queues[q].Capability
+		for m := capability.Has; m != 0; m = m.Rest() {
+			d := m.First()
+			if l.capability[d] = atMost(capability.V[d]); l.capability[d] != unlimited {
+				l.limited = l.limited.With(d)
+			}
+		}
+	}
+	return list
+}
+
+// exceeded returns the nearest place of p's path, p first, in which what it holds and the amount exceed its capability, and the first such
+// dimension; (none, -1) if there is none.
+func (s *State) exceeded(p place, amount []int64, positive resource.Mask) (place, int) {
+	for a := p; a != none; a = s.tree.parent[a] {
+		l := &s.limits[a]
+		if positive&l.limited == 0 {
+			continue
+		}
+		held := s.row(s.accounts.held, a)
+		for _, d := range s.dims {
+			if positive.Has(d) && l.limited.Has(d) && held[d]+amount[d] > l.capability[d] {
+				return a, d
+			}
+		}
+	}
+	return none, -1
+}

@@ -1,0 +1,52 @@
+package fair
+
+import "github.com/apportion/apportion/engine/resource"
+
+// lines counts the lines of a queue: 0, its guarantee; 1, its fair share; 2, its entitlement. Each is at most the next.
+const lines = 3
+
+// line returns line i of a place in dimension d, in raw amounts. The division is settled.
+func (s *State) line(i int, p place, d int) int64 {
+	c := &s.division.columns[d]
+	switch i {
+	case 0:
+		return min(c.lo[p], c.share[p]) * s.quantum[d]
+	case 1:
+		return min(c.share[p], max(c.lo[p], s.satedShare(d)[p])) * s.quantum[d]
+	}
+	return c.share[p] * s.quantum[d]
+}
+
+// satedShare returns what every place would be given of a dimension if every leaf that wants any of it wanted the whole cluster.
+func (s *State) satedShare(d int) []int64 {
+	c := &s.division.columns[d]
+	if c.sated == nil {
+		n := s.tree.len()
+		cells := make([]int64, 6*n)
+		second := column{
+			bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
+			capability: c.capability, guarantee: c.guarantee, deserved: c.deserved,
+			guaranteed: cells[4*n : 5*n], deserving: cells[5*n:], total: c.total,
+		}
+		s.bound(&second, d, true, &second.bounds)
+		s.share(&second, &second.bounds)
+		c.sated = second.bounds.share
+	}
+	return c.sated
+}
+
+// entitled reports whether a queue may hold that much more under line i.
+func (s *State) entitled(p place, i int, amount []int64, positive resource.Mask) bool {
+	return s.unentitled(p, i, amount, positive) < 0
+}
+
+// unentitled returns a dimension in which a queue may not hold that much more under line i, or -1.
+func (s *State) unentitled(p place, i int, amount []int64, positive resource.Mask) int {
+	held := s.row(s.accounts.held, p)
+	for m := positive; m != 0; m = m.Rest() {
+		if d := m.First(); held[d]+amount[d] > s.line(i, p, d) {
+			return d
+		}
+	}
+	return -1
+}

@@ -1,0 +1,177 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Plan finds the first plan among those that take from queues above their entitlement, above their fair share, and above their guarantee,
+// each only for a claimant within the same line of its own queue.
+func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
+	q := s.v.QueueOf(c.Tasks[0])
+	p, refusal := s.serving(q)
+	t := &s.scratch.trial
+	switch {
+	case p == none:
+		return policy.Plan{Refusal: refusal}
+	case !s.tree.open[p]:
+		return policy.Plan{Refusal: policy.Because(name, policy.QueueNotOpen, q)}
+	}
+	s.settle()
+	s.openRooms()
+	t.begin(s, c, p)
+	if t.positive == 0 {
+		return policy.Plan{Refusal: policy.Because(name, policy.BestEffortClaimant, q)}
+	}
+	if d := s.unentitled(p, 2, t.need, t.positive); d >= 0 {
+		return policy.Plan{Refusal: s.aboveLine(p, 2, d, t.need[d])}
+	}
+	for m := t.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		s.addLoss(&t.fall, p, d, s.row(s.accounts.held, p)[d]+t.need[d], t.need[d])
+	}
+	var best policy.Plan
+	for i := lines - 1; i >= 0; i-- {
+		if !s.entitled(p, i, t.need, t.positive) {
+			continue
+		}
+		t.line = i
+		plan := t.attempt()
+		if plan.Made || i == lines-1 {
+			best = plan
+			t.keep()
+		}
+		if plan.Made {
+			break
+		}
+	}
+	t.reset()
+	for i, v := range c.Candidates {
+		if !best.Made || !t.kept[i].taken {
+			g.Protect(v, t.kept[i].reason)
+		}
+	}
+	return best
+}
+
+// trial is one search for a plan. Every number is meant with the victims so far evicted.
+type trial struct {
+	s     *State
+	claim *policy.Claim
+	queue place
+	line  int
+	// need is what the claimant's tasks ask for together.
+	need     []int64
+	positive resource.Mask
+	// fall is by how much the claimant lowers the potential, rise by how much the victims raise it.
+	fall, rise, tried lacks
+	states, kept      []candidate
+	// victims are positions of candidates, in the order taken.
+	victims []int32
+	// gone is a row for each place: what its victims held.
+	gone []int64
+	// released is what victims leave to the cluster and, by node, to nodes; placed is what tasks of the claimant take of it.
+	released, placed           []int64
+	releasedNodes, placedNodes []int64
+	nodes                      []model.NodeID
+}
+
+// candidate is what is known of one candidate.
+type candidate struct {
+	// taken is a victim, spared one that never can be.
+	taken, spared bool
+	reason        policy.Reason
+}
+
+// begin makes the trial one of a claim.
+func (t *trial) begin(s *State, c *policy.Claim, queue place) {
+	if t.gone == nil {
+		t.s = s
+		t.need, t.released, t.placed = make([]int64, s.width), make([]int64, s.width), make([]int64, s.width)
+		t.fall, t.rise, t.tried = newLacks(s.width), newLacks(s.width), newLacks(s.width)
+		t.gone = make([]int64, s.tree.len()*s.width)
+		cells := make([]int64, 2*len(s.v.Nodes)*s.width)
+		t.releasedNodes, t.placedNodes = cells[:len(cells)/2], cells[len(cells)/2:]
+	}
+	t.claim, t.queue = c, queue
+	t.positive = s.sum(c.Tasks, t.need)
+	t.fall.clear()
+	t.states = append(t.states[:0], make([]candidate, len(c.Candidates))...)
+	t.kept = append(t.kept[:0], t.states...)
+}
+
+// keep keeps the reasons of this attempt.
+func (t *trial) keep() { copy(t.kept, t.states) }
+
+// reset takes everything back that an attempt has done.
+func (t *trial) reset() {
+	for _, i := range t.victims {
+		t.states[i].taken = false
+		t.release(t.claim.Candidates[i], -1)
+	}
+	for i, n := range t.nodes {
+		addTimes(t.s.roomOf(t.placedNodes, n), t.s.requestOf(t.claim.Tasks[i]), -1)
+	}
+	clear(t.states)
+	clear(t.placed)
+	t.rise.clear()
+	t.victims, t.nodes = t.victims[:0], t.nodes[:0]
+}
+
+// release adds n times a victim to what is gone.
+func (t *trial) release(v model.TaskID, n int64) {
+	s := t.s
+	r := s.requestOf(v)
+	for p := s.leafOf(s.v.Tasks[v].Job); p != none; p = s.tree.parent[p] {
+		addTimes(s.row(t.gone, p), r, n)
+	}
+	addTimes(t.released, r, n)
+	if node := s.v.NodeOf(v); node != model.None {
+		addTimes(s.roomOf(t.releasedNodes, node), r, n)
+	}
+}
+
+func (t *trial) held(p place, d int) int64 {
+	at := int(p)*t.s.width + d
+	return t.s.accounts.held[at] - t.gone[at]
+}
+
+// attempt searches a plan under the line and leaves each candidate's reason.
+func (t *trial) attempt() policy.Plan {
+	t.reset()
+	t.spare()
+	q := t.s.tree.queue[t.queue]
+	if a, d := t.withinLimits(); a != none {
+		return t.fail(t.overLimit(a, d))
+	}
+	if !t.makeRoom() {
+		return t.fail(policy.Because(name, policy.NoPlan, q))
+	}
+	t.fillBack()
+	plan := policy.Plan{Made: true, Line: t.line, Fall: t.s.fractions(&t.fall), Rise: t.s.fractions(&t.rise)}
+	for _, i := range t.victims {
+		plan.Victims = append(plan.Victims, t.claim.Candidates[i])
+	}
+	plan.Nodes = append(plan.Nodes, t.nodes...)
+	t.fill(policy.NotNeeded)
+	return plan
+}
+
+func (t *trial) fail(refusal policy.Reason) policy.Plan {
+	t.fill(policy.NoPlan)
+	return policy.Plan{Refusal: refusal}
+}
+
+// fill gives every candidate without a reason one.
+func (t *trial) fill(code policy.Code) {
+	for i := range t.states {
+		if state := &t.states[i]; state.reason.Code == 0 {
+			state.reason = t.because(i, code)
+		}
+	}
+}
+
+func (t *trial) because(i int, code policy.Code) policy.Reason {
+	return policy.Because(name, code, t.s.v.QueueOf(t.claim.Candidates[i]))
+}

@@ -1,0 +1,69 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// request is what one task asks for, in whole amounts.
+type request struct {
+	amount []int64
+	// positive are the dimensions with an amount above 0.
+	positive resource.Mask
+	// fits reports whether some node could hold it if empty or, where there are no nodes, the cluster.
+	fits bool
+}
+
+func (r *request) bestEffort() bool { return r.positive == 0 }
+
+func (s *State) readRequests() []request {
+	v := s.v
+	list, cells := make([]request, len(v.Requests)), make([]int64, len(v.Requests)*s.width)
+	for i := range list {
+		r := &list[i]
+		r.amount = cells[i*s.width : (i+1)*s.width : (i+1)*s.width]
+		for m := v.Requests[i].Positive(); m != 0; m = m.Rest() {
+			d := m.First()
+			r.amount[d] = atLeast(v.Requests[i].V[d])
+		}
+		r.positive = v.Requests[i].Positive()
+		r.fits = s.fitsEmpty(r)
+	}
+	return list
+}
+
+// fitsEmpty reports whether a request is within the allocatable of some node or, where there are no nodes, within the total.
+func (s *State) fitsEmpty(r *request) bool {
+	within := func(offer resource.Row) bool {
+		for m := r.positive; m != 0; m = m.Rest() {
+			if d := m.First(); r.amount[d] > atMost(offer.V[d]) {
+				return false
+			}
+		}
+		return true
+	}
+	v := s.v
+	for i := range v.Nodes {
+		if within(v.Nodes[i].Allocatable) {
+			return true
+		}
+	}
+	return len(v.Nodes) == 0 && within(v.Total)
+}
+
+// sum sets dst to what tasks ask for together and returns the dimensions with an amount above 0.
+func (s *State) sum(tasks []model.TaskID, dst []int64) resource.Mask {
+	clear(dst)
+	positive := resource.Mask(0)
+	for _, t := range tasks {
+		r := s.requestOf(t)
+		positive |= r.positive
+		for m := r.positive; m != 0; m = m.Rest() {
+			d := m.First()
+			dst[d] += r.amount[d]
+		}
+	}
+	return positive
+}
+
+func (s *State) requestOf(t model.TaskID) *request { return &s.requests[s.v.Tasks[t].Request] }

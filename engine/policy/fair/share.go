@@ -1,0 +1,95 @@
+package fair
+
+import (
+	"math"
+
+	"github.com/apportion/apportion/engine/hierarchy"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Share returns a queue's account: deserved is its entitlement, share what it holds of the total in the dimension in which that is most;
+// false if it is set aside. The rows are valid until the next call.
+func (s *State) Share(q model.QueueID) (policy.Share, bool) {
+	p := s.tree.at[q]
+	if p == none {
+		return policy.Share{}, false
+	}
+	s.settle()
+	s.openInqueue()
+	rows := s.shareRows()
+	out := policy.Share{
+		Weight: s.v.Queues[q].Weight, Guarantee: rows[0], Deserved: rows[1], Allocated: rows[2], Request: rows[3], Inqueue: rows[4],
+		Capability: rows[5], Dominant: -1, Overused: s.Overused(q, nil),
+	}
+	greatest := ratio{0, 1}
+	for d := range s.width {
+		at := int(p)*s.width + d
+		c := &s.division.columns[d]
+		out.Guarantee.V[d], out.Deserved.V[d] = float64(c.guaranteed[p]*s.quantum[d]), float64(s.line(2, p, d))
+		out.Allocated.V[d], out.Request.V[d] = float64(s.accounts.held[at]), float64(s.demandOf(p, d))
+		out.Inqueue.V[d], out.Capability.V[d] = float64(s.inqueue.lacked[at]), math.Inf(1)
+		if limit := s.limits[p].capability[d]; limit != unlimited {
+			out.Capability.V[d] = float64(limit)
+		}
+		if r := (ratio{s.accounts.held[at], s.divided(d)}); r.total > 0 && r.compare(greatest) > 0 {
+			greatest, out.Dominant = r, d
+		}
+	}
+	out.Share = float64(greatest.held) / float64(greatest.total)
+	for a := s.tree.parent[p]; a != none; a = s.tree.parent[a] {
+		if above := s.tree.queue[a]; above != model.None {
+			out.Ancestors = append([]model.QueueID{above}, out.Ancestors...)
+		}
+	}
+	out.Children = s.tree.queue[s.tree.first[p]:s.tree.end[p]]
+	return out, true
+}
+
+// shareRows returns rows that name every dimension.
+func (s *State) shareRows() []resource.Row {
+	if s.scratch.rows == nil {
+		s.scratch.rows = resource.NewTable(6, s.width)
+		for i := range s.scratch.rows {
+			s.scratch.rows[i].Has = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
+		}
+	}
+	return s.scratch.rows
+}
+
+// demandOf returns what the leaves of a place demand.
+func (s *State) demandOf(p place, d int) int64 {
+	if s.tree.isLeaf(p) {
+		return s.accounts.demand[int(p)*s.width+d]
+	}
+	sum := int64(0)
+	for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
+		sum += s.demandOf(k, d)
+	}
+	return sum
+}
+
+// Accepted reports whether every queue and every job takes part; why names those queues that do not.
+func (s *State) Accepted(why *policy.Reasons) bool {
+	accepted := true
+	refuse := func(q model.QueueID, kind hierarchy.Kind) {
+		accepted = false
+		reason := policy.Because(name, policy.HierarchyRefused, q)
+		reason.Fault = uint8(kind)
+		why.Add(reason)
+	}
+	for _, q := range s.v.QueueOrder {
+		if kind := s.tree.refused[q]; kind != 0 {
+			refuse(q, kind)
+		}
+	}
+	said := map[model.QueueID]bool{}
+	for _, j := range s.v.Present() {
+		if q := s.v.Jobs[j].Queue; s.tree.refused[q] == 0 && s.leafOf(j) == none && !said[q] {
+			said[q] = true
+			refuse(q, hierarchy.NotLeaf)
+		}
+	}
+	return accepted
+}

@@ -1,0 +1,137 @@
+package fair
+
+import (
+	"github.com/apportion/apportion/engine/hierarchy"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Allocatable reports whether a queue may use that much more. What it is entitled to it may within its limits; anything else it may borrow
+// as far as no entitled task could be given it now. why gets the rule by which it may, too.
+func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
+	p, refusal := s.serving(q)
+	if p == none {
+		why.Add(refusal)
+		checks.Add(model.None, false, refusal)
+		return false
+	}
+	if mode == policy.InSession && !s.tree.open[p] {
+		closed := policy.Because(name, policy.QueueNotOpen, q)
+		why.Add(closed)
+		checks.Add(model.None, false, closed)
+		return false
+	}
+	amount := s.scratch.asked
+	reason, permitted := s.permit(p, amount, s.sum(r.Tasks, amount))
+	why.Add(reason)
+	checks.Add(model.None, permitted, reason)
+	return permitted
+}
+
+// serving returns the leaf of a queue, or none and why it is served nothing.
+func (s *State) serving(q model.QueueID) (place, policy.Reason) {
+	reason := policy.Because(name, policy.HierarchyRefused, q)
+	p := s.tree.at[q]
+	switch {
+	case p == none:
+		reason.Fault = uint8(s.tree.refused[q])
+		return none, reason
+	case !s.tree.isLeaf(p):
+		reason.Fault = uint8(hierarchy.NotLeaf)
+		return none, reason
+	}
+	return p, policy.Reason{}
+}
+
+// permit decides about an amount for an open leaf.
+func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.Reason, bool) {
+	q := s.tree.queue[p]
+	if a, d := s.exceeded(p, amount, positive); a != none {
+		return policy.Reason{
+			Plugin: name, Code: policy.AboveLimit, Queue: s.tree.queue[a], Dimension: d,
+			Have: float64(s.row(s.accounts.held, a)[d]), Need: float64(amount[d]), Limit: float64(s.limits[a].capability[d]),
+		}, false
+	}
+	s.settle()
+	if s.entitled(p, 2, amount, positive) {
+		return policy.Because(name, policy.Entitled, q), true
+	}
+	for _, d := range s.dims {
+		if !positive.Has(d) {
+			continue
+		}
+		if free, aside := s.free(d), s.aside(p, d); amount[d] > free-aside {
+			return policy.Reason{
+				Plugin: name, Code: policy.NotIdle, Queue: q, Dimension: d,
+				Have: float64(aside), Need: float64(amount[d]), Limit: float64(free),
+			}, false
+		}
+	}
+	return policy.Because(name, policy.Borrowed, q), true
+}
+
+// Preemptive reports whether a queue may take that much from others: it is open and entitled to it.
+func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reasons, checks *policy.Checks) bool {
+	p, refusal := s.serving(q)
+	amount := s.scratch.asked
+	switch {
+	case p == none:
+	case !s.tree.open[p]:
+		refusal = policy.Because(name, policy.QueueNotOpen, q)
+	default:
+		positive := s.sum(r.Tasks, amount)
+		s.settle()
+		d := s.unentitled(p, 2, amount, positive)
+		if d < 0 {
+			checks.Add(model.None, true, policy.Because(name, policy.Entitled, q))
+			return true
+		}
+		refusal = s.aboveLine(p, 2, d, amount[d])
+	}
+	why.Add(refusal)
+	checks.Add(model.None, false, refusal)
+	return false
+}
+
+// aboveLine compares what a queue holds and asks for with a line of it.
+func (s *State) aboveLine(p place, i, d int, amount int64) policy.Reason {
+	return policy.Reason{
+		Plugin: name, Code: policy.NotEntitled, Queue: s.tree.queue[p], Dimension: d,
+		Have: float64(s.row(s.accounts.held, p)[d]), Need: float64(amount), Limit: float64(s.line(i, p, d)),
+	}
+}
+
+// Overused reports whether a queue has blocks and may use none of them.
+func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
+	p := s.tree.at[q]
+	if p == none || !s.tree.isLeaf(p) {
+		return false
+	}
+	jobs := s.blocksOf(p)
+	var first policy.Reason
+	asked := 0
+	refused := func(tasks []model.TaskID) bool {
+		amount := s.scratch.asked
+		reason, permitted := s.permit(p, amount, s.sum(tasks, amount))
+		if asked++; asked == 1 {
+			first = reason
+		}
+		return !permitted
+	}
+	for _, b := range jobs {
+		if len(b.gang) > 0 && !refused(b.gang) {
+			return false
+		}
+		for i := range b.loose {
+			if !refused(b.loose[i : i+1]) {
+				return false
+			}
+		}
+	}
+	if asked == 0 {
+		return false
+	}
+	why.Add(first)
+	return true
+}

@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"math/big"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+// Room is where a claimant is to be placed.
+type Room struct {
+	Kind RoomKind
+	// Node means something only with OneNode.
+	Node model.NodeID
+}
+
+// RoomKind says how much of the cluster a room is.
+type RoomKind uint8
+
+// The kinds of room.
+const (
+	// WholeCluster counts the cluster as one room; no task is given a node.
+	WholeCluster RoomKind = iota
+	// OneNode is one node, for all tasks together.
+	OneNode
+	// AnyNodes gives every task a node: task by task the first that has room, or else the first on which enough can be evicted.
+	AnyNodes
+)
+
+// Claim is a question for a plan.
+type Claim struct {
+	// Tasks are those of one block: one task, or the rest of a gang. All belong to one job.
+	Tasks []model.TaskID
+	// Candidates may be evicted, those first in the list first. Each occurs once.
+	Candidates []model.TaskID
+	Room       Room
+}
+
+// Plan is whole or not at all: the victims are evicted and every task of the claimant gets its place once they are gone.
+type Plan struct {
+	Made bool
+	// Refusal says why there is no plan.
+	Refusal Reason
+	// Victims in the order in which they were chosen; none where there is room, or room is being made.
+	Victims []model.TaskID
+	// Nodes are those of the claimant's tasks, in their order; empty with WholeCluster.
+	Nodes []model.NodeID
+	// Line is the line under which the plan was made: 0, guarantee; 1, fair share; 2, entitlement.
+	Line int
+	// Fall and Rise are by how much the plan lowers the potential of the claimant and raises that of the victims, line by line.
+	Fall, Rise [3]*big.Rat
+}
+
+// Planner chooses victims as a plan. It is asked after the other plugins of its tier, about the candidates that all of them let go.
+type Planner interface {
+	// Plan makes a plan; g records why candidates are spared.
+	Plan(c *Claim, g *Grounds) Plan
+}
