@@ -2,45 +2,139 @@ package service
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
-// begin counts a call whose headers have come, until end is called, or refuses it: while others of its identity wait for long, and while
-// too many have begun. Sessions last, so that they are counted on their own, and reflection is no work.
+// gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
+// is neither buffered nor decoded, and the bytes that still arrive are dropped frame by frame. gRPC neither measures nor logs such calls,
+// so that is done here. It sends the status with its details, but no trailers.
+
+// anonymous is the identity of callers that neither a tap nor an interceptor has named.
+const anonymous = "anonymous"
+
+type identityKey struct{}
+
+// WithIdentity returns a context that says who calls. Snapshots are held for an identity and found by no other.
+func WithIdentity(ctx context.Context, identity string) context.Context {
+	return context.WithValue(ctx, identityKey{}, identity)
+}
+
+// IdentityOf returns who calls.
+func IdentityOf(ctx context.Context) string {
+	if identity, ok := ctx.Value(identityKey{}).(string); ok {
+		return identity
+	}
+	return anonymous
+}
+
+// tap asks the taps of the options, in order, and refuses a call if one of them does. Health is exempt: it says whether a replica lives,
+// whoever asks and however busy it is.
+//
+// It runs in the goroutine that reads the connection, one call at a time.
+func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, error) {
+	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
+		return ctx, nil
+	}
+	in := ctx
+	for _, ask := range s.options.Tap {
+		next, err := ask(ctx, call)
+		if err != nil {
+			s.refuse(in, call.FullMethodName, err)
+			return in, err
+		}
+		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
+	}
+	return s.bounded(ctx, call.FullMethodName), nil
+}
+
+// endKey is the key of the function that ends a unary call with a cause. gRPC offers the context alone between the tap, which makes the
+// context that reading a message waits on, and the handler, which learns that the message is late.
+type endKey struct{}
+
+// endCall ends the unary call of a context with a cause.
+func endCall(ctx context.Context, cause error) {
+	if end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc); ok {
+		end(cause)
+	}
+}
+
+// bounded lets a unary call be ended whose message does not come, or whose answer is not taken. CallTime bounds the time to answer; this
+// adds the time to receive.
+func (s *Server) bounded(ctx context.Context, method string) context.Context {
+	if !unary[method] {
+		return ctx
+	}
+	// They end with the call, whose context is their parent.
+	if s.options.CallTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.options.MessageTime+s.options.CallTime) //nolint:gosec // G118: as above.
+		_ = cancel
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, endKey{}, end)
+}
+
+// unary holds the full names of the unary methods.
+var unary = func() map[string]bool {
+	names := map[string]bool{}
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
+		names["/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+m.MethodName] = true
+	}
+	return names
+}()
+
+// otherMethod stands for every method that the server does not have, so that callers cannot make up labels.
+const otherMethod = "other"
+
+// methodsOf lists the full names of a server's methods.
+func methodsOf(server *grpc.Server) map[string]bool {
+	methods := map[string]bool{}
+	for service, description := range server.GetServiceInfo() {
+		for _, method := range description.Methods {
+			methods["/"+service+"/"+method.Name] = true
+		}
+	}
+	return methods
+}
+
+// refuse counts and logs a call that is refused by its headers alone.
+func (s *Server) refuse(ctx context.Context, method string, err error) {
+	if !s.methods[method] {
+		method = otherMethod
+	}
+	code := status.Code(err)
+	s.metrics.refused.WithLabelValues(method, code.String()).Inc()
+	s.log.LogAttrs(ctx, levelOf(code), "a call was refused",
+		slog.String("method", method), slog.String("code", code.String()), errorAttr(err))
+}
+
+// begin counts a call whose headers have come, until end is called, or refuses it. Sessions last and are counted on their own; health and
+// reflection are no work.
 func (s *Server) begin(ctx context.Context, method string) (end func(), err error) {
 	if method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method) {
 		return func() {}, nil
 	}
-	identity := IdentityOf(ctx)
-	if s.gate.saturated(identity) {
-		return nil, s.gate.busy("overload.wait", "others wait for long already")
-	}
-	mine, all := s.begun.add(identity, 1), s.begun.all.Add(1)
-	end = func() {
-		s.begun.add(identity, -1)
-		s.begun.all.Add(-1)
-	}
-	maximum := s.options.Overload.Calls
-	// The last half is left to those who have less than a half.
-	if int(all) > maximum || int(all) > maximum/2 && mine > maximum/2 && s.begun.others(identity) {
-		end()
-		return nil, s.gate.busy("overload.calls", "too many calls have begun")
-	}
-	return end, nil
+	return s.admission.Begin(IdentityOf(ctx))
 }
 
-// admit waits until work of about that many bytes may begin for a caller.
-func (s *Server) admit(ctx context.Context, r rank, bytes int64) (leave func(), err error) {
-	leave, err = s.gate.enter(ctx, IdentityOf(ctx), r, bytes)
+// enter waits until work of about that many bytes may begin for the caller of ctx.
+func (s *Server) enter(ctx context.Context, rank admission.Rank, bytes int64) (leave func(), err error) {
+	leave, err = s.admission.Enter(ctx, admission.Work{Identity: IdentityOf(ctx), Rank: rank, Bytes: bytes})
 	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
-		s.metrics.shed.WithLabelValues(rankNames[r]).Inc()
+		s.metrics.shed.WithLabelValues(rank.String()).Inc()
 	}
 	return leave, err
 }
-
-var rankNames = [ranks]string{"decision", "simulation"}
 
 // questionMemory is what the messages of a question take for each of its bytes, and an answer of its size.
 const questionMemory = 16

@@ -18,6 +18,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
 )
 
@@ -36,7 +37,7 @@ func limited(tb testing.TB) *servicetest.Replica {
 	tb.Helper()
 	return servicetest.Start(tb, service.Options{
 		Policies: map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
-		CallTime: 2 * time.Second, AnswerBytes: 1 << 20, Overload: service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
+		CallTime: 2 * time.Second, AnswerBytes: 1 << 20, Overload: admission.Options{Memory: 64 << 20, Receiving: 16 << 20},
 		RequestBytes: 1 << 20,
 	})
 }

@@ -45,8 +45,8 @@ func pushback(fault *wire.Fault) string {
 	return strconv.FormatInt(fault.Retry.Milliseconds(), 10)
 }
 
-// statusOf returns an error as it is sent, and nil for nil.
-func statusOf(err error) error {
+// StatusOf returns an error as it is sent, and nil for nil.
+func StatusOf(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -81,7 +81,11 @@ func protocolFault(text string) error {
 	return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: text}
 }
 
-// limitFault is a fault of a size.
-func limitFault(limit string, value, maximum int64, text string) error {
-	return wire.Exceeded(limit, value, maximum, text)
+// exceeded returns a fault if a value is above a limit.
+func exceeded(limit string, value, maximum int64, text string) error {
+	if value <= maximum {
+		return nil
+	}
+	return wire.Exceeded(limit, value, maximum,
+		text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }

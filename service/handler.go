@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -73,14 +74,14 @@ func (s *Server) accept(ctx context.Context, method string) (c *call, end func(e
 	leave, err := s.begin(ctx, method)
 	if err != nil {
 		err = s.fail(ctx, err)
-		s.taps.refuse(ctx, method, err)
+		s.refuse(ctx, method, err)
 		s.measure(ctx, method, messages, err)
 		return nil, nil, err
 	}
 	c = &call{server: s, messages: messages}
 	return c, func(err error) {
 		c.snapshot.free()
-		messages.end()
+		messages.held.Close()
 		leave()
 		s.measure(ctx, method, messages, err)
 	}, nil
@@ -109,7 +110,7 @@ func (c *call) only(ctx context.Context) (message, error) {
 		endCall(ctx, fault)
 	})
 	defer late.Stop()
-	arrived := c.server.gate.expect(c.messages.identity)
+	arrived := c.server.admission.Expect(c.messages.identity)
 	defer arrived()
 	m, err := c.messages.next(ctx, c.messages.patience)
 	if errors.Is(err, io.EOF) {
@@ -143,7 +144,7 @@ type messageStream struct {
 
 // RecvMsg receives one message. It waits for memory as long as the stream lasts: the client is held back meanwhile.
 func (s *messageStream) RecvMsg(request any) error {
-	const patience = -1
+	const patience = admission.Forever
 	var inline *snapshot
 	if s.first {
 		inline = &s.call.snapshot

@@ -21,6 +21,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // counted counts the bytes that a server takes from its connections.
@@ -82,7 +83,7 @@ func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	server, address, read := listen(t, service.Options{
 		Observers: []service.Observer{holding{held, release}},
-		Overload:  service.Overload{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
+		Overload:  admission.Options{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
 		DrainTime: time.Millisecond, RequestBytes: 2 * message,
 	})
 	busy := connect(t, address)
@@ -131,7 +132,7 @@ func gauge(t *testing.T, server *service.Server, name string) float64 {
 
 // TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
 func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: service.Overload{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
+	_, address, _ := listen(t, service.Options{Overload: admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
 		DrainTime: time.Millisecond, RequestBytes: 2 << 20,
 		Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
 			return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil

@@ -87,7 +87,7 @@ var errPanicked = errors.New("panicked")
 
 // recovered logs and counts a panic, and tells the caller nothing but that there was a fault.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.panics.Inc()
+	s.metrics.panics.Inc()
 	s.log.LogAttrs(ctx, slog.LevelError, "a call panicked",
 		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 	return s.fail(context.WithoutCancel(ctx), errPanicked)

@@ -16,6 +16,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -172,7 +173,7 @@ func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
 func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{
-		Overload: service.Overload{Running: 1, Wait: 20 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
+		Overload: admission.Options{Running: 1, Wait: 20 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -194,7 +195,7 @@ func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{
-		Overload: service.Overload{Calls: 1, Wait: 30 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
+		Overload: admission.Options{Calls: 1, Wait: 30 * time.Millisecond}, Observers: []service.Observer{holding{held, release}},
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -214,7 +215,7 @@ func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.
 }
 
 func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) {
-	r := start(t, service.Options{Overload: service.Overload{Memory: 1000}})
+	r := start(t, service.Options{Overload: admission.Options{Memory: 1000}})
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	requireLimit(t, err, "overload.memory", "1000")
 	require.Positive(t, proto.Size(inputOf(t)))

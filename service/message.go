@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -42,9 +42,9 @@ type source interface {
 	RecvCompress() string
 }
 
-// inbox is where messages of all calls are received.
+// inbox is where the messages of all calls are received.
 type inbox struct {
-	budget *budget
+	budget *admission.Budget
 	// maximum bounds one message, decompressed.
 	maximum int64
 	// patience is how long a call may wait for memory.
@@ -58,13 +58,10 @@ type receiver struct {
 
 	from     source
 	identity string
+	// held is the memory that the call holds for its messages.
+	held *admission.Bookings
 	// wire counts the bytes that came, as they came.
 	wire atomic.Int64
-
-	mutex sync.Mutex
-	// spare is what is left of spareBytes, booked what the call holds of the budget.
-	spare, booked int64
-	ended         bool
 }
 
 var errNoTransport = errors.New("the call does not come over gRPC's own transport")
@@ -75,63 +72,8 @@ func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	if !ok {
 		return nil, errNoTransport
 	}
-	return &receiver{inbox: b, from: from, identity: IdentityOf(ctx), spare: spareBytes}, nil
-}
-
-// booking is memory that a call holds.
-type booking struct {
-	in    *receiver
-	bytes int64
-	spare bool
-}
-
-// book waits for memory. What is booked is given back when the call ends, at the latest.
-func (in *receiver) book(ctx context.Context, bytes int64, patience time.Duration) (booking, error) {
-	in.mutex.Lock()
-	if bytes <= in.spare {
-		in.spare -= bytes
-		in.mutex.Unlock()
-		return booking{in, bytes, true}, nil
-	}
-	in.mutex.Unlock()
-	if err := in.budget.wait(ctx, in.identity, bytes, patience); err != nil {
-		return booking{}, err
-	}
-	in.mutex.Lock()
-	defer in.mutex.Unlock()
-	if in.ended {
-		in.budget.give(in.identity, bytes)
-		return booking{}, context.Canceled
-	}
-	in.booked += bytes
-	return booking{in, bytes, false}, nil
-}
-
-func (b *booking) release() {
-	in := b.in
-	if in == nil {
-		return
-	}
-	b.in = nil
-	in.mutex.Lock()
-	defer in.mutex.Unlock()
-	switch {
-	case b.spare:
-		in.spare += b.bytes
-	case !in.ended:
-		in.booked -= b.bytes
-		in.budget.give(in.identity, b.bytes)
-	}
-}
-
-// end gives back what the call holds.
-func (in *receiver) end() {
-	in.mutex.Lock()
-	defer in.mutex.Unlock()
-	in.ended = true
-	if in.booked > 0 {
-		in.budget.give(in.identity, in.booked)
-	}
+	identity := IdentityOf(ctx)
+	return &receiver{inbox: b, from: from, identity: identity, held: admission.NewBookings(b.budget, identity, spareBytes)}, nil
 }
 
 // message is a message that was received, in memory that is given back once it is not used any more.
@@ -139,7 +81,7 @@ type message struct {
 	buffer mem.Buffer
 	// length is how many bytes came on the wire.
 	length int64
-	booked [2]booking
+	booked [2]admission.Booking
 }
 
 func (m *message) data() []byte { return m.buffer.ReadOnlyData() }
@@ -147,7 +89,7 @@ func (m *message) data() []byte { return m.buffer.ReadOnlyData() }
 // unbook gives back what was booked. The memory itself may be kept by who has a reference.
 func (m *message) unbook() {
 	for i := range m.booked {
-		m.booked[i].release()
+		m.booked[i].Release()
 	}
 }
 
@@ -167,7 +109,7 @@ func (m *message) drop() {
 
 // decoding books so many bytes for what the message is decoded to, or as much as any may have.
 func (m *message) decoding(ctx context.Context, in *receiver, bytes int) (err error) {
-	m.booked[1], err = in.book(ctx, min(int64(bytes), in.budget.limit/2-m.booked[0].bytes), in.patience)
+	m.booked[1], err = in.held.Book(ctx, min(int64(bytes), in.budget.Most()-m.booked[0].Bytes()), in.patience)
 	return err
 }
 
@@ -181,11 +123,11 @@ func (in *receiver) next(ctx context.Context, patience time.Duration) (m message
 	if length > in.maximum {
 		return message{}, in.tooLarge(length)
 	}
-	if m.booked[0], err = in.book(ctx, min(pooled(length), in.budget.limit/2), patience); err != nil {
+	if m.booked[0], err = in.held.Book(ctx, min(pooled(length), in.budget.Most()), patience); err != nil {
 		return message{}, err
 	}
 	if m.buffer, err = in.body(ctx, int(length)); err != nil {
-		m.booked[0].release()
+		m.booked[0].Release()
 		return message{}, err
 	}
 	m.length = length
@@ -259,7 +201,7 @@ func (in *receiver) inflated(ctx context.Context, packed message) (message, erro
 	for {
 		if len(data) == cap(data) {
 			room := min(max(4*int64(packed.buffer.Len()), 2*int64(cap(data)), 4<<10), in.maximum+1)
-			more, err := in.book(ctx, room, in.patience)
+			more, err := in.held.Book(ctx, room, in.patience)
 			if err != nil {
 				out.unbook()
 				return message{}, err

@@ -1,12 +1,27 @@
 package service
 
 import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/grpc"
+	experimental "google.golang.org/grpc/experimental/opentelemetry"
+	"google.golang.org/grpc/stats/opentelemetry"
+	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // metrics of a service. Labels take a few fixed values, never what a caller sends.
@@ -15,6 +30,8 @@ type metrics struct {
 	compiled   prometheus.Counter
 	evicted    prometheus.Counter
 	shed       *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	panics     prometheus.Counter
 	decisions  *decisions
 	deciding   map[string]prometheus.Observer
 	compiling  prometheus.Histogram
@@ -40,15 +57,21 @@ func newMetrics(s *Server) *metrics {
 	m.shed = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apportion_calls_shed_total", Help: "Calls and batches refused because their turn did not come in time.",
 	}, []string{"rank"})
-	for _, r := range rankNames {
-		m.shed.WithLabelValues(r)
+	for r := range admission.Ranks {
+		m.shed.WithLabelValues(r.String())
 	}
+	m.panics = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "apportion_panics_recovered_total", Help: "Calls that ended in a panic.",
+	})
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
+	}, []string{"method", "code"})
 	for _, result := range []string{"hit", "miss"} {
 		m.requests.WithLabelValues(result)
 	}
 	m.decide()
 	m.collectors = append(m.collectors,
-		m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
+		m.panics, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)
@@ -58,26 +81,23 @@ func newMetrics(s *Server) *metrics {
 			return float64(bytes)
 		}),
 		gauge("apportion_work_waiting", "Calls and batches that wait for their turn.", func() float64 {
-			n, _, _ := s.gate.usage()
-			return float64(n)
+			return float64(s.admission.Usage().Waiting)
 		}),
 		gauge("apportion_work_running", "Calls and batches that are worked on.", func() float64 {
-			_, n, _ := s.gate.usage()
-			return float64(n)
+			return float64(s.admission.Usage().Running)
 		}),
 		gauge("apportion_work_bytes", "Memory that the calls and batches which are worked on were estimated to take.", func() float64 {
-			_, _, bytes := s.gate.usage()
-			return float64(bytes)
+			return float64(s.admission.Usage().Bytes)
 		}),
 		gauge("apportion_message_bytes", "Memory booked for the messages of calls and sessions.", func() float64 {
-			return float64(s.inbox.budget.usage())
+			return float64(s.inbox.budget.Used())
 		}),
-		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.Load()) }),
+		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.All()) }),
 		gauge("apportion_session_bytes", "Estimated memory of the sessions that are open.", func() float64 {
-			return float64(s.sessionMemory.budget.usage())
+			return float64(s.sessionMemory.budget.Used())
 		}),
 		gauge("apportion_receiving_bytes", "Memory taken by snapshots that are being received in chunks.", func() float64 {
-			return float64(s.receiving.usage())
+			return float64(s.receiving.Used())
 		}))
 	return m
 }
@@ -123,4 +143,80 @@ func (m *metrics) compiledModel(began time.Time, of *model.Model) {
 	m.sizes[1].Observe(float64(len(of.Jobs)))
 	m.sizes[2].Observe(float64(len(of.Tasks)))
 	m.sizes[3].Observe(float64(len(of.Nodes)))
+}
+
+// instruments are gRPC's own metrics and traces. What a tap refuses is in neither: gRPC does not count it as a call.
+func (s *Server) instruments() []grpc.ServerOption {
+	o := &s.options
+	meter := o.Meter
+	if meter == nil {
+		own, err := NewMeter(o.Registry)
+		if err != nil {
+			s.log.Error("calls are not measured", errorAttr(err))
+		} else {
+			meter = own
+		}
+	}
+	options := opentelemetry.Options{MetricsOptions: opentelemetry.MetricsOptions{
+		MeterProvider: meter, Metrics: opentelemetry.DefaultMetrics().Remove(sizeName),
+	}}
+	if meter != nil {
+		s.sizes.open(meter, s.log)
+	}
+	if o.Tracer != nil {
+		options.TraceOptions = experimental.TraceOptions{TracerProvider: o.Tracer, TextMapPropagator: o.Propagator}
+		if o.Propagator == nil {
+			options.TraceOptions.TextMapPropagator = propagation.TraceContext{}
+		}
+	}
+	return []grpc.ServerOption{opentelemetry.ServerOption(options)}
+}
+
+// sizeName is the metric of gRPC that is made here, because gRPC does not see the messages that are received here.
+const sizeName = "grpc.server.call.rcvd_total_compressed_message_size"
+
+// sizes measures what calls received.
+type sizes struct {
+	bytes metric.Int64Histogram
+	// attributes by method and code, which are few.
+	attributes sync.Map
+}
+
+func (z *sizes) open(meter metric.MeterProvider, log *slog.Logger) {
+	var err error
+	z.bytes, err = meter.Meter("github.com/apportion/apportion/service").Int64Histogram(sizeName, metric.WithUnit("By"),
+		metric.WithDescription("Compressed message bytes received per server call."),
+		metric.WithExplicitBucketBoundaries(opentelemetry.DefaultSizeBounds...))
+	if err != nil {
+		log.Error("what calls receive is not measured", errorAttr(err))
+	}
+}
+
+// measure notes what a call received, as gRPC does it.
+func (s *Server) measure(ctx context.Context, method string, messages *receiver, err error) {
+	if s.sizes.bytes == nil {
+		return
+	}
+	key := [2]string{method, code.Code_name[int32(status.Code(err))]}
+	attributes, ok := s.sizes.attributes.Load(key)
+	if !ok {
+		attributes, _ = s.sizes.attributes.LoadOrStore(key, metric.WithAttributeSet(attribute.NewSet(
+			attribute.String("grpc.method", strings.TrimPrefix(method, "/")), attribute.String("grpc.status", key[1]))))
+	}
+	if option, ok := attributes.(metric.RecordOption); ok {
+		s.sizes.bytes.Record(ctx, messages.wire.Load(), option)
+	}
+}
+
+// NewMeter returns a provider whose metrics are shown by a Prometheus registry, and sent to further readers.
+func NewMeter(registry prometheus.Registerer, readers ...sdkmetric.Reader) (*sdkmetric.MeterProvider, error) {
+	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
+	if err != nil {
+		return nil, err
+	}
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter)}
+	for _, r := range readers {
+		options = append(options, sdkmetric.WithReader(r))
+	}
+	return sdkmetric.NewMeterProvider(options...), nil
 }

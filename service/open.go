@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -187,7 +188,7 @@ func (s *Server) storeOnce(
 		began := time.Now()
 		g, size := s.guard(stop), wire.Measure(data)
 		g.Size = &size
-		leave, err := s.admit(ctx, decisionRank, size.Memory())
+		leave, err := s.enter(ctx, admission.Decision, size.Memory())
 		if err != nil {
 			return nil, err
 		}

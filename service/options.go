@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
 )
 
 // Options of a Server; the zero value is usable.
@@ -55,7 +57,7 @@ type Options struct {
 	// Limits of what a request may hold.
 	Limits Limits
 	// Overload says how work is admitted.
-	Overload Overload
+	Overload admission.Options
 
 	// RequestBytes bounds one message received, decompressed. 0: 16 MiB.
 	RequestBytes int
@@ -130,7 +132,7 @@ func (o *Options) complete() {
 	o.ConnectionPing = orDefault(o.ConnectionPing, time.Minute)
 	o.DrainTime = orDefault(o.DrainTime, 25*time.Second)
 	o.Limits.complete()
-	o.Overload.complete()
+	o.Overload.Complete()
 	o.Policies = maps.Clone(o.Policies)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -145,4 +147,38 @@ func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
 		return otherwise
 	}
 	return given
+}
+
+// Limits bounds what one request, or one batch of a session, may hold. Each is known by its field's name in snake case, which an error
+// tells with the value and the maximum.
+type Limits struct {
+	// Dimensions, Nodes, Queues, Jobs, Groups and Tasks bound a snapshot, and what a batch of steps adds to it; QueueDepth how deep queues
+	// are nested, TextBytes each name and uid, NodeSets the node sets. 0: 64, 1,000,000, 100,000, 2,000,000, 4,000,000, 10,000,000, 1,000,
+	// 4 KiB and 100,000.
+	wire.Limits
+
+	// Steps of one call or batch. 0: 100,000.
+	Steps int64
+	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy. 0: 2 MiB.
+	QuestionBytes int64
+	// PolicyBytes bounds a policy. 0: 64 KiB.
+	PolicyBytes int64
+	// Chunks of one snapshot. 0: 100,000.
+	Chunks int64
+}
+
+func (l *Limits) complete() {
+	l.Dimensions = orDefault(l.Dimensions, 64)
+	l.Nodes = orDefault(l.Nodes, 1_000_000)
+	l.NodeSets = orDefault(l.NodeSets, 100_000)
+	l.Queues = orDefault(l.Queues, 100_000)
+	l.QueueDepth = orDefault(l.QueueDepth, 1000)
+	l.Jobs = orDefault(l.Jobs, 2_000_000)
+	l.Groups = orDefault(l.Groups, 4_000_000)
+	l.Tasks = orDefault(l.Tasks, 10_000_000)
+	l.TextBytes = orDefault(l.TextBytes, 4<<10)
+	l.Steps = orDefault(l.Steps, 100_000)
+	l.QuestionBytes = orDefault(l.QuestionBytes, 2<<20)
+	l.PolicyBytes = orDefault(l.PolicyBytes, 64<<10)
+	l.Chunks = orDefault(l.Chunks, 100_000)
 }

@@ -13,6 +13,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // secret returns a question about a cluster all of whose texts hold a word that no other cluster has, and whose answer tells them.
@@ -41,7 +42,7 @@ func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
 	})
 	defer clean()
 	t.Run("calls", func(t *testing.T) {
-		r := start(t, service.Options{Overload: service.Overload{Wait: time.Minute}})
+		r := start(t, service.Options{Overload: admission.Options{Wait: time.Minute}})
 		var callers sync.WaitGroup
 		for caller := range 6 {
 			word := strings.Repeat(string(rune('a'+caller)), 20+caller)

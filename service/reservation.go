@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
 // sessionMemory is the memory of the sessions that are open. A model counts once for each identity, however many of its sessions use it, and
 // even where it is held for calls that name its digest: a session keeps it when it is let go there.
 type sessionMemory struct {
-	budget *budget
+	budget *admission.Budget
 
 	mutex  sync.Mutex
 	models map[modelKey]int
@@ -24,7 +25,9 @@ type modelKey struct {
 }
 
 func newSessionMemory(limit int64) *sessionMemory {
-	return &sessionMemory{budget: newBudget("session_bytes", limit, time.Second), models: map[modelKey]int{}}
+	return &sessionMemory{models: map[modelKey]int{}, budget: admission.NewBudget(admission.BudgetOptions{
+		Name: "session_bytes", Bytes: limit, Retry: time.Second, Purpose: "held by sessions",
+	})}
 }
 
 // reservation is what one session takes.
@@ -45,7 +48,7 @@ func (m *sessionMemory) open(identity string, of *model.Model, session *wire.Ses
 	if m.models[key] == 0 {
 		all += wire.ModelBytes(key.model)
 	}
-	if !m.budget.take(identity, all) {
+	if !m.budget.Take(identity, all) {
 		return nil, m.exceeded(identity, all)
 	}
 	m.models[key]++
@@ -59,8 +62,8 @@ func (r *reservation) grow(session *wire.Session) error {
 		return nil
 	}
 	if more := bytes - r.bytes; more < 0 {
-		r.of.budget.give(r.key.identity, -more)
-	} else if !r.of.budget.take(r.key.identity, more) {
+		r.of.budget.Give(r.key.identity, -more)
+	} else if !r.of.budget.Take(r.key.identity, more) {
 		return r.of.exceeded(r.key.identity, more)
 	}
 	r.bytes = bytes
@@ -76,11 +79,11 @@ func (r *reservation) close() {
 		delete(r.of.models, r.key)
 		bytes += wire.ModelBytes(r.key.model)
 	}
-	r.of.budget.give(r.key.identity, bytes)
+	r.of.budget.Give(r.key.identity, bytes)
 }
 
 func (m *sessionMemory) exceeded(identity string, more int64) error {
-	mine := m.budget.usageOf(identity) + more
-	return wire.Exceeded("session_bytes", mine, m.budget.limit, "the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
+	mine := m.budget.UsedBy(identity) + more
+	return wire.Exceeded("session_bytes", mine, m.budget.Bytes(), "the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
 		" bytes, more than they would leave of what there is for all")
 }

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -36,25 +37,22 @@ type Server struct {
 
 	metrics *metrics
 	sizes   sizes
-	panics  prometheus.Counter
 
-	taps   *taps
 	unary  []grpc.UnaryServerInterceptor
 	grpc   *grpc.Server
 	health *health.Server
+	// methods holds the full names of all methods that are served.
+	methods map[string]bool
 
-	cache         *cache
-	compiling     singleflight.Group
-	receiving     *budget
-	sessions      atomic.Int64
-	sessionMemory *sessionMemory
-	gate          *gate
+	admission     *admission.Controller
 	inbox         *inbox
-	// perIdentity counts the sessions of identities.
-	perIdentity counts
-	// begun counts the calls whose headers have come.
-	begun  counts
-	opened atomic.Uint64
+	receiving     *admission.Budget
+	sessions      admission.Counts
+	sessionMemory *sessionMemory
+	// numbered counts the sessions that observers were told of.
+	numbered  atomic.Uint64
+	cache     *cache
+	compiling singleflight.Group
 
 	draining  chan struct{}
 	drainOnce sync.Once
@@ -77,29 +75,29 @@ func New(options Options) (*Server, error) {
 	if err := s.SetPolicies(o.Policies); err != nil {
 		return nil, err
 	}
-	s.gate = newGate(&o.Overload)
-	s.receiving = newBudget("receiving_bytes", o.ReceivingBytes, time.Second)
+	const receiving = "being received"
+	s.admission = admission.New(o.Overload)
+	s.receiving = admission.NewBudget(admission.BudgetOptions{
+		Name: "receiving_bytes", Bytes: o.ReceivingBytes, Retry: time.Second, Purpose: receiving,
+	})
 	s.sessionMemory = newSessionMemory(o.SessionBytes)
 	s.inbox = &inbox{
-		budget:  newBudget("overload.receiving", o.Overload.Receiving, o.Overload.Wait),
+		budget: admission.NewBudget(admission.BudgetOptions{
+			Name: "overload.receiving", Bytes: o.Overload.Receiving, Retry: o.Overload.Wait, Purpose: receiving,
+		}),
 		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits,
 	}
 	s.metrics = newMetrics(s)
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
-	s.panics = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "apportion_panics_recovered_total", Help: "Calls that ended in a panic.",
-	})
-	o.Registry.MustRegister(s.panics)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
-	s.taps = s.newTaps()
-	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.taps.handle)), o.Transport...)...)
+	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.tap)), o.Transport...)...)
 	s.grpc.RegisterService(s.description(), s.Direct())
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}
-	s.taps.methods = methodsOf(s.grpc)
+	s.methods = methodsOf(s.grpc)
 	return s, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -27,14 +28,14 @@ func (c *call) RunSession(stream sessionStream) error {
 
 func (c *call) converse(stream sessionStream) error {
 	s := c.server
-	defer s.sessions.Add(-1)
-	if n := s.sessions.Add(1); n > int64(s.options.Sessions) {
-		return limitFault("sessions", n, int64(s.options.Sessions), "too many sessions are open")
-	}
 	identity := IdentityOf(stream.Context())
-	defer s.perIdentity.add(identity, -1)
-	if n := s.perIdentity.add(identity, 1); n > s.options.IdentitySessions {
-		return limitFault("identity_sessions", int64(n), int64(s.options.IdentitySessions), "this identity has too many sessions open")
+	defer s.sessions.Add(identity, -1)
+	mine, all := s.sessions.Add(identity, 1)
+	if all > s.options.Sessions {
+		return wire.Exceeded("sessions", int64(all), int64(s.options.Sessions), "too many sessions are open")
+	}
+	if mine > s.options.IdentitySessions {
+		return wire.Exceeded("identity_sessions", int64(mine), int64(s.options.IdentitySessions), "this identity has too many sessions open")
 	}
 	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
 	release := context.AfterFunc(stream.Context(), func() { v.over.Store(true) })
@@ -116,7 +117,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		if err != nil {
 			return "", err
 		}
-		leave, err := s.admit(ctx, decisionRank, s.cache.size(e.key))
+		leave, err := s.enter(ctx, admission.Decision, s.cache.size(e.key))
 		if err != nil {
 			return "", err
 		}
@@ -148,7 +149,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	}
 	g := s.guard(v.stop)
 	g.Size = inline.measure()
-	leave, err := s.admit(ctx, decisionRank, g.Size.Memory())
+	leave, err := s.enter(ctx, admission.Decision, g.Size.Memory())
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	leave, err := v.server.admit(ctx, decisionRank, wire.ModelBytes(m))
+	leave, err := v.server.enter(ctx, admission.Decision, wire.ModelBytes(m))
 	if err != nil {
 		return "", err
 	}
@@ -240,11 +241,11 @@ func (v *conversation) run() error {
 			}
 		case <-timeouts.over.C:
 			o := &v.server.options
-			return limitFault("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(),
+			return wire.Exceeded("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(),
 				"the session has lasted long enough")
 		case <-timeouts.idle.C:
 			o := &v.server.options
-			return limitFault("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),
+			return wire.Exceeded("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),
 				"nothing was asked in this session for too long")
 		case <-draining:
 			draining = nil
@@ -288,7 +289,7 @@ func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 
 func (v *conversation) answer(next arrival) error {
 	ctx, batch := v.stream.Context(), next.batch
-	leave, err := v.server.admit(ctx, decisionRank, questionMemory*next.bytes)
+	leave, err := v.server.enter(ctx, admission.Decision, questionMemory*next.bytes)
 	if err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (v *conversation) answer(next arrival) error {
 	answers, err := v.session.DoAll(batch.GetSteps())
 	v.seen.askedAll(v.session, batch.GetSteps(), answers, err)
 	v.seen.done()
-	v.seen.end(ctx, statusOf(err))
+	v.seen.end(ctx, StatusOf(err))
 	if err == nil {
 		err = v.memory.grow(v.session)
 	}

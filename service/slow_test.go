@@ -14,6 +14,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 )
 
 func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
@@ -30,7 +31,7 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 }
 
 func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: service.Overload{Running: 1, Calls: 1}, DrainTime: time.Millisecond})
+	_, address, _ := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, DrainTime: time.Millisecond})
 	request, err := proto.Marshal(emptyRequest())
 	require.NoError(t, err)
 	for range 3 {

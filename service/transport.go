@@ -14,14 +14,14 @@ import (
 // Admit asks the taps about a call, and returns its context or the status that refuses it. The call is counted until the context that was
 // given ends.
 func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, error) {
-	in, err := s.taps.handle(ctx, call)
+	in, err := s.tap(ctx, call)
 	if err != nil {
 		return in, err
 	}
 	end, err := s.begin(in, call.FullMethodName)
 	if err != nil {
-		err = statusOf(err)
-		s.taps.refuse(in, call.FullMethodName, err)
+		err = StatusOf(err)
+		s.refuse(in, call.FullMethodName, err)
 		return in, err
 	}
 	context.AfterFunc(ctx, end)
@@ -31,11 +31,11 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 // Receive waits until there is memory for a message that takes about so many bytes, or as much as any may, and returns what gives it back.
 func (s *Server) Receive(ctx context.Context, bytes int64) (release func(), err error) {
 	b, identity := s.inbox, IdentityOf(ctx)
-	bytes = min(bytes, b.budget.limit/2)
-	if err := b.budget.wait(ctx, identity, bytes, b.patience); err != nil {
+	bytes = min(bytes, b.budget.Most())
+	if err := b.budget.Wait(ctx, identity, bytes, b.patience); err != nil {
 		return nil, err
 	}
-	return func() { b.budget.give(identity, bytes) }, nil
+	return func() { b.budget.Give(identity, bytes) }, nil
 }
 
 // Call answers a unary call within the interceptors: it is logged, and a panic is an INTERNAL.
@@ -47,6 +47,3 @@ func (s *Server) Call(ctx context.Context, method string, request any, handle gr
 	}
 	return handle(ctx, request)
 }
-
-// StatusOf returns an error as it is sent, and nil for nil.
-func StatusOf(err error) error { return statusOf(err) }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // EvaluateShares tells who deserves what, who has what, and who comes first.
@@ -150,9 +151,9 @@ func stopper(ctx context.Context) (stop func() bool, release func() bool) {
 
 // turn waits until a unary call may be worked on.
 func (c *call) turn(ctx context.Context, method string, in *apportionv1.Input) (leave func(), err error) {
-	r := decisionRank
+	rank := admission.Decision
 	if method == "Simulate" {
-		r = simulationRank
+		rank = admission.Simulation
 	}
-	return c.server.admit(ctx, r, c.memory(ctx, in))
+	return c.server.enter(ctx, rank, c.memory(ctx, in))
 }

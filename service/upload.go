@@ -71,7 +71,7 @@ func (s *Server) upload(
 		return nil, err
 	}
 	if !cached {
-		return nil, limitFault("identity_bytes", int64(len(u.data)), s.cache.quota,
+		return nil, wire.Exceeded("identity_bytes", int64(len(u.data)), s.cache.quota,
 			"the snapshot is larger than what one identity may have held here")
 	}
 	return &apportionv1.UploadSnapshotResponse{Digest: u.digest, Size: uint64(len(u.data)), AlreadyHeld: already}, nil
@@ -95,7 +95,7 @@ func (s *Server) newUpload(ctx context.Context, header *apportionv1.UploadHeader
 // release gives the memory back.
 func (u *upload) release() {
 	if u.booked > 0 {
-		u.server.receiving.give(u.identity, u.booked)
+		u.server.receiving.Give(u.identity, u.booked)
 	}
 	u.booked = 0
 }
@@ -104,7 +104,7 @@ func (u *upload) release() {
 func (u *upload) receive(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
 	announced, limit := u.header.GetSize(), uint64(u.server.options.SnapshotBytes)
 	if announced > limit {
-		return limitFault("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
+		return wire.Exceeded("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
 	sum := sha256.New()
 	limits := &u.server.options.Limits
@@ -124,7 +124,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 			return protocolFault("more bytes came than the " + strconv.FormatUint(announced, 10) + " announced")
 		}
 		if size > limit {
-			return limitFault("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
+			return wire.Exceeded("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
 		}
 		if err := u.append(chunk.GetData()); err != nil {
 			return err
@@ -188,8 +188,8 @@ func (u *upload) append(data []byte) error {
 			room = min(room, announced)
 		}
 		grown := int64(room - cap(u.data))
-		if !u.server.receiving.take(u.identity, grown) {
-			return u.server.receiving.busy()
+		if !u.server.receiving.Take(u.identity, grown) {
+			return u.server.receiving.Busy()
 		}
 		u.booked += grown
 		u.data = append(make([]byte, 0, room), u.data...)

@@ -11,6 +11,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/web"
 )
@@ -27,7 +28,7 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	f.Add(byte(0), byte(2), []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	r := servicetest.Start(f, service.Options{
 		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Nested()}, CallTime: 2 * time.Second, AnswerBytes: 1 << 20,
-		Overload:     service.Overload{Memory: 64 << 20, Receiving: 16 << 20},
+		Overload:     admission.Options{Memory: 64 << 20, Receiving: 16 << 20},
 		RequestBytes: 1 << 20,
 	})
 	handler := web.NewHandler(r.Server, web.Options{})

@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/bench/internal/floor"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // The roles that a peer may have.
@@ -29,7 +30,7 @@ const (
 )
 
 // Bound is what a Bounded peer may take.
-var Bound = service.Overload{Memory: 96 << 20, Receiving: 96 << 20, Calls: 512}
+var Bound = admission.Options{Memory: 96 << 20, Receiving: 96 << 20, Calls: 512}
 
 // RequestBytes lets the snapshot of a million tasks pass.
 const RequestBytes = 256 << 20
@@ -40,16 +41,16 @@ func Run(role string) error {
 	case Floor:
 		return Serve(os.Stdin, os.Stdout, floor.Serve)
 	case Service:
-		return runService(service.Overload{})
+		return runService(admission.Options{})
 	case Bounded:
 		return runService(Bound)
 	case Patient:
-		return runService(service.Overload{Wait: time.Minute, Receiving: 4 << 30, Memory: 8 << 30})
+		return runService(admission.Options{Wait: time.Minute, Receiving: 4 << 30, Memory: 8 << 30})
 	}
 	return fmt.Errorf("no role %q", role)
 }
 
-func runService(overload service.Overload) error {
+func runService(overload admission.Options) error {
 	policies, err := fixture.Policies()
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/watch"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
 	"github.com/apportion/apportion/wire"
@@ -152,7 +153,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 			Limits: limitsOf(l),
 			Steps:  int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
 		},
-		Overload: service.Overload{
+		Overload: admission.Options{
 			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
 			Calls: o.Calls, Receiving: int64(o.Receiving),
 		},

@@ -100,7 +100,7 @@ func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf
 type SessionID struct{ Number uint64 }
 
 // NewSessionID numbers a session that is held elsewhere among those of the service.
-func (s *Server) NewSessionID() *SessionID { return &SessionID{Number: s.opened.Add(1)} }
+func (s *Server) NewSessionID() *SessionID { return &SessionID{Number: s.numbered.Add(1)} }
 
 // SessionMethod is the method that observers are asked about who may want to observe a session.
 const SessionMethod = sessionMethod

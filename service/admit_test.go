@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 )
 
 func TestACallThatIsRefusedIsNotCountedOn(t *testing.T) {
-	s, err := New(Options{Overload: Overload{Calls: 2}})
+	s, err := New(Options{Overload: admission.Options{Calls: 2}})
 	require.NoError(t, err)
 	const method = apportionv1.ApportionService_EvaluateShares_FullMethodName
 	var ends []func()
@@ -27,7 +28,7 @@ func TestACallThatIsRefusedIsNotCountedOn(t *testing.T) {
 	for _, end := range ends {
 		end()
 	}
-	require.Zero(t, s.begun.all.Load())
+	require.Zero(t, s.admission.Usage().Begun)
 	_, err = s.begin(t.Context(), method)
 	require.NoError(t, err)
 }

@@ -1,4 +1,4 @@
-package service
+package admission
 
 import (
 	"context"
@@ -15,27 +15,27 @@ import (
 )
 
 func TestOneIdentityHasAHalfOfABudgetAndLeavesSomethingForOthers(t *testing.T) {
-	b := newBudget("b", 1200, time.Second)
+	b := NewBudget(BudgetOptions{Name: "b", Bytes: 1200, Retry: time.Second})
 	for range 6 {
-		require.True(t, b.take("a", 100))
+		require.True(t, b.Take("a", 100))
 	}
-	require.False(t, b.take("a", 100), "a half is taken")
+	require.False(t, b.Take("a", 100), "a half is taken")
 	for range 3 {
-		require.True(t, b.take("b", 100), "b has as much as is left at last")
+		require.True(t, b.Take("b", 100), "b has as much as is left at last")
 	}
-	require.False(t, b.take("b", 100))
-	require.True(t, b.take("c", 100), "whoever comes next gets something")
-	b.give("a", 600)
-	require.True(t, b.take("b", 100))
-	require.EqualValues(t, 500, b.usage())
+	require.False(t, b.Take("b", 100))
+	require.True(t, b.Take("c", 100), "whoever comes next gets something")
+	b.Give("a", 600)
+	require.True(t, b.Take("b", 100))
+	require.EqualValues(t, 500, b.Used())
 }
 
 func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget("b", 1000, time.Second)
-		require.True(t, b.take("a", 500))
+		b := NewBudget(BudgetOptions{Name: "b", Bytes: 1000, Retry: time.Second})
+		require.True(t, b.Take("a", 500))
 		began := time.Now()
-		err := b.wait(t.Context(), "a", 100, 300*time.Millisecond)
+		err := b.Wait(t.Context(), "a", 100, 300*time.Millisecond)
 		require.Equal(t, 300*time.Millisecond, time.Since(began))
 		fault := wire.AsFault(err)
 		require.Equal(t, time.Second, fault.Retry)
@@ -46,7 +46,7 @@ func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing
 		var all sync.WaitGroup
 		for i := range 3 {
 			all.Go(func() {
-				if b.wait(t.Context(), "a", 200, -1) == nil {
+				if b.Wait(t.Context(), "a", 200, Forever) == nil {
 					mutex.Lock()
 					served = append(served, i)
 					mutex.Unlock()
@@ -56,9 +56,9 @@ func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		require.ErrorIs(t, b.wait(ctx, "a", 100, -1), context.DeadlineExceeded)
-		b.give("a", 100)
-		b.give("a", 400)
+		require.ErrorIs(t, b.Wait(ctx, "a", 100, Forever), context.DeadlineExceeded)
+		b.Give("a", 100)
+		b.Give("a", 400)
 		all.Wait()
 		require.ElementsMatch(t, []int{0, 1}, served[:2])
 		require.Len(t, served, 2, "the third waits on")
@@ -66,14 +66,14 @@ func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing
 }
 
 func TestWhatIsMoreThanAnyMayHaveIsRefusedAtOnce(t *testing.T) {
-	b := newBudget("overload.receiving", 1000, time.Second)
+	b := NewBudget(BudgetOptions{Name: "overload.receiving", Bytes: 1000, Retry: time.Second})
 	require.Equal(t, map[string]string{"limit": "overload.receiving", "value": "501", "maximum": "500"},
-		wire.AsFault(b.wait(t.Context(), "a", 501, -1)).Metadata)
+		wire.AsFault(b.Wait(t.Context(), "a", 501, Forever)).Metadata)
 }
 
 func TestABudgetIsNeverExceededAndForgetsWhoHasNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := newBudget("b", 1000, time.Second)
+		b := NewBudget(BudgetOptions{Name: "b", Bytes: 1000, Retry: time.Second})
 		type held struct {
 			identity string
 			bytes    int64
@@ -82,12 +82,12 @@ func TestABudgetIsNeverExceededAndForgetsWhoHasNothing(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if len(taken) > 0 && rapid.Bool().Draw(t, "give") {
 				i := rapid.IntRange(0, len(taken)-1).Draw(t, "which")
-				b.give(taken[i].identity, taken[i].bytes)
+				b.Give(taken[i].identity, taken[i].bytes)
 				taken = append(taken[:i], taken[i+1:]...)
 				continue
 			}
 			h := held{strconv.Itoa(rapid.IntRange(0, 3).Draw(t, "identity")), rapid.Int64Range(0, 600).Draw(t, "bytes")}
-			if b.take(h.identity, h.bytes) {
+			if b.Take(h.identity, h.bytes) {
 				taken = append(taken, h)
 			}
 			sum := int64(0)
@@ -97,13 +97,13 @@ func TestABudgetIsNeverExceededAndForgetsWhoHasNothing(t *testing.T) {
 				of[h.identity] += h.bytes
 			}
 			require.Equal(t, sum, b.used)
-			require.LessOrEqual(t, sum, b.limit)
+			require.LessOrEqual(t, sum, b.options.Bytes)
 			for _, bytes := range of {
-				require.LessOrEqual(t, bytes, b.limit/2)
+				require.LessOrEqual(t, bytes, b.options.Bytes/2)
 			}
 		}
 		for _, h := range taken {
-			b.give(h.identity, h.bytes)
+			b.Give(h.identity, h.bytes)
 		}
 		require.Empty(t, b.of)
 		require.Zero(t, b.used)

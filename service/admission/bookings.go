@@ -1,0 +1,83 @@
+package admission
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Bookings is the memory that one call holds of a budget. The first bytes, its spare, are free: booking small messages is not worth it.
+type Bookings struct {
+	budget   *Budget
+	identity string
+
+	mutex sync.Mutex
+	// spare is what is left of the free bytes, booked what the call holds of the budget.
+	spare, booked int64
+	closed        bool
+}
+
+// NewBookings returns the bookings of a call that holds nothing, with so many free bytes.
+func NewBookings(b *Budget, identity string, spare int64) *Bookings {
+	return &Bookings{budget: b, identity: identity, spare: spare}
+}
+
+// Booking is a part of what a call holds. The zero value is nothing.
+type Booking struct {
+	in    *Bookings
+	bytes int64
+	spare bool
+}
+
+// Book waits for memory as Budget.Wait does. Close gives back what Release has not.
+func (s *Bookings) Book(ctx context.Context, bytes int64, patience time.Duration) (Booking, error) {
+	s.mutex.Lock()
+	if bytes <= s.spare {
+		s.spare -= bytes
+		s.mutex.Unlock()
+		return Booking{s, bytes, true}, nil
+	}
+	s.mutex.Unlock()
+	if err := s.budget.Wait(ctx, s.identity, bytes, patience); err != nil {
+		return Booking{}, err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed {
+		s.budget.Give(s.identity, bytes)
+		return Booking{}, context.Canceled
+	}
+	s.booked += bytes
+	return Booking{s, bytes, false}, nil
+}
+
+// Close gives back what the call holds.
+func (s *Bookings) Close() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.closed = true
+	if s.booked > 0 {
+		s.budget.Give(s.identity, s.booked)
+	}
+}
+
+// Bytes returns how much is booked.
+func (b *Booking) Bytes() int64 { return b.bytes }
+
+// Release gives the memory back. A second time it does nothing.
+func (b *Booking) Release() {
+	in := b.in
+	if in == nil {
+		return
+	}
+	b.in = nil
+	in.mutex.Lock()
+	defer in.mutex.Unlock()
+	switch {
+	case b.spare:
+		in.spare += b.bytes
+	case !in.closed:
+		in.booked -= b.bytes
+		in.budget.Give(in.identity, b.bytes)
+	}
+}

@@ -1,0 +1,120 @@
+package admission
+
+import "time"
+
+// tenantQueue is what one identity has waiting and under way.
+type tenantQueue struct {
+	identity string
+	waiting  [Ranks][]*waiter
+	// queued counts what waits, coming the messages that are being received, running the work under way.
+	queued, coming, running int
+	// bytes is what the work under way was estimated to take.
+	bytes int64
+	// given is the work it was given, from what others had been given when it came.
+	given int64
+}
+
+// mayTake reports whether so much more would leave as much as the tenant has, of so much room. One call may take all.
+func (t *tenantQueue) mayTake(bytes, room int64) bool {
+	return t.running == 0 || t.bytes+bytes <= room-bytes
+}
+
+// remove takes a waiter out, or returns false if it does not wait.
+func (t *tenantQueue) remove(w *waiter) bool {
+	for r := range t.waiting {
+		for i, other := range t.waiting[r] {
+			if other == w {
+				t.waiting[r] = append(t.waiting[r][:i:i], t.waiting[r][i+1:]...)
+				t.queued--
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tenant returns the queue of an identity, a new one where it has none.
+func (c *Controller) tenant(identity string) *tenantQueue {
+	t := c.tenants[identity]
+	if t == nil {
+		t = &tenantQueue{identity: identity, given: c.clock}
+		c.tenants[identity] = t
+	}
+	return t
+}
+
+// forget drops a tenant that has nothing, so that there are no more than callers.
+func (c *Controller) forget(t *tenantQueue) {
+	if t.running == 0 && t.queued == 0 && t.coming == 0 {
+		delete(c.tenants, t.identity)
+	}
+}
+
+// begins reports whether a tenant may begin something, were there memory for it.
+func (c *Controller) begins(t *tenantQueue) bool {
+	return c.free > 0 || t.running == 0 && c.free > -c.options.Reserve
+}
+
+// first returns the tenant that is served next, and the rank of its work; nil if none may begin.
+func (c *Controller) first() (*tenantQueue, Rank) {
+	for r := range Ranks {
+		var best *tenantQueue
+		for _, t := range c.tenants {
+			if len(t.waiting[r]) == 0 || !c.begins(t) || !t.mayTake(t.waiting[r][0].bytes, c.room) {
+				continue
+			}
+			if best == nil || t.given < best.given || t.given == best.given && t.identity < best.identity {
+				best = t
+			}
+		}
+		if best != nil {
+			return best, r
+		}
+	}
+	return nil, 0
+}
+
+// overShare reports whether a tenant has at least its part of what waits.
+func (c *Controller) overShare(t *tenantQueue) bool {
+	if t == nil {
+		return false
+	}
+	tenants := 0
+	for _, other := range c.tenants {
+		if other.queued+other.coming > 0 || other == t {
+			tenants++
+		}
+	}
+	return (t.queued+t.coming)*tenants >= c.queued+c.coming
+}
+
+// saturated reports whether another call of this identity should not be received: what waits and what comes already takes longer than half
+// of the time that anything may wait, and the identity has its part of that.
+func (c *Controller) saturated(identity string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.queued == 0 && c.free > 0 || !c.overShare(c.tenants[identity]) {
+		return false
+	}
+	if ahead := c.ahead(); ahead*float64(c.service)/float64(c.options.Running) > float64(c.options.Wait)/2 {
+		return ahead > float64(c.options.Running)
+	}
+	for _, t := range c.tenants {
+		for _, waiting := range &t.waiting {
+			if len(waiting) > 0 && time.Since(waiting[0].since) > c.options.Wait/2 {
+				return true
+			}
+		}
+	}
+	return c.queued >= c.options.Waiting
+}
+
+// ahead returns how many calls a new one would find before it: those that wait, and of those whose messages come as many as come within
+// the time that anything may wait. Senders may be slow, and a call that waits for them does not wait for a processor.
+func (c *Controller) ahead() float64 {
+	coming := float64(c.coming)
+	if c.arrival > c.options.Wait {
+		coming *= float64(c.options.Wait) / float64(c.arrival)
+	}
+	return float64(c.queued) + coming
+}
