@@ -21,6 +21,7 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // plainly asks through gRPC alone, as a client in another language does.
@@ -62,7 +63,7 @@ func TestCallsThatASurvivorRefusesAreAskedAgain(t *testing.T) {
 			busy, lost := newBlocking(), newBlocking()
 			refusal := &refusal{first: func() { close(busy.leave) }}
 			survivor := startReplica(t, service.Options{
-				Observers: []service.Observer{busy}, Overload: service.Overload{Running: 1, Reserve: 1, Wait: 20 * time.Millisecond},
+				Observers: []service.Observer{busy}, Overload: admission.Options{Running: 1, Reserve: 1, Wait: 20 * time.Millisecond},
 				Logger: slog.New(refusal),
 			})
 			first := startReplica(t, service.Options{Observers: []service.Observer{lost}})
