@@ -74,17 +74,43 @@ func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) b
 	return false
 }
 
-// BestNodes appends to dst the positions of the top nodes that fit, the highest score first; among equal scores the first of the list
-// wins. With top <= 0 it appends all positions in the order of the list.
-func BestNodes(fits []bool, score []float64, top int, dst []int) []int {
-	for i := range fits {
-		if top <= 0 || fits[i] {
+// BestNodes appends to dst the positions of the top nodes that fit, the highest score first; among equal scores the node of the lowest rank
+// wins, and of one node that is listed twice the first. With top <= 0 it appends all positions in the order of the list.
+func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) []int {
+	if top <= 0 {
+		for i := range fits {
 			dst = append(dst, i)
 		}
-	}
-	if top <= 0 {
 		return dst
 	}
-	slices.SortStableFunc(dst, func(l, r int) int { return cmp.Compare(score[r], score[l]) })
-	return dst[:min(top, len(dst))]
+	best := func() {
+		slices.SortFunc(dst, func(l, r int) int {
+			return cmp.Or(cmp.Compare(score[r], score[l]), cmp.Compare(rank[l], rank[r]), cmp.Compare(l, r))
+		})
+		dst = dst[:min(top, len(dst))]
+	}
+	// No more than twice what is wanted is ever sorted.
+	for i, fit := range fits {
+		if !fit {
+			continue
+		}
+		if dst = append(dst, i); len(dst)/2 >= top {
+			best()
+		}
+	}
+	best()
+	return dst
+}
+
+// NodeRanks returns the position of each of the given nodes when all nodes are listed by name.
+func (s *Session) NodeRanks(nodes []model.NodeID) []int32 {
+	byNode := make([]int32, len(s.view.Nodes))
+	for rank, n := range s.view.NodeOrder {
+		byNode[n] = int32(rank)
+	}
+	ranks := make([]int32, len(nodes))
+	for i, n := range nodes {
+		ranks[i] = byNode[n]
+	}
+	return ranks
 }

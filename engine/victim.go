@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -170,6 +171,29 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 		in[t] = struct{}{}
 	}
 	return slices.DeleteFunc(list, func(t model.TaskID) bool { _, ok := in[t]; return !ok })
+}
+
+// Candidates lists the tasks that the reclaim action (or the preempt action) considers for a claimant: job by job in the order of their
+// uids, within a job the newest first, those of one age by uid or namespace/name, and those without either by number. It returns policy.ErrStopped if asked to stop.
+func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
+	v := s.view
+	var candidates []model.TaskID
+	looked := 0
+	for _, j := range v.Present() {
+		from := len(candidates)
+		for t := v.Jobs[j].FirstTask; t < v.Jobs[j].EndTask; t++ {
+			if looked++; v.Stopped(looked) {
+				return nil, policy.ErrStopped
+			}
+			if _, eligible := s.Eligible(claimant, t, preempt); eligible {
+				candidates = append(candidates, t)
+			}
+		}
+		slices.SortFunc(candidates[from:], func(l, r model.TaskID) int {
+			return cmp.Or(cmp.Compare(v.Tasks[r].CreateTime, v.Tasks[l].CreateTime), compareNames(v, l, r))
+		})
+	}
+	return candidates, nil
 }
 
 // Eligible says whether the reclaim action (or the preempt action) considers a candidate for a claimant at all, and if not, why

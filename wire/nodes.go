@@ -23,6 +23,9 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 	table := nodeTable{
 		Session: s, q: q, nodes: nodes, scorers: s.engine.Scorers(), fits: make([]bool, len(nodes)), total: make([]float64, len(nodes)),
 	}
+	if q.GetTop() > 0 {
+		table.ranks = s.engine.NodeRanks(nodes)
+	}
 	table.scores = make([][]float64, len(table.scorers))
 	for i := range table.scores {
 		table.scores[i] = make([]float64, len(nodes))
@@ -64,7 +67,9 @@ type nodeTable struct {
 	fits    []bool
 	total   []float64
 	scores  [][]float64
-	order   []int
+	// ranks order nodes of equal scores; nil if all nodes are wanted.
+	ranks []int32
+	order []int
 }
 
 // row is one task's row.
@@ -88,7 +93,7 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 			n.total[k] += score
 		}
 	}
-	n.order = engine.BestNodes(n.fits, n.total, int(n.q.GetTop()), n.order[:0])
+	n.order = engine.BestNodes(n.fits, n.total, n.ranks, int(n.q.GetTop()), n.order[:0])
 	n.fill(out)
 	return out
 }

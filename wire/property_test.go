@@ -180,7 +180,7 @@ func TestAFailedStepChangesNothing(t *testing.T) {
 	})
 }
 
-// shuffled returns the same cluster with its queues, jobs and nodes in another order.
+// shuffled returns the same cluster with its queues, jobs, nodes, and tasks of each group in another order.
 func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot {
 	out := proto.CloneOf(snapshot)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -200,6 +200,7 @@ func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot
 	}
 	for _, j := range out.GetJobs() {
 		for _, g := range j.GetGroups() {
+			random.Shuffle(len(g.Tasks), func(i, k int) { g.Tasks[i], g.Tasks[k] = g.Tasks[k], g.Tasks[i] })
 			for _, task := range g.GetTasks() {
 				if task.Node != nil {
 					task.Node = new(place[task.GetNode()])
@@ -260,12 +261,15 @@ func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map
 	slices.Sort(pending)
 	for _, uid := range pending[:min(4, len(pending))] {
 		reclaim := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: []string{uid}}, Candidates: &apportionv1.Tasks{Uid: running}}
-		answer := do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim()
-		var victims []string
-		for _, v := range answer.GetVictims() {
-			victims = append(victims, v.GetUid())
+		out["victims "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
+		reclaim.Candidates = nil
+		out["reclaim "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
+		preempt := &apportionv1.PreemptStep{Claimant: reclaim.GetClaimant()}
+		out["preempt "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}}).GetPreempt())
+		best := &apportionv1.NodesStep{Tasks: reclaim.GetClaimant(), Top: 3}
+		for _, n := range do(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: best}}).GetNodes().GetTasks()[0].GetNode() {
+			out["nodes "+uid] = fmt.Sprint(out["nodes "+uid], " ", snapshot.GetNodes()[n].GetName())
 		}
-		out["victims "+uid] = victims
 		ask := &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Uid: []string{uid}}}
 		out["allocatable "+uid] = do(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: ask}}).GetAllocatable().GetTasks()[0].GetVerdict().GetVote()
 	}

@@ -62,10 +62,10 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 			true, new(uint32(0)),
 		},
 		{
-			"without candidates those are judged that the action considers", `tiers { plugins { proportion {} } }`,
+			"without candidates those are judged that the action considers, job by job in order of uids", `tiers { plugins { proportion {} } }`,
 			`reclaim { claimant { uid: "s0" } }`,
-			[]string{"t0", "t1"},
-			map[string]string{"t2": "WITHIN_DESERVED", "u1": "WITHIN_DESERVED"},
+			[]string{"u1", "t0", "t1"},
+			map[string]string{"t2": "WITHIN_DESERVED"},
 			true, new(uint32(0)),
 		},
 		{

@@ -56,7 +56,7 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 	h.claimant = claimant[0]
 	var err error
 	if q.GetCandidates() == nil {
-		err = s.findCandidates(&h)
+		h.candidates, err = s.engine.Candidates(h.claimant, preempt)
 	} else {
 		s.sift(&h, named, q.GetEligibleOnly())
 	}
@@ -85,24 +85,6 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 		}
 	}
 	return answer, nil
-}
-
-// findCandidates takes every task that the action itself considers, by number.
-func (s *Session) findCandidates(h *hunt) error {
-	v := s.engine.View()
-	for i := range v.Tasks {
-		if s.stopped(i) {
-			return policy.ErrStopped
-		}
-		t := model.TaskID(i)
-		if !v.Has(v.Tasks[t].Job) {
-			continue
-		}
-		if _, eligible := s.engine.Eligible(h.claimant, t, h.preempt); eligible {
-			h.candidates = append(h.candidates, t)
-		}
-	}
-	return nil
 }
 
 // sift takes the candidates named, each once; those the action would not consider only if nobody asks for its filter.

@@ -1181,7 +1181,8 @@ type ReclaimStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// In this order. Absent: every task that the action itself would consider (implies eligible_only).
+	// In this order. Absent: every task that the action itself would consider (implies eligible_only), job by job in order of their uids,
+	// within a job the newest task first by `create_time`, then by uid (`namespace/name` where a task has none; tasks with neither by number).
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the reclaim action leaves out: tasks that do not run, are not preemptable, are best effort, belong to the
 	// claimant's queue, or to a queue that is not reclaimable.
@@ -1264,7 +1265,8 @@ type PreemptStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// In this order. Absent: every task that the action itself would consider (implies eligible_only).
+	// In this order. Absent: every task that the action itself would consider (implies eligible_only), job by job in order of their uids,
+	// within a job the newest task first by `create_time`, then by uid (`namespace/name` where a task has none; tasks with neither by number).
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the preempt action leaves out: tasks that do not run, are not preemptable, are best effort (unless the claimant
 	// is), or belong to another queue or to the claimant's own job.
@@ -1544,7 +1546,8 @@ type NodesStep struct {
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Absent: all nodes.
 	Nodes *Nodes `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// Only this many best nodes of each task, best first. 0: all nodes, in the order asked.
+	// Only this many best nodes of each task, best first; of nodes with equal scores the one whose name is smaller comes first. 0: all
+	// nodes, in the order asked.
 	Top uint32 `protobuf:"varint,3,opt,name=top,proto3" json:"top,omitempty"`
 	// Adds each plugin's score.
 	ByPlugin bool `protobuf:"varint,4,opt,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
