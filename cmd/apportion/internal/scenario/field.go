@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 )
@@ -109,21 +110,32 @@ func whole[N int32 | uint32](s source, place *N) func(string, *yaml.Node) error 
 	}
 }
 
-// word reads one of the values of an enum, written in lower case without its prefix.
-func word[E ~int32](s source, place *E, values map[string]int32, prefix string) func(string, *yaml.Node) error {
+// word reads one of the values of an enum into a place.
+func word[E interface {
+	~int32
+	protoreflect.Enum
+}](s source, place *E) func(string, *yaml.Node) error {
 	return func(key string, n *yaml.Node) error {
-		number, ok := values[prefix+strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(n.Value))]
-		if n.Kind != yaml.ScalarNode || !ok || number == 0 {
-			var words []string
-			for name, value := range values {
-				if value != 0 {
-					words = append(words, strings.ToLower(strings.TrimPrefix(name, prefix)))
-				}
-			}
-			slices.Sort(words)
-			return s.fault(n, key, "one of these is expected: "+strings.Join(words, ", "))
-		}
+		number, err := s.enum((*place).Descriptor(), key, n)
 		*place = E(number)
-		return nil
+		return err
 	}
+}
+
+// enum reads one of the values of an enum, written in lower case without their common prefix.
+func (s source) enum(enum protoreflect.EnumDescriptor, key string, n *yaml.Node) (protoreflect.EnumNumber, error) {
+	values := enum.Values()
+	prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
+	name := prefix + strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(n.Value))
+	if value := values.ByName(protoreflect.Name(name)); n.Kind == yaml.ScalarNode && value != nil && value.Number() != 0 {
+		return value.Number(), nil
+	}
+	var words []string
+	for i := range values.Len() {
+		if value := values.Get(i); value.Number() != 0 {
+			words = append(words, strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)))
+		}
+	}
+	slices.Sort(words)
+	return 0, s.fault(n, key, "one of these is expected: "+strings.Join(words, ", "))
 }

@@ -37,7 +37,7 @@ func Job(file string, snapshot *lookup.Snapshot, n *yaml.Node, path string) (*ap
 	err := s.mapping(n, path, readers{
 		"uid": s.text(&job.UID), "name": s.text(&job.Name), "namespace": s.text(&job.Namespace), "queue": s.text(&job.Queue),
 		"priority": whole(s, &job.Priority), "minAvailable": whole(s, &job.MinAvailable),
-		"phase":        word(s, &job.Phase, apportionv1.JobPhase_value, "JOB_PHASE_"),
+		"phase":        word(s, &job.Phase),
 		"minResources": s.resources(&job.MinResources), "groups": groups,
 	})
 	if err != nil {

@@ -1,212 +1,91 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Keys that several steps have.
-const (
-	keyJobs    = "jobs"
-	keyTasks   = "tasks"
-	keyExplain = "explain"
-)
-
-// kind is a kind of step: the key that a value without keys stands for, and how it is read.
+// kind is a kind of step.
 type kind struct {
+	// field of the contract's Step that the step becomes.
+	field protoreflect.FieldDescriptor
+	// short is the key that a value without keys stands for; empty if there is none.
 	short string
 	read  func(*work) (*apportionv1.Step, error)
 }
 
-// kinds are the steps by name.
-var kinds = map[string]kind{
-	"shares": {"queues", (*work).shares}, keyJobs: {keyJobs, (*work).jobStandings}, "enqueue": {keyJobs, (*work).enqueue},
-	"allocatable": {keyTasks, (*work).allocatable}, "preemptive": {keyTasks, (*work).preemptive},
-	"reclaim": {"claimant", (*work).reclaim}, "preempt": {"claimant", (*work).preempt}, "order": {"", (*work).order},
-	"nodes": {keyTasks, (*work).nodeScores}, "inspect": {"", (*work).inspect}, "setStatus": {"", (*work).setStatus},
-	"allocate": {keyTasks, (*work).allocate}, "deallocate": {keyTasks, (*work).deallocate}, "addJob": {"", (*work).addJob},
-	"removeJob": {keyJobs, (*work).removeJob}, "mark": {"name", (*work).setMark}, "rollback": {"mark", (*work).rollback},
-}
+// kinds are the steps of the contract, by their names in JSON.
+var kinds = stepKinds()
 
-func (w *work) shares() (*apportionv1.Step, error) {
-	step := &apportionv1.SharesStep{}
-	var queues selection
-	var explain, jobs bool
-	err := w.read(readers{"queues": w.queues(&queues), keyExplain: w.flag(&explain), keyJobs: w.flag(&jobs), "tree": w.flag(&step.Tree)})
-	step.Queues = queues.queues()
-	if explain {
-		step.Explain = &apportionv1.Explain{}
+func stepKinds() map[string]kind {
+	list := map[string]kind{}
+	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		k := kind{field: fields.Get(i)}
+		switch k.field.Message().FullName() {
+		case nameOf[*apportionv1.AddJobStep]():
+			k.read = (*work).addJob
+		case nameOf[*apportionv1.MarkStep]():
+			k.short, k.read = "name", (*work).setMark
+		case nameOf[*apportionv1.RollbackStep]():
+			k.short, k.read = "mark", (*work).rollback
+		default:
+			first := k.field.Message().Fields().ByNumber(1)
+			if isSelection(first) && first.ContainingOneof() == nil {
+				k.short = first.JSONName()
+			}
+			k.read = func(w *work) (*apportionv1.Step, error) { return w.message(k.field) }
+		}
+		list[k.field.JSONName()] = k
 	}
-	if jobs {
-		step.Jobs = &apportionv1.Jobs{}
-	}
-	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, err
+	return list
 }
 
-func (w *work) jobStandings() (*apportionv1.Step, error) {
-	var jobs selection
-	err := w.read(readers{keyJobs: w.jobs(&jobs)})
-	return &apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs.jobs()}}}, err
+func nameOf[M protoreflect.ProtoMessage]() protoreflect.FullName {
+	var m M
+	return m.ProtoReflect().Descriptor().FullName()
 }
 
-func (w *work) enqueue() (*apportionv1.Step, error) {
-	step := &apportionv1.EnqueueStep{}
-	var jobs selection
-	err := w.read(readers{
-		keyJobs: w.jobs(&jobs), "mode": word(w.source, &step.Mode, apportionv1.EnqueueMode_value, "ENQUEUE_MODE_"),
-	})
-	step.Jobs = jobs.jobs()
-	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: step}}, err
-}
+func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-func (w *work) allocatable() (*apportionv1.Step, error) {
-	step := &apportionv1.AllocatableStep{}
-	var tasks selection
-	err := w.read(readers{
-		keyTasks: w.tasks(&tasks), "jointly": w.flag(&step.Jointly), keyExplain: w.flag(&step.Explain),
-		"mode": word(w.source, &step.Mode, apportionv1.AccountingMode_value, "ACCOUNTING_MODE_"),
-	})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	step.Tasks = tasks.tasks()
-	return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: step}}, err
-}
-
-func (w *work) preemptive() (*apportionv1.Step, error) {
-	step := &apportionv1.PreemptiveStep{}
-	var tasks selection
-	err := w.read(readers{keyTasks: w.tasks(&tasks), "jointly": w.flag(&step.Jointly), keyExplain: w.flag(&step.Explain)})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	step.Tasks = tasks.tasks()
-	return &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: step}}, err
-}
-
-// victims reads what reclaim and preempt have in common.
-func (w *work) victims(eligible, explain *bool) (claimant, candidates *apportionv1.Tasks, err error) {
-	var by, of selection
-	err = w.read(readers{
-		"claimant": w.tasks(&by), "candidates": w.tasks(&of), "eligibleOnly": w.flag(eligible), keyExplain: w.flag(explain),
-	})
-	if err == nil {
-		err = w.needed("claimant", &by)
-	}
-	return by.tasks(), of.tasks(), err
-}
-
-func (w *work) reclaim() (*apportionv1.Step, error) {
-	step := &apportionv1.ReclaimStep{}
-	var err error
-	step.Claimant, step.Candidates, err = w.victims(&step.EligibleOnly, &step.Explain)
-	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}, err
-}
-
-func (w *work) preempt() (*apportionv1.Step, error) {
-	step := &apportionv1.PreemptStep{}
-	var err error
-	step.Claimant, step.Candidates, err = w.victims(&step.EligibleOnly, &step.Explain)
-	return &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: step}}, err
-}
-
-func (w *work) order() (*apportionv1.Step, error) {
-	step := &apportionv1.OrderStep{}
-	var queues, jobs, tasks selection
-	var claimantTask, claimantQueue uint32
-	var byTask, byQueue bool
-	err := w.read(readers{
-		"queues": w.queues(&queues), keyJobs: w.jobs(&jobs), keyTasks: w.tasks(&tasks), "pairs": w.flag(&step.Pairs),
-		"claimantTask":  w.one(&claimantTask, &byTask, w.snapshot.Task),
-		"claimantQueue": w.one(&claimantQueue, &byQueue, w.snapshot.Queue),
-	})
-	if err != nil {
+// message translates a step whose keys are the fields of its message.
+func (w *work) message(field protoreflect.FieldDescriptor) (*apportionv1.Step, error) {
+	step := &apportionv1.Step{}
+	m := step.ProtoReflect().Mutable(field).Message()
+	if err := w.read(w.fields(m)); err != nil {
 		return nil, err
 	}
-	given := 0
-	for _, s := range []*selection{&queues, &jobs, &tasks} {
-		if s.given {
-			given++
+	if first := m.Descriptor().Fields().ByNumber(1); required(first) && len(indices(m, first)) == 0 {
+		return nil, w.fault(w.node, join(w.path, first.JSONName()), "is needed")
+	}
+	switch s := step.GetStep().(type) {
+	case *apportionv1.Step_Allocate:
+		if n := len(s.Allocate.GetNode()); n > 0 && n != len(s.Allocate.GetTasks().GetIndex()) {
+			return nil, w.fault(w.node, join(w.path, "nodes"), "one node for each task is expected")
+		}
+	case *apportionv1.Step_Order:
+		if s.Order.GetSubject() == nil {
+			s.Order.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
 		}
 	}
-	switch {
-	case given > 1 || byTask && byQueue:
-		return nil, w.fault(w.node, w.path, "one kind of thing is ordered at a time, for one claimant")
-	case jobs.given:
-		step.Subject = &apportionv1.OrderStep_Jobs{Jobs: jobs.jobs()}
-	case tasks.given:
-		step.Subject = &apportionv1.OrderStep_Tasks{Tasks: tasks.tasks()}
-	default:
-		step.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Index: queues.index}}
-	}
-	if byTask {
-		step.Claimant = &apportionv1.OrderStep_ClaimantTask{ClaimantTask: claimantTask}
-	}
-	if byQueue {
-		step.Claimant = &apportionv1.OrderStep_ClaimantQueue{ClaimantQueue: claimantQueue}
-	}
-	return &apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, nil
+	return step, nil
 }
 
-func (w *work) nodeScores() (*apportionv1.Step, error) {
-	step := &apportionv1.NodesStep{}
-	var tasks, nodes selection
-	err := w.read(readers{
-		keyTasks: w.tasks(&tasks), "nodes": w.nodes(&nodes), "top": whole(w.source, &step.Top),
-		"byPlugin": w.flag(&step.ByPlugin), keyExplain: w.flag(&step.Explain),
-	})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	step.Tasks, step.Nodes = tasks.tasks(), nodes.nodes()
-	return &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: step}}, err
+// required reports whether the first field of a step must select something: tasks, or jobs that are withdrawn. In other steps everything is
+// selected if nothing is.
+func required(first protoreflect.FieldDescriptor) bool {
+	return isSelection(first) && (first.Message().FullName() == nameOf[*apportionv1.Tasks]() ||
+		first.Parent().FullName() == nameOf[*apportionv1.RemoveJobStep]())
 }
 
-func (w *work) inspect() (*apportionv1.Step, error) {
-	step := &apportionv1.InspectStep{}
-	err := w.read(readers{"nodes": w.flag(&step.Nodes), keyJobs: w.flag(&step.Jobs), keyTasks: w.flag(&step.Tasks)})
-	return &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: step}}, err
-}
-
-func (w *work) setStatus() (*apportionv1.Step, error) {
-	step := &apportionv1.SetStatusStep{}
-	var tasks selection
-	err := w.read(readers{
-		keyTasks: w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
-	})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	step.Tasks = tasks.tasks()
-	return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: step}}, err
-}
-
-func (w *work) allocate() (*apportionv1.Step, error) {
-	step := &apportionv1.AllocateStep{}
-	var tasks, nodes selection
-	err := w.read(readers{keyTasks: w.tasks(&tasks), "nodes": w.nodes(&nodes)})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	if err == nil && nodes.given && len(nodes.index) != len(tasks.index) {
-		err = w.fault(w.node, join(w.path, "nodes"), "one node for each task is expected")
-	}
-	step.Tasks, step.Node = tasks.tasks(), nodes.index
-	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: step}}, err
-}
-
-func (w *work) deallocate() (*apportionv1.Step, error) {
-	step := &apportionv1.DeallocateStep{}
-	var tasks selection
-	err := w.read(readers{
-		keyTasks: w.tasks(&tasks), "status": word(w.source, &step.Status, apportionv1.TaskStatus_value, "TASK_STATUS_"),
-	})
-	if err == nil {
-		err = w.needed(keyTasks, &tasks)
-	}
-	step.Tasks = tasks.tasks()
-	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: step}}, err
+// indices returns what a field selects.
+func indices(m protoreflect.Message, selection protoreflect.FieldDescriptor) []uint32 {
+	selected, _ := m.Get(selection).Message().Interface().(interface{ GetIndex() []uint32 })
+	return selected.GetIndex()
 }
 
 func (w *work) addJob() (*apportionv1.Step, error) {
@@ -218,15 +97,6 @@ func (w *work) addJob() (*apportionv1.Step, error) {
 	w.step.Snapshot = larger
 	w.step.Done = func() { w.snapshot = larger }
 	return &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}}, nil
-}
-
-func (w *work) removeJob() (*apportionv1.Step, error) {
-	var jobs selection
-	err := w.read(readers{keyJobs: w.jobs(&jobs)})
-	if err == nil {
-		err = w.needed(keyJobs, &jobs)
-	}
-	return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: jobs.jobs()}}}, err
 }
 
 func (w *work) setMark() (*apportionv1.Step, error) {
@@ -249,12 +119,8 @@ func (w *work) rollback() (*apportionv1.Step, error) {
 		w.step.Done = func() { w.snapshot, w.marks = m.snapshot, w.marks[:i+1] }
 		return &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: uint32(i)}}}, nil
 	}
-	return nil, w.fault(w.node, w.path, "no such mark was set: "+orLast(name))
-}
-
-func orLast(name string) string {
 	if name == "" {
-		return "there is none at all"
+		name = "there is none at all"
 	}
-	return name
+	return nil, w.fault(w.node, w.path, "no such mark was set: "+name)
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -109,104 +108,22 @@ type work struct {
 
 func (w *work) read(read readers) error { return w.mapping(w.node, w.path, read) }
 
-// one resolves a name.
-func (w *work) one(place *uint32, given *bool, find func(string) (uint32, error)) func(string, *yaml.Node) error {
-	return func(key string, n *yaml.Node) error {
+// indices resolves one name, or a list of them.
+func (w *work) indices(key string, n *yaml.Node, find func(string) (uint32, error)) ([]uint32, error) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	list := make([]uint32, len(items))
+	for i, item := range items {
 		var name string
-		if err := w.text(&name)(key, n); err != nil {
-			return err
-		}
-		index, err := find(name)
+		err := w.text(&name)(key, item)
 		if err != nil {
-			return w.fault(n, key, err.Error())
+			return nil, err
 		}
-		*place, *given = index, true
-		return nil
-	}
-}
-
-// many resolves one name, or a list of them.
-func (w *work) many(place *[]uint32, given *bool, find func(string) (uint32, error)) func(string, *yaml.Node) error {
-	return func(key string, n *yaml.Node) error {
-		items := []*yaml.Node{n}
-		if n.Kind == yaml.SequenceNode {
-			items = n.Content
+		if list[i], err = find(name); err != nil {
+			return nil, w.fault(item, key, err.Error())
 		}
-		for _, item := range items {
-			var index uint32
-			if err := w.one(&index, given, find)(key, item); err != nil {
-				return err
-			}
-			*place = append(*place, index)
-		}
-		*given = true
-		return nil
 	}
-}
-
-// selection is a list of names that may be absent.
-type selection struct {
-	index []uint32
-	given bool
-}
-
-func (s *selection) queues() *apportionv1.Queues {
-	if !s.given {
-		return nil
-	}
-	return &apportionv1.Queues{Index: s.index}
-}
-
-func (s *selection) jobs() *apportionv1.Jobs {
-	if !s.given {
-		return nil
-	}
-	return &apportionv1.Jobs{Index: s.index}
-}
-
-func (s *selection) tasks() *apportionv1.Tasks {
-	if !s.given {
-		return nil
-	}
-	return &apportionv1.Tasks{Index: s.index}
-}
-
-func (s *selection) nodes() *apportionv1.Nodes {
-	if !s.given {
-		return nil
-	}
-	return &apportionv1.Nodes{Index: s.index}
-}
-
-func (w *work) queues(s *selection) func(string, *yaml.Node) error {
-	return w.many(&s.index, &s.given, w.snapshot.Queue)
-}
-
-func (w *work) jobs(s *selection) func(string, *yaml.Node) error {
-	return w.many(&s.index, &s.given, w.snapshot.Job)
-}
-
-func (w *work) tasks(s *selection) func(string, *yaml.Node) error {
-	return w.many(&s.index, &s.given, w.snapshot.Task)
-}
-
-func (w *work) nodes(s *selection) func(string, *yaml.Node) error {
-	return w.many(&s.index, &s.given, w.snapshot.Node)
-}
-
-// needed is a fault unless something was selected.
-func (w *work) needed(key string, s *selection) error {
-	if !s.given || len(s.index) == 0 {
-		return w.fault(w.node, join(w.path, key), "is needed")
-	}
-	return nil
-}
-
-func kindNames() []string {
-	names := make([]string, 0, len(kinds))
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return list, nil
 }

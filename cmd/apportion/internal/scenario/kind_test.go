@@ -1,0 +1,85 @@
+package scenario_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+func translator(t *testing.T) *scenario.Translator {
+	t.Helper()
+	built, err := client.NewSnapshot().
+		Node(client.Node{Name: "n0"}).Node(client.Node{Name: "n1"}).
+		Queue(client.Queue{Name: "q0"}).Queue(client.Queue{Name: "q1"}).
+		Job(client.Job{Name: "a", Queue: "q0", Groups: []client.Group{{Role: "w", Tasks: []client.Task{{Name: "a-w-0"}, {Name: "a-w-1"}}}}}).
+		Job(client.Job{Name: "b", Queue: "q1", Groups: []client.Group{{Role: "w", Tasks: []client.Task{{Name: "b-w-0"}}}}}).
+		Build()
+	require.NoError(t, err)
+	return scenario.NewTranslator("f", lookup.Of(built))
+}
+
+func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		`shares`:     `shares {}`,
+		`shares: q1`: `shares { queues { index: 1 } }`,
+		`shares: {jobs: true, explain: true, fields: [deserved, real capability]}`: `shares { jobs {} explain {} fields: [SHARE_FIELD_DESERVED, SHARE_FIELD_REAL_CAPABILITY] }`,
+		`shares: {jobs: false, explain: false}`:                                    `shares {}`,
+		`jobs: [b, a]`:                                                             `jobs { jobs { index: [1, 0] } }`,
+		`jobs: true`:                                                               `jobs { jobs {} }`,
+		`enqueue: {mode: action}`:                                                  `enqueue { mode: ENQUEUE_MODE_ACTION }`,
+		`order`:                                                                    `order { queues {} }`,
+		`order: {jobs: []}`:                                                        `order { jobs {} }`,
+		`order: {claimantQueue: q1}`:                                               `order { queues {} claimant_queue: 1 }`,
+		`order: {tasks: true, claimantTask: b-w-0}`:                                `order { tasks {} claimant_task: 2 }`,
+		`nodes: {tasks: a-w-1, nodes: n1, top: 3, jointly: true}`:                  `nodes { tasks { index: 1 } nodes { index: 1 } top: 3 jointly: true }`,
+		`inspect: {jobs: true}`:                                                    `inspect { jobs: true }`,
+		`allocate: {tasks: [a-w-0, a-w-1], nodes: [n1, n0]}`:                       `allocate { tasks { index: [0, 1] } node: [1, 0] }`,
+		`setStatus: {tasks: a-w-0, status: running}`:                               `set_status { tasks { index: 0 } status: TASK_STATUS_RUNNING }`,
+		`removeJob: a`:                                                             `remove_job { jobs { index: 0 } }`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			got, err := step(t, text)
+			require.NoError(t, err)
+			var expected apportionv1.Step
+			require.NoError(t, prototext.Unmarshal([]byte(want), &expected))
+			require.True(t, proto.Equal(&expected, got.Step), "%v", got.Step)
+		})
+	}
+}
+
+func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
+	for text, want := range map[string]string{
+		`reclaim`:         `f:1: reclaim.claimant: is needed`,
+		`allocatable: []`: `f:1: allocatable.tasks: is needed`,
+		`removeJob: {}`:   `f:1: removeJob.jobs: is needed`,
+		`allocate: {tasks: a-w-0, nodes: [n0, n1]}`: `f:1: allocate.nodes: one node for each task is expected`,
+		`order: {queues: q0, jobs: a}`:              `f:1: order.jobs: excludes queues, which is given too`,
+		`order: {claimantQueue: [q0, q1]}`:          `f:1: order.claimantQueue: one name is expected`,
+		`nodes: {tasks: a-w-0, top: -1}`:            `f:1: nodes.top: not a whole number that is possible here: -1`,
+		`shares: {tree: 3}`:                         `f:1: shares.tree: neither true nor false`,
+		`shares: {fields: mass}`:                    `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, share, weight`,
+		`jobs: {omitNames: true}`:                   `f:1: jobs.omitNames: no such key; there are jobs`,
+		`order: {claimantTaskUid: x}`:               `f:1: order.claimantTaskUid: no such key; there are claimantQueue, claimantTask, jobs, pairs, queues, tasks`,
+		`rollback`:                                  `f:1: rollback: no such mark was set: there is none at all`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			_, err := step(t, text)
+			require.EqualError(t, err, want)
+		})
+	}
+}
+
+func step(t *testing.T, text string) (*scenario.Step, error) {
+	t.Helper()
+	var n yaml.Node
+	require.NoError(t, yaml.Unmarshal([]byte(text), &n))
+	return translator(t).Step(n.Content[0])
+}
