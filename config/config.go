@@ -217,8 +217,13 @@ type Deadline struct {
 
 // Connection says how connections are kept.
 type Connection struct {
-	// Connections at a time on all addresses together; more wait to be accepted.
+	// Connections at a time on all addresses together. Beyond them, a new connection takes the place of one that never had a call, or that had
+	// none for a minute; where all are in use it waits, and the server is not ready.
 	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
+	// Connections at a time from one IP address, beyond which the same holds within the address, and a new one is closed where all are in
+	// use. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted. Raise it where a proxy stands before the
+	// server.
+	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection; more wait at the client.
 	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
 	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:

@@ -19,6 +19,8 @@ type ServerOptions struct {
 	DrainDelay time.Duration
 	// DrainTime is how long requests under way may then take to end by themselves. 0: 25 seconds.
 	DrainTime time.Duration
+	// ConnContext returns the context of the requests on a connection. nil: it is the server's.
+	ConnContext func(ctx context.Context, conn net.Conn) context.Context
 	// Logger of faults of connections. nil: they are not logged.
 	Logger *slog.Logger
 }
@@ -57,7 +59,7 @@ func NewServer(h http.Handler, options ServerOptions) *Server {
 	return &Server{options: options, http: &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: options.ReadTime,
 		WriteTimeout: options.ReadTime + options.WriteTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnContext: options.ConnContext, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 }
 

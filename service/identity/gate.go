@@ -51,10 +51,13 @@ func (g *Gate) ServerOptions() []grpc.ServerOption {
 // Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards.
 func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error) {
 	t := g.table.Load()
+	l := linkOf(ctx)
 	if len(t.identities) == 0 {
+		if l != nil {
+			l.enter(ctx)
+		}
 		return context.WithValue(ctx, callerKey{}, everybody), nil
 	}
-	l := linkOf(ctx)
 	caller, err := g.caller(t, l, call)
 	if err == nil {
 		err = caller.MayCall(call.FullMethodName)

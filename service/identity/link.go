@@ -36,6 +36,15 @@ type link struct {
 	// calls under way, and whether the connection is to end with the last of them.
 	calls  atomic.Int64
 	ending atomic.Bool
+	// activity is told of the calls that were let in. It may be nil.
+	activity Activity
+}
+
+// Activity is implemented by connections that are told which calls the gate let in. A listener can so tell connections in use from those
+// that only take up room.
+type Activity interface {
+	// Begin is called when a call was let in, and end when it is over.
+	Begin() (end func())
 }
 
 // shown is the answer to whom a chain belongs to.
@@ -50,6 +59,9 @@ type shown struct {
 func (l *link) enter(ctx context.Context) {
 	l.refused = 0
 	l.calls.Add(1)
+	if l.activity != nil {
+		context.AfterFunc(ctx, l.activity.Begin())
+	}
 	context.AfterFunc(ctx, func() {
 		if l.calls.Add(-1) == 0 && l.ending.Load() {
 			l.end()
@@ -110,6 +122,7 @@ func (c linking) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 		return nil, nil, err
 	}
 	l := &link{conn: conn}
+	l.activity, _ = raw.(Activity)
 	if secure, ok := info.(credentials.TLSInfo); ok {
 		l.chain = secure.State.PeerCertificates
 	}
@@ -158,12 +171,25 @@ func (lifetimes) HandleRPC(context.Context, stats.RPCStats) {}
 // WithConnection returns the context of a call that came over another transport than gRPC's: from an address, over a connection whose
 // state is nil if it is not encrypted. A gate then knows what the connection showed.
 func WithConnection(ctx context.Context, address string, state *tls.ConnectionState) context.Context {
-	l := &link{}
+	l := &link{activity: ActivityOf(ctx)}
 	info := credentials.TLSInfo{}
 	if state != nil {
 		l.chain, info.State = state.PeerCertificates, *state
 	}
 	return peer.NewContext(ctx, &peer.Peer{Addr: from(address), AuthInfo: authInfo{info, l}})
+}
+
+type activityKey struct{}
+
+// WithActivity returns the context of the calls on a connection that came over another transport than gRPC's.
+func WithActivity(ctx context.Context, a Activity) context.Context {
+	return context.WithValue(ctx, activityKey{}, a)
+}
+
+// ActivityOf returns the activity of a call's connection, or nil.
+func ActivityOf(ctx context.Context) Activity {
+	a, _ := ctx.Value(activityKey{}).(Activity)
+	return a
 }
 
 // from is the address of a peer.

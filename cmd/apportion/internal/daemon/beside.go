@@ -145,7 +145,8 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 			Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		}),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Call, IdleTimeout: idle,
-		MaxHeaderBytes: int(c.Limit.HeaderBytes), ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
+		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	listener := d.http
 	if d.authority != nil {

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc/tap"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/connection"
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/watch"
@@ -27,6 +28,9 @@ import (
 	"github.com/apportion/apportion/service/telemetry"
 	"github.com/apportion/apportion/wire"
 )
+
+// connectionIdle is how long a connection must have been without a call before it gives way to a new one.
+const connectionIdle = time.Minute
 
 // Options of a Daemon.
 type Options struct {
@@ -47,12 +51,14 @@ type Daemon struct {
 	authority *identity.Authority
 	gate      *identity.Gate
 	server    *service.Server
-	listeners []net.Listener
-	admin     net.Listener
-	http      net.Listener
-	beside    *beside
-	extender  *extending
-	policies  atomic.Pointer[map[string]*apportionv1.Policy]
+	// connections are those of all listeners but admin's.
+	connections *connection.Pool
+	listeners   []net.Listener
+	admin       net.Listener
+	http        net.Listener
+	beside      *beside
+	extender    *extending
+	policies    atomic.Pointer[map[string]*apportionv1.Policy]
 
 	// seen is what the files held before they were read.
 	seen watch.Contents
@@ -82,6 +88,10 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 		return nil, err
 	}
 	d.telemetry.Registry.MustRegister(handler.Collector())
+	d.connections = connection.New(connection.Options{
+		Maximum: settings.Connection.Maximum, Address: settings.Connection.AddressMaximum, Idle: connectionIdle,
+	})
+	d.telemetry.Registry.MustRegister(d.connections.Collectors()...)
 	d.metrics = newMetrics(d.telemetry.Registry, d.authority)
 	if d.beside, err = d.newBeside(ctx, loaded); err != nil {
 		return nil, errors.Join(err, d.telemetry.Stop(ctx))
@@ -241,6 +251,9 @@ func (d *Daemon) follow(ctx context.Context) {
 	}
 }
 
+// ready reports whether the server takes calls, from new connections too.
+func (d *Daemon) ready() bool { return d.server.Ready() && !d.connections.Full() }
+
 // serveAdmin serves what operators look at. The returned function ends it.
 func (d *Daemon) serveAdmin() (end func()) {
 	if d.admin == nil {
@@ -248,7 +261,7 @@ func (d *Daemon) serveAdmin() (end func()) {
 	}
 	const patience, headerBytes = 10 * time.Second, 64 << 10
 	server := &http.Server{
-		Handler: d.telemetry.Admin(telemetry.AdminOptions{Ready: d.server.Ready, Profiling: d.settings.Admin.Profiling}),
+		Handler: d.telemetry.Admin(telemetry.AdminOptions{Ready: d.ready, Profiling: d.settings.Admin.Profiling}),
 		// Not ReadTimeout: it would end a profile that takes longer.
 		ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),

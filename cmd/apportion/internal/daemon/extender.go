@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"sync/atomic"
 
 	"github.com/apportion/apportion/adapter/extender"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/identity"
 )
 
 // extending answers Volcano's extender plugin beside what else is served.
@@ -53,8 +55,20 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	if c.Extender.TLS {
 		e.tls = speakingTo(d.authority.Config())
 	}
-	e.server = extender.NewServer(e.handler, extender.ServerOptions{DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, Logger: d.log})
+	e.server = extender.NewServer(noting(e.handler), extender.ServerOptions{
+		DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, ConnContext: ofConnection, Logger: d.log,
+	})
 	return e, nil
+}
+
+// noting notes requests on their connections, whoever sends them: the handler itself asks for the password.
+func noting(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a := identity.ActivityOf(r.Context()); a != nil {
+			defer a.Begin()()
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // speakingTo speaks what Volcano's client speaks, and asks no certificate of it: it has none, and shows who it is by a password.

@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/connection"
+	"github.com/apportion/apportion/service/identity"
 )
 
 // Listen opens all listeners. If one cannot be opened, the server is done with.
@@ -20,13 +22,12 @@ func (d *Daemon) Listen(ctx context.Context) error {
 }
 
 func (d *Daemon) openAll(ctx context.Context) error {
-	room := make(chan struct{}, d.settings.Connection.Maximum)
 	for _, address := range d.settings.Listen {
 		l, err := open(ctx, address)
 		if err != nil {
 			return fmt.Errorf("listen: %w", err)
 		}
-		d.listeners = append(d.listeners, &bounded{Listener: l, room: room, closed: make(chan struct{})})
+		d.listeners = append(d.listeners, d.connections.Listener(l))
 	}
 	var err error
 	if address := d.settings.Admin.Listen; address != "" {
@@ -38,13 +39,13 @@ func (d *Daemon) openAll(ctx context.Context) error {
 		if d.http, err = open(ctx, address); err != nil {
 			return fmt.Errorf("http.listen: %w", err)
 		}
-		d.http = &bounded{Listener: d.http, room: room, closed: make(chan struct{})}
+		d.http = d.connections.Listener(d.http)
 	}
 	if address := d.settings.Extender.Listen; address != "" {
 		if d.extender.listener, err = open(ctx, address); err != nil {
 			return fmt.Errorf("extender.listen: %w", err)
 		}
-		d.extender.listener = &bounded{Listener: d.extender.listener, room: room, closed: make(chan struct{})}
+		d.extender.listener = d.connections.Listener(d.extender.listener)
 	}
 	return nil
 }
@@ -109,44 +110,10 @@ func abandoned(ctx context.Context, path string) bool {
 	return false
 }
 
-// bounded accepts a connection when there is room for one, which several listeners share.
-type bounded struct {
-	net.Listener
-
-	room   chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Accept waits for a connection, and then for room.
-func (l *bounded) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+// ofConnection returns the context of the requests on a connection of HTTP, so that they count as use of the connection.
+func ofConnection(ctx context.Context, conn net.Conn) context.Context {
+	if c := connection.Find(conn); c != nil {
+		return identity.WithActivity(ctx, c)
 	}
-	select {
-	case l.room <- struct{}{}:
-		return &occupant{Conn: conn, leave: sync.OnceFunc(func() { <-l.room })}, nil
-	case <-l.closed:
-		return nil, errors.Join(net.ErrClosed, conn.Close())
-	}
-}
-
-// Close ends both waits.
-func (l *bounded) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// occupant is a connection that takes room until it is closed.
-type occupant struct {
-	net.Conn
-
-	leave func()
-}
-
-// Close gives the room back.
-func (c *occupant) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
+	return ctx
 }

@@ -1,0 +1,228 @@
+// Package connection bounds the connections that listeners accept: in all, and from one address. Where there are too many, those that no
+// call was ever made on give way first, then those without a call for long. A connection with a call under way is never closed.
+package connection
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options of a Pool.
+type Options struct {
+	// Maximum bounds the connections of all listeners together.
+	Maximum int
+	// Address bounds those from one IP address, if it is below Maximum; the addresses of an IPv6 /64 count as one. Unix sockets have none.
+	Address int
+	// Idle is how long a connection must have been without a call before it gives way to a new one. A connection that never had a call
+	// gives way at once.
+	Idle time.Duration
+}
+
+// Pool is the connections of several listeners. It is for any number of goroutines.
+type Pool struct {
+	options Options
+	// failing is whether the last attempt to accept failed, as it does where the process has no file descriptors left.
+	failing atomic.Bool
+	closed  *prometheus.CounterVec
+
+	mutex sync.Mutex
+	open  int
+	queue queue
+	of    map[netip.Prefix]*source
+	// changed is closed, and replaced, when a connection ends or becomes idle.
+	changed chan struct{}
+}
+
+// source is the connections from one address.
+type source struct {
+	open  int
+	queue queue
+}
+
+// queue holds connections without a call under way, those that have waited longest first.
+type queue struct {
+	unused, idle list.List
+}
+
+// Why connections are closed, or not taken.
+const (
+	reasonAddress = "address"
+	reasonUnused  = "unused"
+	reasonIdle    = "idle"
+)
+
+// New returns a pool without connections.
+func New(o Options) *Pool {
+	p := &Pool{
+		options: o, of: map[netip.Prefix]*source{}, changed: make(chan struct{}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apportion_connections_closed_total",
+			Help: "Connections closed to bound their number: address (refused, too many from its address), unused (never had a call), idle.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{reasonAddress, reasonUnused, reasonIdle} {
+		p.closed.WithLabelValues(reason)
+	}
+	return p
+}
+
+// Collectors returns the metrics of the pool.
+func (p *Pool) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{p.closed, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "apportion_connections", Help: "Connections that are open, of all listeners but admin's.",
+	}, func() float64 { return float64(p.Open()) })}
+}
+
+// Open returns how many connections there are.
+func (p *Pool) Open() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.open
+}
+
+// Full reports whether a new connection would have to wait: there are as many as may be, and none of them gives way.
+func (p *Pool) Full() bool {
+	if p.failing.Load() {
+		return true
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.open < p.options.Maximum {
+		return false
+	}
+	victim, _ := p.oldest(&p.queue)
+	return victim == nil
+}
+
+// outcome is what becomes of a connection that was accepted.
+type outcome struct {
+	// conn is nil where the connection was not taken.
+	conn *Conn
+	// victim is closed for it.
+	victim *Conn
+	// changed and after say when to try again, where all connections are in use. changed is nil where the connection is refused.
+	changed <-chan struct{}
+	after   time.Duration
+}
+
+// take takes a connection into the pool if there is room, or if another one gives way to it.
+func (p *Pool) take(raw net.Conn) (o outcome) {
+	from := prefixOf(raw.RemoteAddr())
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if s := p.of[from]; s != nil && s.open >= p.options.Address && p.options.Address < p.options.Maximum {
+		if o.victim, _ = p.oldest(&s.queue); o.victim == nil {
+			p.closed.WithLabelValues(reasonAddress).Inc()
+			return o
+		}
+	} else if p.open >= p.options.Maximum {
+		if o.victim, o.after = p.oldest(&p.queue); o.victim == nil {
+			o.changed = p.changed
+			return o
+		}
+	}
+	p.evict(o.victim)
+	o.conn = &Conn{Conn: raw, pool: p, from: from}
+	p.add(o.conn)
+	return o
+}
+
+// oldest returns the connection of a queue that gives way, or nil and how long until one does; 0 where none will by time alone.
+func (p *Pool) oldest(q *queue) (*Conn, time.Duration) {
+	if first := q.unused.Front(); first != nil {
+		return connOf(first), 0
+	}
+	first := q.idle.Front()
+	if first == nil {
+		return nil, 0
+	}
+	c := connOf(first)
+	if left := p.options.Idle - time.Since(c.since); left > 0 {
+		return nil, left
+	}
+	return c, 0
+}
+
+// evict takes a connection out of the pool that the caller closes afterwards. It does nothing for nil.
+func (p *Pool) evict(c *Conn) {
+	if c == nil {
+		return
+	}
+	reason := reasonUnused
+	if c.used {
+		reason = reasonIdle
+	}
+	p.closed.WithLabelValues(reason).Inc()
+	p.remove(c)
+}
+
+// giveWay closes the connection that gives way first, and reports whether there was one.
+func (p *Pool) giveWay() bool {
+	p.mutex.Lock()
+	victim, _ := p.oldest(&p.queue)
+	p.evict(victim)
+	p.mutex.Unlock()
+	if victim == nil {
+		return false
+	}
+	victim.discard()
+	return true
+}
+
+func (p *Pool) add(c *Conn) {
+	p.open++
+	if c.from.IsValid() {
+		if c.source = p.of[c.from]; c.source == nil {
+			c.source = &source{}
+			p.of[c.from] = c.source
+		}
+		c.source.open++
+	}
+	c.enqueue()
+}
+
+// remove forgets a connection, once.
+func (p *Pool) remove(c *Conn) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	c.dequeue()
+	p.open--
+	if s := c.source; s != nil {
+		if s.open--; s.open == 0 {
+			delete(p.of, c.from)
+		}
+	}
+	p.announce()
+}
+
+// announce wakes those that wait for room.
+func (p *Pool) announce() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// prefixOf returns the addresses that count as one with that of a peer. It is invalid for a peer without an IP address.
+func prefixOf(address net.Addr) netip.Prefix {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	bits := ip.BitLen()
+	if ip.Is6() {
+		bits = 64
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix
+}
