@@ -207,6 +207,11 @@ func (r *request) evict(body io.Reader) error {
 	if err != nil {
 		return err
 	}
+	if offered.offered == 0 {
+		// Volcano's preempt action asks about each node, also where nothing may be evicted. That is no decision, whatever the snapshot.
+		r.answer(noOpinion[r.verb])
+		return nil
+	}
 	r.ask(func(s *snapshot) (d decision, known bool) {
 		chosen, decided, known := s.victims(offered.claimant, offered.uids, r.verb == preemptable)
 		d.attrs = []slog.Attr{

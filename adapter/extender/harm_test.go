@@ -124,6 +124,23 @@ func TestNoAnswerAboutVictimsHarmsVolcano(t *testing.T) {
 	}
 }
 
+// Volcano's preempt action asks about every node, and sends null for one without a candidate.
+func TestAQuestionWithoutCandidatesIsNoAbstention(t *testing.T) {
+	b := newBridge(t, "tiers: [{plugins: [{name: gang}, {name: conformance}]}]")
+	for _, verb := range []string{"preemptable", "reclaimable"} {
+		for _, body := range []string{
+			`{"evictor":{"UID":"t3"},"evictees":null}`, `{"evictor":{"UID":"t3"},"evictees":[]}`, `{"evictor":{"UID":"t3"}}`,
+		} {
+			require.JSONEq(t, `{"status":0,"victims":[]}`, b.post(verb, []byte(body)).Body.String())
+		}
+	}
+	b.requireNoAbstention()
+	require.Empty(t, b.counts("apportion_extender_decisions_total"))
+	require.Equal(t, map[string]float64{"ok preemptable ": 3, "ok reclaimable ": 3}, b.counts("apportion_extender_requests_total"))
+	b.post("preemptable", []byte(`{"evictor":{"UID":"t3"},"evictees":[null]}`))
+	require.Equal(t, map[string]float64{"no_snapshot preemptable ": 1}, b.counts("apportion_extender_abstentions_total"))
+}
+
 func TestManyVictimsAreCutToWhatVolcanoReads(t *testing.T) {
 	r := readRecording(t, "mixed-tiers-1025.json.gz")
 	_, evictees := offers(t, r)

@@ -163,7 +163,7 @@ func TestQuestionsWaitForTheBuildAndThenAbstain(t *testing.T) {
 	for verb, body := range map[string]string{
 		"queueOverused": aboutQueue, "jobReady": aboutJob, "jobEnqueueable": aboutJob, "predicate": `{"task":{"UID":"t3"},"node":{"Name":"n"}}`,
 		"prioritize":  `{"task":{"UID":"t3"},"nodes":[{"Name":"n"}]}`,
-		"reclaimable": `{"evictor":{"UID":"t3"},"evictees":[]}`, "preemptable": `{"evictor":{"UID":"t3"},"evictees":[]}`,
+		"reclaimable": `{"evictor":{"UID":"t3"},"evictees":[{"UID":"t1"}]}`, "preemptable": `{"evictor":{"UID":"t3"},"evictees":[{"UID":"t1"}]}`,
 		"allocate": `{"task":{"UID":"t3","Status":2}}`, "deallocate": `{"task":{"UID":"t0","Status":64}}`,
 	} {
 		w := b.post(verb, []byte(body))

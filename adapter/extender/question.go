@@ -153,7 +153,9 @@ func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, e
 // eviction is the question whom a task may evict.
 type eviction struct {
 	claimant string
-	// uids and sent belong together: who is offered, and the bytes by which he is. Whoever must not be echoed is left out.
+	// offered is how many evictees there are.
+	offered int
+	// uids and sent belong together: the evictees that may be echoed, and their bytes.
 	uids []string
 	sent []jx.Raw
 }
@@ -166,6 +168,7 @@ func readEviction(body []byte, kept *share) (e eviction, err error) {
 			e.claimant, err = readName(d, "UID")
 		case "evictees":
 			err = array(d, func(d *jx.Decoder) error {
+				e.offered++
 				raw, err := d.Raw()
 				if err != nil {
 					return err
