@@ -34,7 +34,7 @@ func (e *Effective) check() Faults {
 	c.identities()
 	c.policies()
 	c.extender()
-	c.beside()
+	c.observers()
 	c.memory()
 	return c.faults
 }

@@ -7,7 +7,7 @@ import "time"
 // The comment of a field is what flags, schema and reference say about it; the tags are
 //
 //	yaml     the name in the file; flag and environment variable are made of it
-//	default  the value where nobody says otherwise
+//	default  the value where nothing else is said; without the tag it is that of service.DefaultOptions
 //	min, max bounds, in the form of the value
 //	oneof    the values there are
 //	path     a file; in the configuration file it is relative to that file
@@ -119,100 +119,100 @@ type Extender struct {
 // Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.
 type Limit struct {
 	// Largest message received, decompressed. A larger snapshot can be sent in chunks.
-	MessageBytes Bytes `yaml:"message_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
+	MessageBytes Bytes `yaml:"message_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
-	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
+	AnswerBytes Bytes `yaml:"answer_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest answer to a step that asks for derivations (explain), which are larger than what they explain.
-	ExplainBytes Bytes `yaml:"explain_bytes" default:"32MiB" min:"1KiB" max:"2047MiB"`
+	ExplainBytes Bytes `yaml:"explain_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
-	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
+	HeaderBytes Bytes `yaml:"header_bytes" min:"1KiB" max:"16MiB"`
 	// All of a message but its snapshot: questions, steps, the policy.
-	QuestionBytes Bytes `yaml:"question_bytes" default:"2MiB" min:"1KiB" max:"2047MiB"`
+	QuestionBytes Bytes `yaml:"question_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest policy within a request.
-	PolicyBytes Bytes `yaml:"policy_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
+	PolicyBytes Bytes `yaml:"policy_bytes" min:"1KiB" max:"16MiB"`
 	// Steps of one call, or of one batch of a session.
-	Steps int `yaml:"steps" default:"100000" min:"1" max:"1000000000"`
+	Steps int `yaml:"steps" min:"1" max:"1000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
-	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
+	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
 
 	// Names of resources in a snapshot.
-	Dimensions int `yaml:"dimensions" default:"64" min:"1" max:"64"`
+	Dimensions int `yaml:"dimensions" min:"1" max:"64"`
 	// Nodes in a snapshot.
-	Nodes int `yaml:"nodes" default:"1000000" min:"1" max:"1000000000"`
+	Nodes int `yaml:"nodes" min:"1" max:"1000000000"`
 	// Node sets in a snapshot.
-	NodeSets int `yaml:"node_sets" default:"100000" min:"1" max:"1000000000"`
+	NodeSets int `yaml:"node_sets" min:"1" max:"1000000000"`
 	// Queues in a snapshot.
-	Queues int `yaml:"queues" default:"100000" min:"1" max:"1000000000"`
+	Queues int `yaml:"queues" min:"1" max:"1000000000"`
 	// How deep queues may be nested.
-	QueueDepth int `yaml:"queue_depth" default:"1000" min:"1" max:"1000000000"`
+	QueueDepth int `yaml:"queue_depth" min:"1" max:"1000000000"`
 	// Jobs in a snapshot, and those that the steps of one call or batch add.
-	Jobs int `yaml:"jobs" default:"2000000" min:"1" max:"1000000000"`
+	Jobs int `yaml:"jobs" min:"1" max:"1000000000"`
 	// Task groups of all jobs together.
-	Groups int `yaml:"groups" default:"4000000" min:"1" max:"1000000000"`
+	Groups int `yaml:"groups" min:"1" max:"1000000000"`
 	// Tasks given one by one; what is only counted costs nothing.
-	Tasks int `yaml:"tasks" default:"10000000" min:"1" max:"1000000000"`
+	Tasks int `yaml:"tasks" min:"1" max:"1000000000"`
 	// Longest name or uid.
-	TextBytes Bytes `yaml:"text_bytes" default:"4KiB" min:"128B" max:"1MiB"`
+	TextBytes Bytes `yaml:"text_bytes" min:"128B" max:"1MiB"`
 
 	// Largest snapshot sent in chunks.
-	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
+	SnapshotBytes Bytes `yaml:"snapshot_bytes" min:"1KiB" max:"2047GiB"`
 	// Chunks of one snapshot.
-	Chunks int `yaml:"chunks" default:"100000" min:"1" max:"1000000000"`
+	Chunks int `yaml:"chunks" min:"1" max:"1000000000"`
 	// Memory for all snapshots that are being received in chunks at a time. One identity gets as much as it leaves free: a half, if it is
 	// alone.
-	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	ReceivingBytes Bytes `yaml:"receiving_bytes" min:"1KiB" max:"2047GiB"`
 	// Longest time for a snapshot to come in chunks.
-	UploadTime time.Duration `yaml:"upload_time" default:"5m" min:"1s" max:"24h"`
+	UploadTime time.Duration `yaml:"upload_time" min:"1s" max:"24h"`
 	// Memory for the compiled snapshots that are held, to be named by digest; the least recently used go first.
-	CacheBytes Bytes `yaml:"cache_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
+	CacheBytes Bytes `yaml:"cache_bytes" min:"1KiB" max:"2047GiB"`
 	// Memory for those of one identity: of its own the least recently used go first.
-	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
+	IdentityBytes Bytes `yaml:"identity_bytes" min:"1KiB" max:"2047GiB"`
 
 	// Sessions open at a time.
-	Sessions int `yaml:"sessions" default:"1000" min:"1" max:"1000000"`
+	Sessions int `yaml:"sessions" min:"1" max:"1000000"`
 	// Sessions open at a time of one identity.
-	IdentitySessions int `yaml:"identity_sessions" default:"500" min:"1" max:"1000000"`
+	IdentitySessions int `yaml:"identity_sessions" min:"1" max:"1000000"`
 	// Memory for open sessions: what was compiled for them, once for each identity, and what they change. One identity gets as much as it
 	// leaves free: a half, if it is alone.
-	SessionBytes Bytes `yaml:"session_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
+	SessionBytes Bytes `yaml:"session_bytes" min:"1KiB" max:"2047GiB"`
 	// Batches of one session that may be unanswered; the server reads no further.
-	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
+	PendingBatches int `yaml:"pending_batches" min:"1" max:"100000"`
 	// How long a session may last; its client is told to move a minute before.
-	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"8760h"`
+	SessionTime time.Duration `yaml:"session_time" min:"1s" max:"8760h"`
 	// How long a session may go without a question.
-	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
+	SessionIdle time.Duration `yaml:"session_idle" min:"1s" max:"8760h"`
 }
 
 // Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in
 // turn.
 type Overload struct {
 	// Calls and batches that are worked on at a time. 0: as many as there are processors.
-	Running int `yaml:"running" default:"0" max:"10000"`
+	Running int `yaml:"running" max:"10000"`
 	// Calls and batches that are worked on beyond those, one of each identity that has none under way, so that nobody waits for another's
 	// long calls alone. 0: as many again.
-	Reserve int `yaml:"reserve" default:"0" max:"10000"`
+	Reserve int `yaml:"reserve" max:"10000"`
 	// Memory that those may take together, by an estimate made before any is taken. An identity that has something under way gets no more
 	// than it leaves free.
-	Memory Bytes `yaml:"memory" default:"2GiB" min:"1MiB" max:"2047GiB"`
+	Memory Bytes `yaml:"memory" min:"1MiB" max:"2047GiB"`
 	// Calls and batches that may wait for their turn.
-	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`
+	Waiting int `yaml:"waiting" min:"1" max:"1000000"`
 	// How long they may wait. Then they are refused, with a word about when to try again.
-	Wait time.Duration `yaml:"wait" default:"250ms" min:"1ms" max:"1m"`
+	Wait time.Duration `yaml:"wait" min:"1ms" max:"1m"`
 	// Unary calls and uploads that have begun, received or not. Each may take 128 KiB beside overload.receiving.
-	Calls int `yaml:"calls" default:"2000" min:"1" max:"1000000"`
+	Calls int `yaml:"calls" min:"1" max:"1000000"`
 	// Memory for messages from when their length is known until they are answered; what is not part of a snapshot counts 64 times, as it
 	// takes more once it is decoded. One identity gets as much as it leaves free: a half, if it is alone.
-	Receiving Bytes `yaml:"receiving" default:"512MiB" min:"128KiB" max:"2047GiB"`
+	Receiving Bytes `yaml:"receiving" min:"128KiB" max:"2047GiB"`
 }
 
 // Deadline bounds how long things may take.
 type Deadline struct {
 	// Longest time for a unary call, and for each batch of a session, whatever deadline its caller sets.
-	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
+	Call time.Duration `yaml:"call" min:"1ms" max:"24h"`
 	// Longest time for the message of a unary call to come.
-	Message time.Duration `yaml:"message" default:"30s" min:"1ms" max:"24h"`
+	Message time.Duration `yaml:"message" min:"1ms" max:"24h"`
 	// Longest time for a new connection to become one, the TLS handshake included.
-	Handshake time.Duration `yaml:"handshake" default:"10s" min:"100ms" max:"10m"`
+	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"10m"`
 }
 
 // Connection says how connections are kept.
@@ -225,25 +225,25 @@ type Connection struct {
 	// server.
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection; more wait at the client.
-	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
+	Streams int `yaml:"streams" min:"1" max:"1000000"`
 	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:
 	// never.
-	Age time.Duration `yaml:"age" default:"30m" max:"8760h"`
+	Age time.Duration `yaml:"age" max:"8760h"`
 	// How long calls under way on a connection of that age may go on. 0s: until they end.
-	Grace time.Duration `yaml:"grace" default:"0s" max:"8760h"`
+	Grace time.Duration `yaml:"grace" max:"8760h"`
 	// Time without a word from a client after which it is asked whether it still lives; one that does not answer within 20 seconds is
 	// hung up on.
-	Ping time.Duration `yaml:"ping" default:"1m" min:"1s" max:"24h"`
+	Ping time.Duration `yaml:"ping" min:"1s" max:"24h"`
 	// Time without a call after which a connection is closed. 0s: never.
-	Idle time.Duration `yaml:"idle" default:"15m" max:"8760h"`
+	Idle time.Duration `yaml:"idle" max:"8760h"`
 }
 
 // Drain says how the server ends.
 type Drain struct {
 	// How long calls are still taken after health says NOT_SERVING, so that load balancers can turn away.
-	Delay time.Duration `yaml:"delay" default:"5s" max:"1h"`
+	Delay time.Duration `yaml:"delay" max:"1h"`
 	// How long calls under way may then take to end by themselves.
-	Time time.Duration `yaml:"time" default:"25s" min:"1ms" max:"24h"`
+	Time time.Duration `yaml:"time" min:"1ms" max:"24h"`
 }
 
 // Reload says when files are read again.

@@ -250,7 +250,7 @@ func (d *decoder) scalar(n *yaml.Node, into reflect.Value, path string) {
 // setDefaults sets every field of a struct to its default.
 func setDefaults(into reflect.Value) {
 	for i, f := range fieldsOf(into.Type()) {
-		text, given := f.Tag.Lookup("default")
+		text, given := defaultOf(into.Type(), f)
 		switch v := into.Field(i); {
 		case f.Type.Kind() == reflect.Struct:
 			setDefaults(v)

@@ -21,7 +21,7 @@ func Reference() []byte {
 			fmt.Fprintf(&out, "\n### %s\n\n%s\n", section, wrapped(sectionHelp(s)))
 		}
 		fmt.Fprintf(&out, "\n#### %s\n\n%s\n", s.Path, wrapped(s.Help))
-		if facts := factsOf(s.field, s.Live); len(facts) > 0 {
+		if facts := factsOf(s.field, s.Default, s.Live); len(facts) > 0 {
 			fmt.Fprintf(&out, "\n%s\n", strings.Join(facts, " · "))
 		}
 		if element, ok := listed(s.field.Type); ok {
@@ -50,8 +50,8 @@ func sectionHelp(s *Setting) string {
 	return help[t.Name()]
 }
 
-// factsOf lists what the type and the tags of a field say, for people.
-func factsOf(f reflect.StructField, live bool) []string {
+// factsOf lists what the type, the tags and the default of a field say, for people.
+func factsOf(f reflect.StructField, otherwise string, live bool) []string {
 	facts := []string{kindOf(f.Type)}
 	if allowed, ok := f.Tag.Lookup("oneof"); ok {
 		facts[0] = "one of `" + strings.ReplaceAll(allowed, ",", "`, `") + "`"
@@ -62,8 +62,8 @@ func factsOf(f reflect.StructField, live bool) []string {
 	if text, ok := f.Tag.Lookup("max"); ok {
 		facts = append(facts, "at most `"+text+"`")
 	}
-	if text := f.Tag.Get("default"); text != "" {
-		facts = append(facts, "default `"+text+"`")
+	if otherwise != "" {
+		facts = append(facts, "default `"+otherwise+"`")
 	}
 	if f.Tag.Get("path") != "" {
 		facts = append(facts, "relative to the configuration file")
@@ -104,7 +104,7 @@ func kindOf(t reflect.Type) string {
 func writeElements(out *bytes.Buffer, element reflect.Type) {
 	out.WriteString("\nEach has\n\n")
 	for _, f := range fieldsOf(element) {
-		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + strings.Join(factsOf(f, false), " · ") + ")"
+		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + strings.Join(factsOf(f, f.Tag.Get("default"), false), " · ") + ")"
 		out.WriteString("- " + strings.ReplaceAll(wrapped(text), "\n", "\n  ") + "\n")
 	}
 }

@@ -90,7 +90,7 @@ func schemaOfField(parent reflect.Type, f reflect.StructField) *object {
 	}
 	o := &object{}
 	o.set("description", help[parent.Name()+"."+f.Name])
-	text, given := f.Tag.Lookup("default")
+	text, given := defaultOf(parent, f)
 	switch kind := f.Type.Kind(); {
 	case f.Type == bytesType:
 		o.set("oneOf", []any{
@@ -124,13 +124,13 @@ func schemaOfField(parent reflect.Type, f reflect.StructField) *object {
 		}
 	}
 	if given {
-		o.set("default", defaultOf(f, text))
+		o.set("default", defaultInJSON(f, text))
 	}
 	return o
 }
 
-// defaultOf is a default as JSON has it.
-func defaultOf(f reflect.StructField, text string) any {
+// defaultInJSON is a default as JSON has it.
+func defaultInJSON(f reflect.StructField, text string) any {
 	switch f.Type.Kind() {
 	case reflect.Slice:
 		return strings.Split(text, ",")

@@ -62,8 +62,9 @@ func collect(t reflect.Type, prefix string, index []int, all *[]*Setting) {
 			collect(f.Type, prefix+keyOf(f)+".", at, all)
 			continue
 		}
+		text, _ := defaultOf(t, f)
 		*all = append(*all, &Setting{
-			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Default: f.Tag.Get("default"), Live: f.Tag.Get("live") != "",
+			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Default: text, Live: f.Tag.Get("live") != "",
 			field: f, index: at,
 		})
 	}

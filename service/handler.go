@@ -31,10 +31,10 @@ type call struct {
 // Direct answers calls whose requests were received by another transport, without interceptors.
 func (s *Server) Direct() apportionv1.ApportionServiceServer { return &call{server: s} }
 
-// description is the contract's service; its handlers receive the messages themselves.
+// serviceDesc is the contract's service; its handlers receive the messages themselves.
 //
 //nolint:contextcheck,nolintlint // The context of a call is that of its stream, never one that the server was made with.
-func (s *Server) description() *grpc.ServiceDesc {
+func (s *Server) serviceDesc() *grpc.ServiceDesc {
 	d := apportionv1.ApportionService_ServiceDesc
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
 	for i := range d.Methods {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +19,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Options of a Server; the zero value is usable.
+// Options of a Server. The zero value is usable: what is zero has the value of DefaultOptions, but for the times of which zero means none
+// or never, as their comments say.
 type Options struct {
 	// Policies that requests may name.
 	Policies map[string]*apportionv1.Policy
@@ -27,31 +29,32 @@ type Options struct {
 	// Observers are told what was decided.
 	Observers []Observer
 
-	// AnswerBytes bounds one answer. 0: wire.DefaultAnswerBytes.
+	// AnswerBytes bounds one answer.
 	AnswerBytes int
-	// ExplainBytes bounds the answer to one step that asks for derivations. 0: wire.DefaultExplainBytes.
+	// ExplainBytes bounds the answer to one step that asks for derivations.
 	ExplainBytes int
-	// UndoBytes bounds what a call or session remembers for rollbacks. 0: wire.DefaultUndoBytes.
+	// UndoBytes bounds what a call or session remembers for rollbacks.
 	UndoBytes int64
-	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. 0: a minute; below 0: nothing.
+	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. Below 0: nothing.
 	CallTime time.Duration
-	// SnapshotBytes bounds a snapshot sent in chunks, ReceivingBytes all that are being received at a time. 0: 1 GiB and 4 GiB.
+	// SnapshotBytes bounds a snapshot sent in chunks, ReceivingBytes all that are being received at a time.
 	SnapshotBytes, ReceivingBytes int64
-	// UploadTime bounds how long a snapshot may take to come in chunks. 0: 5 minutes; below 0: any time.
+	// UploadTime bounds how long a snapshot may take to come in chunks. Below 0: any time.
 	UploadTime time.Duration
-	// CacheBytes bounds the snapshots held, IdentityBytes those of one identity, as compiled. 0: 4 GiB and half of CacheBytes.
+	// CacheBytes bounds the snapshots held, IdentityBytes those of one identity, as compiled. IdentityBytes is half of a
+	// CacheBytes that is given without it.
 	CacheBytes, IdentityBytes int64
 
-	// Sessions bounds the sessions open at a time. 0: 1,000.
+	// Sessions bounds the sessions open at a time.
 	Sessions int
-	// IdentitySessions bounds the sessions of one identity. 0: half of Sessions, at least 1.
+	// IdentitySessions bounds the sessions of one identity. It is half of Sessions where these are given without it.
 	IdentitySessions int
-	// SessionBytes bounds what open sessions take: what is compiled for them, and what they change. 0: 2 GiB.
+	// SessionBytes bounds what open sessions take: what is compiled for them, and what they change.
 	SessionBytes int64
-	// SessionTime ends a session after this long, SessionIdle one whose client has said nothing for this long. 0: 24 hours and 15 minutes;
-	// below 0: never.
+	// SessionTime ends a session after this long, SessionIdle one whose client has said nothing for this long.
+	// Below 0: never.
 	SessionTime, SessionIdle time.Duration
-	// PendingBatches is how many batches of a session may be unanswered. 0: 64.
+	// PendingBatches is how many batches of a session may be unanswered.
 	PendingBatches int
 
 	// Limits of what a request may hold.
@@ -59,15 +62,15 @@ type Options struct {
 	// Overload says how work is admitted.
 	Overload admission.Options
 
-	// RequestBytes bounds one message received, decompressed. 0: 16 MiB.
+	// RequestBytes bounds one message received, decompressed.
 	RequestBytes int
-	// HeaderBytes bounds the headers of one call. 0: 64 KiB.
+	// HeaderBytes bounds the headers of one call.
 	HeaderBytes uint32
-	// MessageTime bounds how long the message of a unary call may take to come. 0: half a minute.
+	// MessageTime bounds how long the message of a unary call may take to come.
 	MessageTime time.Duration
-	// HandshakeTime bounds how long a new connection may take to become one, TLS included. 0: 10 seconds.
+	// HandshakeTime bounds how long a new connection may take to become one, TLS included.
 	HandshakeTime time.Duration
-	// ConnectionStreams bounds the calls on one connection at a time. 0: 1,000.
+	// ConnectionStreams bounds the calls on one connection at a time.
 	ConnectionStreams uint32
 	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part. 0: never.
 	ConnectionAge time.Duration
@@ -75,11 +78,11 @@ type Options struct {
 	ConnectionGrace time.Duration
 	// ConnectionIdle closes connections without calls after this long. 0: never.
 	ConnectionIdle time.Duration
-	// ConnectionPing is how long a client may say nothing before it is asked whether it still lives. 0: a minute.
+	// ConnectionPing is how long a client may say nothing before it is asked whether it still lives.
 	ConnectionPing time.Duration
 	// DrainDelay is how long the server still takes calls after its health says NOT_SERVING. 0: not at all.
 	DrainDelay time.Duration
-	// DrainTime is how long calls under way may then take to end by themselves. 0: 25 seconds.
+	// DrainTime is how long calls under way may then take to end by themselves.
 	DrainTime time.Duration
 	// NoReflection leaves gRPC reflection out.
 	NoReflection bool
@@ -103,35 +106,43 @@ type Options struct {
 	Transport []grpc.ServerOption
 }
 
+// DefaultOptions returns the limits and times of a server where nothing else is said. Configuration shows these.
+func DefaultOptions() Options {
+	return Options{
+		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes,
+		CallTime:      time.Minute,
+		SnapshotBytes: 1 << 30, ReceivingBytes: 4 << 30, UploadTime: 5 * time.Minute,
+		CacheBytes: 4 << 30, IdentityBytes: 2 << 30,
+		Sessions: 1000, IdentitySessions: 500, SessionBytes: 2 << 30,
+		SessionTime: 24 * time.Hour, SessionIdle: 15 * time.Minute, PendingBatches: 64,
+		Limits: Limits{
+			Limits: wire.Limits{
+				Dimensions: 64, Nodes: 1_000_000, NodeSets: 100_000, Queues: 100_000, QueueDepth: 1000, Jobs: 2_000_000, Groups: 4_000_000,
+				Tasks: 10_000_000, TextBytes: 4 << 10,
+			},
+			Steps: 100_000, QuestionBytes: 2 << 20, PolicyBytes: 64 << 10, Chunks: 100_000,
+		},
+		Overload:     admission.DefaultOptions(),
+		RequestBytes: 16 << 20, HeaderBytes: 64 << 10, MessageTime: 30 * time.Second, HandshakeTime: 10 * time.Second,
+		ConnectionStreams: 1000, ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
+		DrainDelay: 5 * time.Second, DrainTime: 25 * time.Second,
+	}
+}
+
+// complete replaces what is not given by its default, except where zero means none.
 func (o *Options) complete() {
-	if o.CallTime == 0 {
-		o.CallTime = time.Minute
+	if o.IdentityBytes <= 0 && o.CacheBytes > 0 {
+		o.IdentityBytes = o.CacheBytes / 2
 	}
-	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
-	o.ReceivingBytes = orDefault(o.ReceivingBytes, 4<<30)
-	o.CacheBytes = orDefault(o.CacheBytes, 4<<30)
-	o.IdentityBytes = orDefault(o.IdentityBytes, o.CacheBytes/2)
-	o.SessionBytes = orDefault(o.SessionBytes, 2<<30)
-	o.Sessions = orDefault(o.Sessions, 1000)
-	o.PendingBatches = orDefault(o.PendingBatches, 64)
-	o.IdentitySessions = orDefault(o.IdentitySessions, max(o.Sessions/2, 1))
-	if o.SessionTime == 0 {
-		o.SessionTime = 24 * time.Hour
+	if o.IdentitySessions <= 0 && o.Sessions > 0 {
+		o.IdentitySessions = max(o.Sessions/2, 1)
 	}
-	if o.SessionIdle == 0 {
-		o.SessionIdle = 15 * time.Minute
+	for _, d := range []*time.Duration{&o.MessageTime, &o.HandshakeTime, &o.ConnectionPing, &o.DrainTime} {
+		*d = max(*d, 0)
 	}
-	if o.UploadTime == 0 {
-		o.UploadTime = 5 * time.Minute
-	}
-	o.RequestBytes = orDefault(o.RequestBytes, 16<<20)
-	o.HeaderBytes = orDefault(o.HeaderBytes, 64<<10)
-	o.MessageTime = orDefault(o.MessageTime, 30*time.Second)
-	o.HandshakeTime = orDefault(o.HandshakeTime, 10*time.Second)
-	o.ConnectionStreams = orDefault(o.ConnectionStreams, 1000)
-	o.ConnectionPing = orDefault(o.ConnectionPing, time.Minute)
-	o.DrainTime = orDefault(o.DrainTime, 25*time.Second)
-	o.Limits.complete()
+	defaults := DefaultOptions()
+	defaults.ConnectionAge, defaults.ConnectionIdle, defaults.DrainDelay = 0, 0, 0
+	complete(reflect.ValueOf(o).Elem(), reflect.ValueOf(defaults))
 	o.Overload.Complete()
 	o.Policies = maps.Clone(o.Policies)
 	if o.Logger == nil {
@@ -142,43 +153,32 @@ func (o *Options) complete() {
 	}
 }
 
-func orDefault[N int | int64 | uint32 | time.Duration](given, otherwise N) N {
-	if given <= 0 {
-		return otherwise
+// complete replaces numbers that are not above zero, and times that are zero. A time below zero means never.
+func complete(v, defaults reflect.Value) {
+	for i := range v.NumField() {
+		switch f, otherwise := v.Field(i), defaults.Field(i); {
+		case f.Kind() == reflect.Struct:
+			complete(f, otherwise)
+		case f.CanInt() && f.Int() == 0, f.CanInt() && f.Int() < 0 && f.Type() != reflect.TypeFor[time.Duration](),
+			f.CanUint() && f.Uint() == 0:
+			f.Set(otherwise)
+		}
 	}
-	return given
 }
 
 // Limits bounds what one request, or one batch of a session, may hold. Each is known by its field's name in snake case, which an error
 // tells with the value and the maximum.
 type Limits struct {
 	// Dimensions, Nodes, Queues, Jobs, Groups and Tasks bound a snapshot, and what a batch of steps adds to it; QueueDepth how deep queues
-	// are nested, TextBytes each name and uid, NodeSets the node sets. 0: 64, 1,000,000, 100,000, 2,000,000, 4,000,000, 10,000,000, 1,000,
-	// 4 KiB and 100,000.
+	// are nested, TextBytes each name and uid, NodeSets the node sets.
 	wire.Limits
 
-	// Steps of one call or batch. 0: 100,000.
+	// Steps of one call or batch.
 	Steps int64
-	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy. 0: 2 MiB.
+	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy.
 	QuestionBytes int64
-	// PolicyBytes bounds a policy. 0: 64 KiB.
+	// PolicyBytes bounds a policy.
 	PolicyBytes int64
-	// Chunks of one snapshot. 0: 100,000.
+	// Chunks of one snapshot.
 	Chunks int64
-}
-
-func (l *Limits) complete() {
-	l.Dimensions = orDefault(l.Dimensions, 64)
-	l.Nodes = orDefault(l.Nodes, 1_000_000)
-	l.NodeSets = orDefault(l.NodeSets, 100_000)
-	l.Queues = orDefault(l.Queues, 100_000)
-	l.QueueDepth = orDefault(l.QueueDepth, 1000)
-	l.Jobs = orDefault(l.Jobs, 2_000_000)
-	l.Groups = orDefault(l.Groups, 4_000_000)
-	l.Tasks = orDefault(l.Tasks, 10_000_000)
-	l.TextBytes = orDefault(l.TextBytes, 4<<10)
-	l.Steps = orDefault(l.Steps, 100_000)
-	l.QuestionBytes = orDefault(l.QuestionBytes, 2<<20)
-	l.PolicyBytes = orDefault(l.PolicyBytes, 64<<10)
-	l.Chunks = orDefault(l.Chunks, 100_000)
 }

@@ -92,7 +92,7 @@ func New(options Options) (*Server, error) {
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.tap)), o.Transport...)...)
-	s.grpc.RegisterService(s.description(), s.Direct())
+	s.grpc.RegisterService(s.serviceDesc(), s.Direct())
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if !o.NoReflection {
 		reflection.Register(s.grpc)

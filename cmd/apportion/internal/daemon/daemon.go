@@ -23,10 +23,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/watch"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
-	"github.com/apportion/apportion/wire"
 )
 
 // connectionIdle is how long a connection must have been without a call before it gives way to a new one.
@@ -56,7 +54,7 @@ type Daemon struct {
 	listeners   []net.Listener
 	admin       net.Listener
 	http        net.Listener
-	beside      *beside
+	observing   *observing
 	extender    *extending
 	policies    atomic.Pointer[map[string]*apportionv1.Policy]
 
@@ -93,7 +91,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	})
 	d.telemetry.Registry.MustRegister(d.connections.Collectors()...)
 	d.metrics = newMetrics(d.telemetry.Registry, d.authority)
-	if d.beside, err = d.newBeside(ctx, loaded); err != nil {
+	if d.observing, err = d.newObservers(ctx, loaded); err != nil {
 		return nil, errors.Join(err, d.telemetry.Stop(ctx))
 	}
 	if d.server, err = service.New(d.serviceOptions(loaded)); err != nil {
@@ -109,7 +107,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 
 // abandon ends what was begun for a server that will not serve.
 func (d *Daemon) abandon(ctx context.Context) error {
-	return errors.Join(d.beside.close(ctx), d.telemetry.Stop(ctx))
+	return errors.Join(d.observing.close(ctx), d.telemetry.Stop(ctx))
 }
 
 // Check reads and checks everything that settings name, and returns what is suspicious.
@@ -151,37 +149,11 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 }
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
-	c, l, o, t := &d.settings.Config, &d.settings.Limit, &d.settings.Overload, d.telemetry
-	return service.Options{
-		Policies: loaded.policies, Permit: permit, Observers: d.beside.observers, CallTime: c.Deadline.Call,
-		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes),
-		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
-		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
-		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
-		SessionTime: l.SessionTime, SessionIdle: l.SessionIdle,
-		Limits: service.Limits{
-			Limits: limitsOf(l),
-			Steps:  int64(l.Steps), QuestionBytes: int64(l.QuestionBytes), PolicyBytes: int64(l.PolicyBytes), Chunks: int64(l.Chunks),
-		},
-		Overload: admission.Options{
-			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
-			Calls: o.Calls, Receiving: int64(o.Receiving),
-		},
-		RequestBytes: int(l.MessageBytes), HeaderBytes: uint32(l.HeaderBytes), NoReflection: !c.Reflection,
-		ConnectionStreams: uint32(c.Connection.Streams), ConnectionAge: c.Connection.Age, ConnectionGrace: c.Connection.Grace,
-		ConnectionIdle: c.Connection.Idle, ConnectionPing: c.Connection.Ping,
-		HandshakeTime: c.Deadline.Handshake, MessageTime: c.Deadline.Message, DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time,
-		Logger: d.log, Registry: t.Registry, Meter: t.Meter, Tracer: t.Tracer, Propagator: t.Propagator,
-		Tap: []tap.ServerInHandle{d.gate.Tap, named}, Transport: d.gate.ServerOptions(),
-	}
-}
-
-// limitsOf are the limits of one snapshot, however it comes.
-func limitsOf(l *config.Limit) wire.Limits {
-	return wire.Limits{
-		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), NodeSets: int64(l.NodeSets), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
-		Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
-	}
+	o, t := d.settings.ServerOptions(), d.telemetry
+	o.Policies, o.Permit, o.Observers = loaded.policies, permit, d.observing.observers
+	o.Logger, o.Registry, o.Meter, o.Tracer, o.Propagator = d.log, t.Registry, t.Meter, t.Tracer, t.Propagator
+	o.Tap, o.Transport = []tap.ServerInHandle{d.gate.Tap, named}, d.gate.ServerOptions()
+	return o
 }
 
 // named tells the service who calls, for its quotas.
@@ -208,8 +180,8 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	// What is left to tell is told after the context has ended.
 	last := context.WithoutCancel(ctx)
 	ctx, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { d.follow(ctx) })
+	var following sync.WaitGroup
+	following.Go(func() { d.follow(ctx) })
 	endAdmin := d.serveAdmin()
 	endExtender := d.extender.serve(ctx, d.log, stop)
 	endHTTP := d.serveHTTP(stop)
@@ -222,10 +194,10 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	flush, cancel := context.WithTimeout(last, patience)
 	defer cancel()
 	err = errors.Join(err, endExtender(), endHTTP(flush))
-	beside.Wait()
+	following.Wait()
 	endAdmin()
 	d.log.InfoContext(last, "stopped")
-	return errors.Join(err, d.beside.close(flush), d.telemetry.Stop(flush))
+	return errors.Join(err, d.observing.close(flush), d.telemetry.Stop(flush))
 }
 
 // follow reads files again when they change, and on SIGHUP.

@@ -35,7 +35,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 		Schedulers: make(map[string]extender.Scheduler, len(c.Extender.Schedulers)),
 		Policy:     func(name string) *apportionv1.Policy { return (*d.policies.Load())[name] },
 		Wait:       c.Extender.Wait, BufferBytes: int64(c.Extender.BufferBytes),
-		Limits: limitsOf(&c.Limit), PushMemory: int64(c.Limit.SessionBytes),
+		Limits: c.Limit.Snapshot(), PushMemory: int64(c.Limit.SessionBytes),
 		Tracer: d.telemetry.Tracer, Logger: d.log, Registerer: d.telemetry.Registry,
 	}
 	for path, policy := range c.Extender.Schedulers {
@@ -45,7 +45,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 		e.admit(users)
 		options.Authorize = func(user, password string) bool { return e.users.Load().Authorize(user, password) }
 	}
-	if len(d.beside.observers) > 0 {
+	if len(d.observing.observers) > 0 {
 		options.Observer = d.watched()
 	}
 	var err error

@@ -83,7 +83,7 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 		return err
 	}
 	d.policies.Store(&loaded.policies)
-	if err := d.beside.use(&d.settings.Config, loaded); err != nil {
+	if err := d.observing.use(&d.settings.Config, loaded); err != nil {
 		return err
 	}
 	d.extender.admit(loaded.users)

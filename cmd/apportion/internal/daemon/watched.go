@@ -24,7 +24,7 @@ type watched struct {
 // watched returns an observer that tells those of the service.
 func (d *Daemon) watched() *watched {
 	w := &watched{server: d.server, log: d.log}
-	for _, observer := range d.beside.observers {
+	for _, observer := range d.observing.observers {
 		if queues, is := observer.(*telemetry.Queues); is {
 			w.queues = queues
 		} else {

@@ -2,35 +2,28 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"os"
-	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/apportion/apportion/config"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/shadow"
 	"github.com/apportion/apportion/service/telemetry"
-	"github.com/apportion/apportion/service/web"
 )
 
-// beside is what works beside the decisions, and is told of them. It costs nothing where it is not asked for.
-type beside struct {
+// observing holds the observers of decisions that the settings ask for.
+type observing struct {
 	observers []service.Observer
 	log       *decisionlog.Log
 	shadow    *shadow.Shadow
 }
 
-// newBeside begins what the settings ask for.
-func (d *Daemon) newBeside(ctx context.Context, loaded *loaded) (*beside, error) {
-	b, c := &beside{}, &d.settings.Config
+// newObservers starts the observers that the settings ask for.
+func (d *Daemon) newObservers(ctx context.Context, loaded *loaded) (*observing, error) {
+	b, c := &observing{}, &d.settings.Config
 	if c.Metrics.Queues > 0 {
 		queues := telemetry.NewQueues(telemetry.QueueOptions{Maximum: c.Metrics.Queues})
 		d.telemetry.Registry.MustRegister(queues)
@@ -104,7 +97,7 @@ func checkMask(names []string) error {
 }
 
 // use takes the shadow's policy over. If there is none of its name any more, it stays as it was until a start.
-func (b *beside) use(c *config.Config, loaded *loaded) error {
+func (b *observing) use(c *config.Config, loaded *loaded) error {
 	policy, ok := loaded.policies[c.Shadow.Policy]
 	if b.shadow == nil || !ok {
 		return nil
@@ -113,7 +106,7 @@ func (b *beside) use(c *config.Config, loaded *loaded) error {
 }
 
 // close writes down what is left to be written.
-func (b *beside) close(ctx context.Context) error {
+func (b *observing) close(ctx context.Context) error {
 	var faults []error
 	if b.shadow != nil {
 		faults = append(faults, told("shadow", b.shadow.Close(ctx)))
@@ -130,59 +123,4 @@ func told(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: not everything was done before the end: %w", what, err)
-}
-
-// serveHTTP answers the unary calls in JSON. The returned function drains and ends it.
-func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
-	if d.http == nil {
-		return func(context.Context) error { return nil }
-	}
-	c, t := &d.settings.Config, d.telemetry
-	const idle = 2 * time.Minute
-	server := &http.Server{
-		Handler: web.NewHandler(d.server, web.Options{
-			MessageBytes: int(c.Limit.MessageBytes), Calls: c.HTTP.Calls, Origins: c.HTTP.Origins,
-			Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
-		}),
-		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Call, IdleTimeout: idle,
-		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
-		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
-	}
-	listener := d.http
-	if d.authority != nil {
-		listener = tls.NewListener(listener, speakingHTTP(d.authority.Config()))
-	}
-	d.log.Info("serving JSON", "address", addressOf(d.http), "tls", d.authority != nil)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			d.log.Error("JSON ended", "error", err.Error())
-			fail()
-		}
-	})
-	return func(ctx context.Context) error {
-		defer serving.Wait()
-		err := server.Shutdown(ctx)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return server.Close()
-		}
-		return err
-	}
-}
-
-// speakingHTTP offers both versions of HTTP where gRPC offers one.
-func speakingHTTP(c *tls.Config) *tls.Config {
-	protocols := []string{"h2", "http/1.1"}
-	c.NextProtos = protocols
-	current := c.GetConfigForClient
-	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		config, err := current(hello)
-		if err != nil || config == nil {
-			return config, err
-		}
-		config = config.Clone()
-		config.NextProtos = slices.Clone(protocols)
-		return config, nil
-	}
-	return c
 }

@@ -2,8 +2,8 @@ package config
 
 import "strconv"
 
-// beside checks what works beside the decisions: the log of them, and the shadow policy.
-func (c *checker) beside() {
+// observers checks the settings of the decision log and of the shadow policy.
+func (c *checker) observers() {
 	l := c.DecisionLog
 	const file = "file"
 	switch {

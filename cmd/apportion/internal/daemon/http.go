@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apportion/apportion/service/web"
+)
+
+// serveHTTP answers the unary calls in JSON. The returned function drains and ends it.
+func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
+	if d.http == nil {
+		return func(context.Context) error { return nil }
+	}
+	c, t := &d.settings.Config, d.telemetry
+	const idle = 2 * time.Minute
+	server := &http.Server{
+		Handler: web.NewHandler(d.server, web.Options{
+			MessageBytes: int(c.Limit.MessageBytes), Calls: c.HTTP.Calls, Origins: c.HTTP.Origins,
+			Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
+		}),
+		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Call, IdleTimeout: idle,
+		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
+		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	listener := d.http
+	if d.authority != nil {
+		listener = tls.NewListener(listener, speakingHTTP(d.authority.Config()))
+	}
+	d.log.Info("serving JSON", "address", addressOf(d.http), "tls", d.authority != nil)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			d.log.Error("JSON ended", "error", err.Error())
+			fail()
+		}
+	})
+	return func(ctx context.Context) error {
+		defer serving.Wait()
+		err := server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return server.Close()
+		}
+		return err
+	}
+}
+
+// speakingHTTP offers both versions of HTTP where gRPC offers one.
+func speakingHTTP(c *tls.Config) *tls.Config {
+	protocols := []string{"h2", "http/1.1"}
+	c.NextProtos = protocols
+	current := c.GetConfigForClient
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		config, err := current(hello)
+		if err != nil || config == nil {
+			return config, err
+		}
+		config = config.Clone()
+		config.NextProtos = slices.Clone(protocols)
+		return config, nil
+	}
+	return c
+}
