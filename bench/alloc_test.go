@@ -54,7 +54,7 @@ func TestAQuestionAllocatesNothingButItsAnswer(t *testing.T) {
 					for i, j := range s.jobs {
 						s.CompareJobs(j, s.jobs[0])
 						s.CompareTasks(s.pending[i], s.pending[0])
-						s.CompareQueues(s.m.Jobs[j].Queue, s.m.Jobs[s.jobs[0]].Queue)
+						s.CompareQueues(s.m.Jobs.At(j).Queue, s.m.Jobs.At(s.jobs[0]).Queue)
 					}
 				},
 				"what if": func() { require.True(t, s.whatIf(mark)) },

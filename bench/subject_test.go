@@ -80,14 +80,14 @@ type subject struct {
 }
 
 func (s *subject) find() {
-	for j := range s.m.Jobs {
-		if j%(len(s.m.Jobs)/1000) == 0 && len(s.jobs) < 1000 {
-			s.jobs = append(s.jobs, model.JobID(j))
+	for j := range s.m.Jobs.All() {
+		if int(j)%(s.m.Jobs.Len()/1000) == 0 && len(s.jobs) < 1000 {
+			s.jobs = append(s.jobs, j)
 		}
 	}
 	var pending, running []model.TaskID
-	for i := range s.m.Tasks {
-		switch t := model.TaskID(i); s.m.Tasks[i].Status {
+	for t, task := range s.m.Tasks.All() {
+		switch task.Status {
 		case model.Pending:
 			pending = append(pending, t)
 		case model.Running:

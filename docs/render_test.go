@@ -188,7 +188,7 @@ func (c *console) drf([]string) {
 			if share.Dominant >= 0 {
 				dominant = c.view().Dims.Name(share.Dominant)
 			}
-			c.say("%s: share %s (%s)", c.view().Jobs[j].UID, digits(share.Share), dominant)
+			c.say("%s: share %s (%s)", c.view().Jobs.At(j).UID, digits(share.Share), dominant)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (c *console) tree([]string) {
 				}
 				text := fmt.Sprintf("%s%s: weight %s, share %s", strings.Repeat("  ", depth), n.Name, digits(n.Weight), digits(n.Share))
 				if n.Job != model.None {
-					text = strings.Repeat("  ", depth) + c.view().Jobs[n.Job].UID + ": share " + digits(n.Share)
+					text = strings.Repeat("  ", depth) + c.view().Jobs.At(n.Job).UID + ": share " + digits(n.Share)
 				}
 				if n.Saturated {
 					text += ", saturated"

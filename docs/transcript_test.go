@@ -308,7 +308,7 @@ func (c *console) order(words []string) {
 		jobs := slices.Clone(v.Present())
 		c.s.JobsInOrder(jobs)
 		for _, j := range jobs {
-			list = append(list, v.Jobs[j].UID)
+			list = append(list, v.Jobs.At(j).UID)
 		}
 	default:
 		tasks := c.tasks(words[1:])
@@ -321,7 +321,7 @@ func (c *console) order(words []string) {
 
 func (c *console) jobs(words []string) {
 	for _, j := range c.view().Present() {
-		uid := c.view().Jobs[j].UID
+		uid := c.view().Jobs.At(j).UID
 		if len(words) > 0 && !slices.Contains(words, uid) {
 			continue
 		}
@@ -428,7 +428,7 @@ func (c *console) submit(words []string) {
 	}
 	request := l.flags[len(l.flags)-1]
 	dims := c.view().Dims.Names()
-	c.err = c.s.Extend(dims, func(b *model.Builder) {
+	c.err = c.s.Change(dims, func(b *model.Builder) {
 		r := &reader{b: b, dims: dims}
 		b.Job(model.JobSpec{UID: l.name, Name: l.name, Queue: l.set["queue"], MinResources: r.optional(l, "needs", &err)})
 		b.Group(model.GroupSpec{Request: r.amounts(request, &err)})

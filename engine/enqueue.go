@@ -38,7 +38,7 @@ func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 		why.Add(policy.Because("", policy.JobNotPending, model.None))
 		return false
 	}
-	if s.view.Jobs[j].MinResources.Absent() {
+	if s.view.Jobs.At(j).MinResources.Absent() {
 		why.Add(policy.Because("", policy.NoMinResources, model.None))
 	} else if !s.Enqueueable(j, why) {
 		return false
@@ -59,7 +59,7 @@ func (s *Session) PendingInOrder() []model.JobID {
 		if s.view.Phase(j) != model.PhasePending {
 			continue
 		}
-		q := s.view.Jobs[j].Queue
+		q := s.view.Jobs.At(j).Queue
 		if byQueue[q] == nil {
 			queues = append(queues, q)
 		}

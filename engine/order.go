@@ -37,7 +37,7 @@ func (s *Session) CompareJobs(l, r model.JobID) Comparison {
 	if c != 0 {
 		return Comparison{c, c < 0}
 	}
-	lj, rj := &s.view.Jobs[l], &s.view.Jobs[r]
+	lj, rj := s.view.Jobs.At(l), s.view.Jobs.At(r)
 	return Comparison{0, older(lj.CreateTime, rj.CreateTime, lj.UID, rj.UID)}
 }
 
@@ -107,7 +107,7 @@ func (s *Session) queueName(l, r model.QueueID) int {
 }
 
 func (s *Session) jobName(l, r model.JobID) int {
-	return strings.Compare(s.view.Jobs[l].UID, s.view.Jobs[r].UID)
+	return strings.Compare(s.view.Jobs.At(l).UID, s.view.Jobs.At(r).UID)
 }
 
 func (t *table) compareQueues(l, r model.QueueID) int {
@@ -158,23 +158,20 @@ func (t *table) lessTask(v *policy.View, l, r model.TaskID) bool {
 	if c := t.compareTasks(l, r); c != 0 {
 		return c < 0
 	}
-	lt, rt := &v.Tasks[l], &v.Tasks[r]
+	lt, rt := v.Tasks.At(l), v.Tasks.At(r)
 	switch {
 	case lt.Index >= 0 && rt.Index >= 0 && lt.Index != rt.Index:
 		return lt.Index < rt.Index
 	case lt.CreateTime != rt.CreateTime:
 		return lt.CreateTime < rt.CreateTime
 	}
-	if c := v.CompareTaskKeys(l, r); c != 0 {
-		return c < 0
-	}
-	return l < r
+	return v.CompareTasks(l, r) < 0
 }
 
 // compareVictims compares jobs by the plugins alone: Volcano's fallback between jobs is never used here.
 func (t *table) compareVictims(v *policy.View, l, r model.TaskID, claimant model.QueueID) Comparison {
-	lj, rj := v.Tasks[l].Job, v.Tasks[r].Job
-	if lq, rq := v.Jobs[lj].Queue, v.Jobs[rj].Queue; lq != rq {
+	lj, rj := v.Tasks.At(l).Job, v.Tasks.At(r).Job
+	if lq, rq := v.Jobs.At(lj).Queue, v.Jobs.At(rj).Queue; lq != rq {
 		c := t.compareVictimQueues(lq, rq, claimant)
 		if c == 0 {
 			c = -t.compareQueues(lq, rq)

@@ -111,7 +111,7 @@ type kindKey struct {
 }
 
 func (s *Session) kindOf(t model.TaskID) kindKey {
-	return kindKey{s.view.QueueOf(t), s.view.Tasks[t].Request}
+	return kindKey{s.view.QueueOf(t), s.view.Tasks.At(t).Request}
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if that is too much.

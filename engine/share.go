@@ -35,7 +35,7 @@ func (s *Session) Dividers() []Divider {
 func (s *Session) Busy() []model.QueueID {
 	has := make([]bool, len(s.view.Queues))
 	for _, j := range s.view.Present() {
-		has[s.view.Jobs[j].Queue] = true
+		has[s.view.Jobs.At(j).Queue] = true
 	}
 	var busy []model.QueueID
 	for _, q := range s.view.QueueOrder {

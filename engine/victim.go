@@ -181,7 +181,7 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 	looked := 0
 	for _, j := range v.Present() {
 		from := len(candidates)
-		for t := v.Jobs[j].FirstTask; t < v.Jobs[j].EndTask; t++ {
+		for t := v.Jobs.At(j).FirstTask; t < v.Jobs.At(j).EndTask; t++ {
 			if looked++; v.Stopped(looked) {
 				return nil, policy.ErrStopped
 			}
@@ -190,7 +190,7 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 			}
 		}
 		slices.SortFunc(candidates[from:], func(l, r model.TaskID) int {
-			return cmp.Or(cmp.Compare(v.Tasks[r].CreateTime, v.Tasks[l].CreateTime), compareNames(v, l, r))
+			return cmp.Or(cmp.Compare(v.Tasks.At(r).CreateTime, v.Tasks.At(l).CreateTime), compareNames(v, l, r))
 		})
 	}
 	return candidates, nil
@@ -200,7 +200,7 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 // (pkg/scheduler/actions/reclaim and preempt).
 func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (policy.Reason, bool) {
 	v := s.view
-	task := &v.Tasks[candidate]
+	task := v.Tasks.At(candidate)
 	mine, theirs := v.QueueOf(claimant), v.QueueOf(candidate)
 	var code policy.Code
 	switch {
@@ -212,7 +212,7 @@ func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (poli
 		code = policy.BestEffortVictim
 	case preempt && mine != theirs:
 		code = policy.OtherQueue
-	case preempt && v.Tasks[claimant].Job == task.Job:
+	case preempt && v.Tasks.At(claimant).Job == task.Job:
 		code = policy.SameJob
 	case !preempt && mine == theirs:
 		code = policy.SameQueue

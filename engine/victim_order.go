@@ -33,8 +33,8 @@ func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []m
 	o := &t.victims
 	o.rank(v, t, v.QueueOf(claimant), candidates)
 	for i, c := range candidates {
-		j := v.Tasks[c].Job
-		o.keys[i] = victimKey{uint64(o.rankOfQueue[v.Jobs[j].Queue])<<32 | uint64(o.rankOfJob[j]), c}
+		j := v.Tasks.At(c).Job
+		o.keys[i] = victimKey{uint64(o.rankOfQueue[v.Jobs.At(j).Queue])<<32 | uint64(o.rankOfJob[j]), c}
 	}
 	slices.SortFunc(o.keys, func(l, r victimKey) int { return cmp.Compare(l.rank, r.rank) })
 	from := 0
@@ -54,7 +54,7 @@ func sortPeers(v *policy.View, t *table, tasks []model.TaskID) {
 	}
 	known := 0
 	for _, c := range tasks {
-		if v.Tasks[c].Index >= 0 {
+		if v.Tasks.At(c).Index >= 0 {
 			known++
 		}
 	}
@@ -73,7 +73,7 @@ func comparePeers(v *policy.View, t *table, l, r model.TaskID) int {
 	if c := t.compareTasks(l, r); c != 0 {
 		return -c
 	}
-	lt, rt := &v.Tasks[l], &v.Tasks[r]
+	lt, rt := v.Tasks.At(l), v.Tasks.At(r)
 	switch {
 	case lt.Index >= 0 && rt.Index >= 0 && lt.Index != rt.Index:
 		return cmp.Compare(rt.Index, lt.Index)
@@ -84,28 +84,28 @@ func comparePeers(v *policy.View, t *table, l, r model.TaskID) int {
 }
 
 func compareNames(v *policy.View, l, r model.TaskID) int {
-	return cmp.Or(v.CompareTaskKeys(l, r), cmp.Compare(l, r))
+	return v.CompareTasks(l, r)
 }
 
 // rank ranks the queues and jobs of candidates: the smaller rank loses tasks first. Jobs that no plugin tells apart share a rank.
 func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, candidates []model.TaskID) {
-	if len(o.rankOfQueue) != len(v.Queues) || len(o.rankOfJob) != len(v.Jobs) {
-		o.rankOfQueue, o.rankOfJob = make([]int32, len(v.Queues)), make([]int32, len(v.Jobs))
+	if len(o.rankOfQueue) != len(v.Queues) || len(o.rankOfJob) != v.Jobs.Len() {
+		o.rankOfQueue, o.rankOfJob = make([]int32, len(v.Queues)), make([]int32, v.Jobs.Len())
 	}
 	const seen = -1
 	o.queues, o.jobs = o.queues[:0], o.jobs[:0]
 	for _, c := range candidates {
-		j := v.Tasks[c].Job
-		o.rankOfQueue[v.Jobs[j].Queue], o.rankOfJob[j] = 0, 0
+		j := v.Tasks.At(c).Job
+		o.rankOfQueue[v.Jobs.At(j).Queue], o.rankOfJob[j] = 0, 0
 	}
 	for _, c := range candidates {
-		j := v.Tasks[c].Job
+		j := v.Tasks.At(c).Job
 		if o.rankOfJob[j] == seen {
 			continue
 		}
 		o.rankOfJob[j] = seen
 		o.jobs = append(o.jobs, j)
-		if q := v.Jobs[j].Queue; o.rankOfQueue[q] != seen {
+		if q := v.Jobs.At(j).Queue; o.rankOfQueue[q] != seen {
 			o.rankOfQueue[q] = seen
 			o.queues = append(o.queues, q)
 		}

@@ -55,7 +55,7 @@ func drawSession(t *rapid.T, indices bool) *Session {
 func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSession(t, rapid.Bool().Draw(t, "indices"))
-		claimant := model.TaskID(len(s.view.Tasks) - 1)
+		claimant := model.TaskID(s.view.Tasks.Len() - 1)
 		var candidates []model.TaskID
 		for i := range claimant {
 			candidates = append(candidates, i)

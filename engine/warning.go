@@ -45,10 +45,10 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 		named |= queue.Capability.Has | queue.Guarantee.Has | queue.Deserved.Has
 	}
 	for _, j := range v.Present() {
-		job := &v.Jobs[j]
+		job := v.Jobs.At(j)
 		named |= job.MinResources.Has | v.Account(j).Total.Has
 		for g := job.FirstGroup; g < job.EndGroup; g++ {
-			named |= v.Requests[v.Groups[g].Request].Has
+			named |= v.Requests[v.Groups.At(g).Request].Has
 		}
 	}
 	for m := named &^ v.Total.Has; m != 0; m = m.Rest() {

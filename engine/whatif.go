@@ -72,24 +72,25 @@ func (s *Session) Try(change func() error) error {
 	return err
 }
 
-// Extend adds jobs, as if a new scheduling session were opened on the state reached so far and these jobs: sums are formed and shares
-// divided anew, jobs admitted before count as Inqueue, tasks count by their present status. Every answer is, to the last bit, that of a
-// session opened on a snapshot of that state. add builds the jobs; its builder's paths begin at jobs[0]. A
-// fault of theirs is an *model.Error and changes nothing.
-func (s *Session) Extend(dimensions []string, add func(*model.Builder)) error {
-	v := s.view
-	b := v.Extend(dimensions)
-	add(b)
-	larger, err := v.Extended(b.BuildExtended)
+// Change goes on from what a change makes of the state reached so far, as if a new scheduling session were opened on the result: sums are
+// formed and shares divided anew, jobs admitted before count as Inqueue, tasks count by their present status. Every answer is, to the last
+// bit, that of a session opened on a snapshot of that result. feed says what changes; its faults are an *model.Error and change nothing.
+// See model.Model.Change for what the numbers of jobs and tasks are afterwards.
+func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
+	v, err := s.view.Changed(dimensions, feed)
 	if err != nil {
 		return err
 	}
-	return s.reopen(larger)
+	return s.reopen(v)
 }
 
 // Remove withdraws jobs, as if a new scheduling session were opened without them.
 func (s *Session) Remove(jobs []model.JobID) error {
-	return s.reopen(s.view.Without(jobs))
+	return s.Change(nil, func(b *model.Builder) {
+		for i, j := range jobs {
+			b.RemoveJobAt(i, j)
+		}
+	})
 }
 
 func (s *Session) reopen(v *policy.View) error {

@@ -33,7 +33,7 @@ func TestARestoredSessionIsAsNewForTheNext(t *testing.T) {
 
 		require.ErrorIs(t, s.Rollback(0), engine.ErrNoMark)
 		require.Equal(t, model.Pending, s.View().Status(0))
-		require.True(t, s.View().Has(0))
+		require.True(t, s.View().HasJob(0))
 		share, _ := s.Dividers()[0].Queues.Share(0)
 		require.Equal(t, []float64{0, 0}, share.Allocated.V)
 	}

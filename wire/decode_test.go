@@ -55,11 +55,12 @@ func agreeInParts(t *testing.T, data []byte) {
 // public returns the exported parts of a model.
 func public(m *model.Model) []any {
 	var texts []string
-	for t := range m.Tasks {
-		texts = append(texts, m.TaskUID(model.TaskID(t)), m.TaskName(model.TaskID(t)))
+	for t := range m.Tasks.All() {
+		texts = append(texts, m.TaskUID(t), m.TaskName(t))
 	}
 	return []any{
-		texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, m.Groups, m.Counts, m.Tasks, m.Details, m.Requests, m.Total, m.Accounts,
+		texts, m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs.Copied(), m.Groups.Copied(), m.Counts.Copied(), m.Tasks.Copied(),
+		m.Details.Copied(), m.Requests, m.Total, m.Accounts.Copied(), m.QueueJobs,
 		m.QueueOrder, m.JobOrder, m.NodeSets,
 	}
 }

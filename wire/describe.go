@@ -7,12 +7,17 @@ import (
 )
 
 // SnapshotOf returns a snapshot whose model answers as the given one: what was built of something else than a snapshot can so be kept, and
-// asked again. Things keep their numbers; what the model does not know, as the cluster's name, is not in it. It shares strings with the
-// model.
+// asked again. Things keep their order, and their numbers unless a Change removed or replaced something; what the model does not know, as
+// the cluster's name, is not in it. It shares strings with the model.
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
+	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.Names(), Total: resourceOf(m.Total)}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
+		if !m.HasNode(model.NodeID(i)) {
+			continue
+		}
+		d.nodes[i] = uint32(len(out.Nodes))
 		node := &apportionv1.Node{Name: n.Name, Allocatable: resourceOf(n.Allocatable), UsedByOthers: resourceOf(n.UsedByOthers)}
 		if n.Labelled {
 			node.Group = &n.Group
@@ -24,24 +29,37 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	}
 	for i := range m.NodeSets {
 		if s := &m.NodeSets[i]; model.NodeSetID(i) != model.AllNodes {
-			out.NodeSets = append(out.NodeSets, describeNodeSet(s))
+			out.NodeSets = append(out.NodeSets, d.nodeSet(s))
 		}
 	}
 	for i := range m.Queues {
-		out.Queues = append(out.Queues, describeQueue(&m.Queues[i]))
+		if m.HasQueue(model.QueueID(i)) {
+			out.Queues = append(out.Queues, describeQueue(&m.Queues[i]))
+		}
 	}
-	for i := range m.Jobs {
-		out.Jobs = append(out.Jobs, describeJob(m, &m.Jobs[i]))
+	for j := range model.JobID(m.Jobs.Len()) {
+		if m.HasJob(j) {
+			out.Jobs = append(out.Jobs, d.job(m.Jobs.At(j)))
+		}
 	}
 	return out
 }
 
-func describeNodeSet(s *model.NodeSet) *apportionv1.NodeSet {
-	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule, Nodes: make([]uint32, len(s.Nodes))}
-	for i, n := range s.Nodes {
-		out.Nodes[i] = uint32(n)
+func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
+	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule}
+	for _, n := range s.Nodes {
+		if m.HasNode(n) {
+			out.Nodes = append(out.Nodes, m.nodes[n])
+		}
 	}
 	return out
+}
+
+// description is a model that is being described.
+type description struct {
+	*model.Model
+	// nodes are the positions of the nodes in the snapshot.
+	nodes []uint32
 }
 
 // resourceOf is the Resource of a row, nil for an absent one.
@@ -82,23 +100,23 @@ func describeTerms(t *model.Terms) *apportionv1.NodeGroupTerms {
 	return &apportionv1.NodeGroupTerms{Required: t.Required, Preferred: t.Preferred}
 }
 
-func describeJob(m *model.Model, j *model.Job) *apportionv1.Job {
+func (m *description) job(j *model.Job) *apportionv1.Job {
 	out := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(j.MinResources), CreateTime: j.CreateTime,
 		Condition: j.Condition,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
-		out.Groups = append(out.Groups, describeGroup(m, &m.Groups[g]))
+		out.Groups = append(out.Groups, m.group(m.Groups.At(g)))
 	}
 	for t := j.FirstTask; t < j.EndTask; t++ {
-		group := out.Groups[m.Tasks[t].Group-j.FirstGroup]
-		group.Tasks = append(group.Tasks, describeTask(m, t))
+		group := out.Groups[m.Tasks.At(t).Group-j.FirstGroup]
+		group.Tasks = append(group.Tasks, m.task(t))
 	}
 	return out
 }
 
-func describeGroup(m *model.Model, g *model.Group) *apportionv1.TaskGroup {
+func (m *description) group(g *model.Group) *apportionv1.TaskGroup {
 	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
@@ -107,7 +125,8 @@ func describeGroup(m *model.Model, g *model.Group) *apportionv1.TaskGroup {
 		least := uint32(g.MinAvailable)
 		out.MinAvailable = &least
 	}
-	for _, c := range m.Counts[g.FirstCount:g.EndCount] {
+	for at := g.FirstCount; at < g.EndCount; at++ {
+		c := m.Counts.At(at)
 		out.Counts = append(out.Counts, &apportionv1.TaskCount{
 			Status: wireStatus(c.Status), Gate: apportionv1.TaskGate(c.Gate), Count: uint32(c.N),
 		})
@@ -115,21 +134,21 @@ func describeGroup(m *model.Model, g *model.Group) *apportionv1.TaskGroup {
 	return out
 }
 
-func describeTask(m *model.Model, id model.TaskID) *apportionv1.Task {
-	t := &m.Tasks[id]
+func (m *description) task(id model.TaskID) *apportionv1.Task {
+	t := m.Tasks.At(id)
 	priority := t.Priority
 	out := &apportionv1.Task{
 		Uid: m.TaskUID(id), Name: m.TaskName(id), Status: wireStatus(t.Status), Priority: &priority, CreateTime: t.CreateTime,
 	}
 	if t.Node != model.None {
-		node := uint32(t.Node)
+		node := m.nodes[t.Node]
 		out.Node = &node
 	}
 	if t.Index >= 0 {
 		index := uint32(t.Index)
 		out.Index = &index
 	}
-	own := t.Request != m.Groups[t.Group].Request
+	own := t.Request != m.Groups.At(t.Group).Request
 	if t.Preemptable && t.Gate == model.GateNone && t.Detail == model.None && !own {
 		return out
 	}
@@ -139,7 +158,7 @@ func describeTask(m *model.Model, id model.TaskID) *apportionv1.Task {
 		out.Detail.Request = resourceOf(m.Requests[t.Request])
 	}
 	if t.Detail != model.None {
-		d := &m.Details[t.Detail]
+		d := m.Details.At(t.Detail)
 		out.Detail.PriorityClass = d.PriorityClass
 		if d.HasScheduleTime {
 			out.Detail.ScheduleTime = &d.ScheduleTime

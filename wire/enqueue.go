@@ -34,7 +34,7 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 		permitted := decide(j, &s.reasons)
 		out.Job, out.Verdict = uint32(j), s.out.verdict(permitted, s.reasons.List)
 		if !q.GetOmitNames() {
-			out.Uid = v.Jobs[j].UID
+			out.Uid = v.Jobs.At(j).UID
 		}
 		answer.Jobs[i] = out
 		s.out.left -= messageBytes + len(out.Uid)
@@ -49,7 +49,7 @@ func (s *Session) roomForVerdicts(jobs []model.JobID, omitNames bool) error {
 	for _, j := range jobs {
 		size += 4*messageBytes + 2*reasonBytes
 		if !omitNames {
-			size += len(v.Jobs[j].UID)
+			size += len(v.Jobs.At(j).UID)
 		}
 	}
 	if size > s.out.left {
@@ -73,7 +73,7 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, 
 	vote := s.engine.EnqueueVote(j, why)
 	return vote, &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: &apportionv1.EnqueueAnswer{
 		Jobs: []*apportionv1.EnqueueVerdict{{
-			Job: uint32(j), Uid: s.engine.View().Jobs[j].UID, Verdict: s.out.verdict(vote != policy.Reject, why.List[before:]),
+			Job: uint32(j), Uid: s.engine.View().Jobs.At(j).UID, Verdict: s.out.verdict(vote != policy.Reject, why.List[before:]),
 		}},
 	}}}
 }

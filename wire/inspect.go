@@ -13,8 +13,8 @@ import (
 func (s *Session) inspect(q *apportionv1.InspectStep) (*apportionv1.Answer, error) {
 	v := s.engine.View()
 	answer := &apportionv1.InspectAnswer{
-		Total: s.out.resource(v.Total), QueueCount: uint32(len(v.Queues)), JobCount: uint32(len(v.Present())),
-		NodeCount: uint32(len(v.Nodes)), Policy: s.policy,
+		Total: s.out.resource(v.Total), QueueCount: uint32(len(v.QueueOrder)), JobCount: uint32(len(v.Present())),
+		NodeCount: uint32(len(v.NodeOrder)), Policy: s.policy,
 	}
 	s.out.left -= proto.Size(s.policy) + 4*messageBytes
 	for _, j := range v.Present() {
@@ -42,6 +42,9 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer) error {
 			return policy.ErrStopped
 		}
 		n := model.NodeID(i)
+		if !v.HasNode(n) {
+			continue
+		}
 		v.Idle(n, &idle)
 		answer.Nodes = append(answer.Nodes, &apportionv1.InspectedNode{
 			Node: uint32(n), Name: v.Nodes[n].Name, Allocatable: s.out.resource(v.Nodes[n].Allocatable), Used: s.out.resource(v.Used(n)),
@@ -61,7 +64,7 @@ func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
 		if s.stopped(i) {
 			return policy.ErrStopped
 		}
-		job, tasks := &v.Jobs[j], v.Account(j)
+		job, tasks := v.Jobs.At(j), v.Account(j)
 		account.Elastic(v, j, &elastic)
 		answer.Jobs = append(answer.Jobs, &apportionv1.InspectedJob{
 			Job: uint32(j), Uid: job.UID, Queue: uint32(job.Queue), Priority: job.Priority, Phase: wirePhase(v.Phase(j)),
@@ -78,17 +81,14 @@ func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
 
 func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer) error {
 	v := s.engine.View()
-	for i := range v.Tasks {
+	for i, t := range s.allTasks() {
 		if s.stopped(i) {
 			return policy.ErrStopped
 		}
-		t, task := model.TaskID(i), &v.Tasks[i]
-		if !v.Has(task.Job) {
-			continue
-		}
+		task := v.Tasks.At(t)
 		request := v.Request(t)
 		uid, name := v.TaskKey(t), v.TaskName(t)
-		role := v.Groups[task.Group].Role
+		role := v.Groups.At(task.Group).Role
 		answer.Tasks = append(answer.Tasks, &apportionv1.InspectedTask{
 			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: wireStatus(v.Status(t)),
 			Node: s.out.optional(int(v.NodeOf(t))), Request: s.out.resource(request), Priority: task.Priority,

@@ -43,7 +43,7 @@ func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID, omitN
 	v := s.engine.View()
 	out.Job = uint32(j)
 	if !omitNames {
-		out.Uid = v.Jobs[j].UID
+		out.Uid = v.Jobs.At(j).UID
 	}
 	ask := func(question func(model.JobID, *policy.Reasons) bool) *apportionv1.Verdict {
 		s.reasons.List = s.reasons.List[:0]
@@ -56,6 +56,6 @@ func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID, omitN
 	out.ReadyTasks, out.ValidTasks = uint32(account.Ready()), uint32(account.Valid())
 	out.PipelinedTasks = uint32(account.Tasks[model.Pipelined])
 	out.PendingBestEffortTasks = uint32(account.PendingBestEffort)
-	out.TotalTasks, out.MinAvailable = uint32(account.AllTasks()), uint32(v.Jobs[j].MinAvailable)
+	out.TotalTasks, out.MinAvailable = uint32(account.AllTasks()), uint32(v.Jobs.At(j).MinAvailable)
 	s.out.left -= 3*messageBytes + len(out.Uid)
 }

@@ -10,7 +10,7 @@ import (
 func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	nodes := all[model.NodeID](len(s.engine.View().Nodes))
+	nodes := s.allNodes()
 	if q.GetNodes() != nil {
 		nodes = s.selectNodes(q.GetNodes(), "nodes", &faults)
 	}

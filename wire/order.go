@@ -78,7 +78,7 @@ func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs)
 		return nil, err
 	}
 	v := s.engine.View()
-	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs[j].UID }, s.engine.CompareJobs)
+	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.CompareJobs)
 }
 
 func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Tasks) (*apportionv1.OrderAnswer, error) {

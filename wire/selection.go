@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/apportion/apportion/engine/model"
@@ -50,6 +49,9 @@ func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model
 			if int64(index) >= int64(len(v.Queues)) {
 				return model.None, noIndex("queue", index, len(v.Queues))
 			}
+			if !v.HasQueue(model.QueueID(index)) {
+				return model.None, wasRemoved("queue", index)
+			}
 			return model.QueueID(index), ""
 		},
 		func(name string) (model.QueueID, string) {
@@ -67,6 +69,9 @@ func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.E
 			if int64(index) >= int64(len(v.Nodes)) {
 				return model.None, noIndex("node", index, len(v.Nodes))
 			}
+			if !v.HasNode(model.NodeID(index)) {
+				return model.None, wasRemoved("node", index)
+			}
 			return model.NodeID(index), ""
 		},
 		func(name string) (model.NodeID, string) {
@@ -81,24 +86,24 @@ func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.J
 	v := s.engine.View()
 	return selectAll("jobs", j.GetIndex(), "uid", j.GetUid(), faults,
 		func(index uint32) (model.JobID, string) {
-			if int64(index) >= int64(len(v.Jobs)) {
-				return model.None, noIndex("job", index, len(v.Jobs))
+			if int64(index) >= int64(v.Jobs.Len()) {
+				return model.None, noIndex("job", index, v.Jobs.Len())
 			}
-			return present(v, model.JobID(index))
+			if !v.HasJob(model.JobID(index)) {
+				return model.None, wasRemoved("job", index)
+			}
+			return model.JobID(index), ""
 		},
 		func(uid string) (model.JobID, string) {
 			if id, ok := v.Job(uid); ok {
-				return present(v, id)
+				return id, ""
 			}
 			return model.None, noKey("job", uid)
 		})
 }
 
-func present(v *policy.View, j model.JobID) (model.JobID, string) {
-	if !v.Has(j) {
-		return model.None, "job " + strconv.Itoa(int(j)) + " was removed"
-	}
-	return j, ""
+func wasRemoved(kind string, index uint32) string {
+	return kind + " " + strconv.FormatUint(uint64(index), 10) + " was removed"
 }
 
 func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.Error) []model.TaskID {
@@ -109,10 +114,13 @@ func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.E
 }
 
 func taskAt(v *policy.View, index uint32) (model.TaskID, string) {
-	if int64(index) >= int64(len(v.Tasks)) {
-		return model.None, noIndex("task", index, len(v.Tasks))
+	if int64(index) >= int64(v.Tasks.Len()) {
+		return model.None, noIndex("task", index, v.Tasks.Len())
 	}
-	return presentTask(v, model.TaskID(index))
+	if !v.HasTask(model.TaskID(index)) {
+		return model.None, wasRemoved("task", index)
+	}
+	return model.TaskID(index), ""
 }
 
 // taskNamed finds a task by uid, or by namespace/name.
@@ -124,14 +132,7 @@ func (s *Session) taskNamed(key string) (model.TaskID, string) {
 			return model.None, noKey("task", key)
 		}
 	}
-	return presentTask(v, id)
-}
-
-func presentTask(v *policy.View, t model.TaskID) (model.TaskID, string) {
-	if j := v.Tasks[t].Job; !v.Has(j) {
-		return model.None, "job " + strconv.Itoa(int(j)) + " of task " + strconv.Itoa(int(t)) + " was removed"
-	}
-	return t, ""
+	return id, ""
 }
 
 // paths finds tasks by namespace/name. It is put together when first needed, and again when jobs came or went.
@@ -143,10 +144,11 @@ type paths struct {
 // task returns the first task of a path among the jobs present.
 func (p *paths) task(v *policy.View, path string) (model.TaskID, bool) {
 	if p.of != v {
-		p.of, p.tasks = v, make(map[string]model.TaskID, len(v.Tasks))
-		for t := range slices.Backward(v.Tasks) {
-			if name := v.TaskPath(model.TaskID(t)); name != "" && v.Has(v.Tasks[t].Job) {
-				p.tasks[name] = model.TaskID(t)
+		p.of, p.tasks = v, make(map[string]model.TaskID, v.Tasks.Len())
+		for _, t := range tasksOf(v) {
+			name := v.TaskPath(t)
+			if _, taken := p.tasks[name]; name != "" && !taken {
+				p.tasks[name] = t
 			}
 		}
 	}
@@ -155,24 +157,44 @@ func (p *paths) task(v *policy.View, path string) (model.TaskID, bool) {
 }
 
 // allQueues lists all queues by index.
-func (s *Session) allQueues() []model.QueueID { return all[model.QueueID](len(s.engine.View().Queues)) }
-
-// allJobs lists the jobs present by index.
-func (s *Session) allJobs() []model.JobID {
+func (s *Session) allQueues() []model.QueueID {
 	v := s.engine.View()
-	jobs := make([]model.JobID, 0, len(v.Jobs))
-	for j := range v.Jobs {
-		if v.Has(model.JobID(j)) {
-			jobs = append(jobs, model.JobID(j))
-		}
-	}
-	return jobs
+	return those(len(v.Queues), v.HasQueue)
 }
 
-func all[ID ~int32](n int) []ID {
-	ids := make([]ID, n)
-	for i := range ids {
-		ids[i] = ID(i)
+// allNodes lists all nodes by index.
+func (s *Session) allNodes() []model.NodeID {
+	v := s.engine.View()
+	return those(len(v.Nodes), v.HasNode)
+}
+
+// allJobs lists all jobs by index.
+func (s *Session) allJobs() []model.JobID {
+	v := s.engine.View()
+	return those(v.Jobs.Len(), v.HasJob)
+}
+
+// allTasks lists all tasks, job by job.
+func (s *Session) allTasks() []model.TaskID { return tasksOf(s.engine.View()) }
+
+func tasksOf(v *policy.View) []model.TaskID {
+	tasks := make([]model.TaskID, 0, v.Tasks.Len())
+	for j := range model.JobID(v.Jobs.Len()) {
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// those lists the positions below n that hold something.
+func those[ID ~int32](n int, has func(ID) bool) []ID {
+	ids := make([]ID, 0, n)
+	for id := range ID(n) {
+		if has(id) {
+			ids = append(ids, id)
+		}
 	}
 	return ids
 }

@@ -167,7 +167,7 @@ func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobS
 		out.Job, out.Share = uint32(id), share.Share
 		out.Dominant, out.Allocated = s.out.optional(share.Dominant), s.out.resource(share.Allocated)
 		if !omitNames {
-			out.Uid = s.engine.View().Jobs[id].UID
+			out.Uid = s.engine.View().Jobs.At(id).UID
 		}
 		plugin.Jobs = append(plugin.Jobs, out)
 		if s.out.left -= 2*messageBytes + len(out.Uid); s.out.left < 0 {

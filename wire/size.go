@@ -15,12 +15,13 @@ func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().S
 // ModelBytes estimates the memory that a model takes, its texts left out: these are part of what the snapshot was encoded as.
 func ModelBytes(m *model.Model) int64 {
 	const indexEntry = 24
-	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+len(m.Jobs)+len(m.Requests)) + 4*int64(len(m.Jobs))
+	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
 	return rows*rowBytes(m.Dims.Len()) +
-		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](len(m.Jobs)) +
-		sizeOf[model.Account](len(m.Jobs)) + sizeOf[model.Group](len(m.Groups)) + 48*int64(len(m.Groups)) +
-		sizeOf[model.Count](len(m.Counts)) + sizeOf[model.Task](len(m.Tasks)) + sizeOf[model.Detail](len(m.Details)) +
-		indexEntry*int64(len(m.Nodes)+len(m.Queues)+len(m.Jobs)+len(m.Tasks))
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) +
+		sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](m.Jobs.Len()) +
+		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
+		sizeOf[model.Count](m.Counts.Len()) + sizeOf[model.Task](m.Tasks.Len()) + sizeOf[model.Detail](m.Details.Len()) +
+		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
 }
 
 // members is what the nodes of all node sets take.
@@ -43,8 +44,8 @@ func (s *Session) Bytes() int64 {
 	for _, tier := range s.engine.Policy().Tiers {
 		plugins += int64(len(tier))
 	}
-	perPlugin := int64(len(v.Queues))*(rowsOfQueue*row/4+64) + int64(len(v.Jobs))*64
-	changing := int64(len(v.Jobs))*(4*row+sizeOf[model.Account](1)) + int64(len(v.Groups))*48 + int64(len(v.Tasks))*8 +
+	perPlugin := int64(len(v.Queues))*(rowsOfQueue*row/4+64) + int64(v.Jobs.Len())*64
+	changing := int64(v.Jobs.Len())*8 + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
 		int64(len(v.Nodes))*row + int64(len(v.Queues))*rowsOfQueue*row
 	return plugins*perPlugin + changing + int64(v.Journal.Bytes())
 }

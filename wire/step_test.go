@@ -225,11 +225,11 @@ func TestAJobIsAddedAndRemoved(t *testing.T) {
 	requireAnswer(t, `done {}`, ask(t, s, `remove_job { jobs { uid: ["a/new", "train"] } }`))
 
 	for step, want := range map[string]string{
-		`jobs { jobs { uid: "a/new" } }`:                                         `jobs.jobs.uid[0]: job 4 was removed`,
+		`jobs { jobs { uid: "a/new" } }`:                                         `jobs.jobs.uid[0]: no job "a/new"`,
 		`jobs { jobs { index: 0 } }`:                                             `jobs.jobs.index[0]: job 0 was removed`,
-		`allocatable { tasks { uid: "t0" } }`:                                    `allocatable.tasks.uid[0]: job 0 of task 0 was removed`,
+		`allocatable { tasks { uid: "t0" } }`:                                    `allocatable.tasks.uid[0]: no task "t0"`,
 		`allocatable { tasks { uid: "a/q" } }`:                                   `allocatable.tasks.uid[0]: no task "a/q"`,
-		`reclaim { claimant { index: 11 } }`:                                     `reclaim.claimant.index[0]: job 4 of task 11 was removed`,
+		`reclaim { claimant { index: 11 } }`:                                     `reclaim.claimant.index[0]: task 11 was removed`,
 		`add_job {}`:                                                             `add_job.job: no job is given`,
 		`add_job { job { uid: "x" queue: "nope" } }`:                             `add_job.job.queue: no queue "nope"`,
 		`add_job { job {} dimensions: ["cpu","gpu"]}`:                            `add_job.dimensions: dimensions[1]: the snapshot has no dimension "gpu"`,

@@ -16,8 +16,13 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	if q.GetJob() == nil {
 		return nil, faultAt("job", "no job is given")
 	}
+	for i, name := range q.GetDimensions() {
+		if _, ok := s.engine.View().Dims.Index(name); !ok {
+			return nil, faultAt("dimensions", "dimensions[%d]: the snapshot has no dimension %q", i, name)
+		}
+	}
 	s.leave()
-	err := s.engine.Extend(q.GetDimensions(), func(b *model.Builder) {
+	err := s.engine.Change(q.GetDimensions(), func(b *model.Builder) {
 		c := compiler{b: b}
 		c.job(0, q.GetJob())
 	})
@@ -25,8 +30,8 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 		return nil, ofJob(err)
 	}
 	v := s.engine.View()
-	j := len(v.Jobs) - 1
-	job := &v.Jobs[j]
+	j := model.JobID(v.Jobs.Len() - 1)
+	job := v.Jobs.At(j)
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_AddJob{AddJob: &apportionv1.AddJobAnswer{
 		Job: uint32(j), FirstTask: uint32(job.FirstTask), TaskCount: uint32(job.EndTask - job.FirstTask),
 	}}}, nil

@@ -66,8 +66,8 @@ func (p *push) size() wire.Size {
 // held returns what is wrong with a model by its size, groups and the depth of its queues included: these are known only now.
 func (b *bound) held(m *model.Model, read int64) error {
 	err := b.within(wire.Size{
-		Bytes: read, Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(len(m.Jobs)),
-		Groups: int64(len(m.Groups)), Tasks: int64(len(m.Tasks)),
+		Bytes: read, Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()),
+		Groups: int64(m.Groups.Len()), Tasks: int64(m.Tasks.Len()),
 	})
 	if err != nil {
 		return err

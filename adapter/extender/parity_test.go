@@ -113,16 +113,16 @@ func requireSameModel(t *testing.T, snapshot *apportionv1.Snapshot, body []byte,
 
 // contents is all that a model says: requests by value in place of their numbers, and no group's, which its tasks' tell.
 func contents(m *model.Model) []any {
-	tasks, requests := slices.Clone(m.Tasks), make([]resource.Row, len(m.Tasks))
+	tasks, requests := m.Tasks.Copied(), make([]resource.Row, m.Tasks.Len())
 	for i := range tasks {
 		requests[i], tasks[i].Request = m.Requests[tasks[i].Request], 0
 	}
-	groups := slices.Clone(m.Groups)
+	groups := m.Groups.Copied()
 	for i := range groups {
 		groups[i].Request = 0
 	}
 	return []any{
-		m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs, groups, m.Counts, tasks, requests, m.Details, m.Total, m.Accounts, m.NodeOrder, m.QueueOrder,
+		m.Dims, m.AsOf, m.Nodes, m.Queues, m.Jobs.Copied(), groups, m.Counts.Copied(), tasks, requests, m.Details.Copied(), m.Total, m.Accounts.Copied(), m.NodeOrder, m.QueueOrder,
 		m.JobOrder,
 	}
 }

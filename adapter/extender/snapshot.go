@@ -34,9 +34,9 @@ func newSnapshot(m *model.Model, p *apportionv1.Policy, stop func() bool) (*snap
 		return nil, err
 	}
 	s.Stop(nil)
-	booked := make([]bool, len(m.Tasks))
-	for t := range m.Tasks {
-		booked[t] = m.Tasks[t].Status.Holds()
+	booked := make([]bool, m.Tasks.Len())
+	for t, task := range m.Tasks.All() {
+		booked[t] = task.Status.Holds()
 	}
 	return &snapshot{engine: s.Engine(), wire: s, booked: booked}, nil
 }

@@ -36,7 +36,7 @@ type Fault[ID ~int32] struct {
 	Node ID
 }
 
-// Tree is a tree over the nodes 0 … n-1. It never changes.
+// Tree is a tree over some of the nodes 0 … n-1. It never changes.
 type Tree[ID ~int32] struct {
 	parent   []ID
 	depth    []int32
@@ -45,10 +45,13 @@ type Tree[ID ~int32] struct {
 	first    []int32
 }
 
-// New returns the tree of the nodes in order, which is a permutation of 0 … n-1 and the order of all lists, or what is wrong with it.
-// parent returns the name of a node's parent, empty for Root; index returns the node of a name. Time and memory are linear in n.
-func New[ID ~int32](order []ID, parent func(ID) string, index func(string) (ID, bool)) (*Tree[ID], []Fault[ID]) {
-	t := &Tree[ID]{parent: make([]ID, len(order)), depth: make([]int32, len(order))}
+// New returns the tree of the nodes in order, which are different ones of 0 … n-1 and come in this order in all lists, or what is wrong
+// with it. parent returns the name of a node's parent, empty for Root; index returns the node of a name. Time and memory are linear in n.
+func New[ID ~int32](n int, order []ID, parent func(ID) string, index func(string) (ID, bool)) (*Tree[ID], []Fault[ID]) {
+	t := &Tree[ID]{parent: make([]ID, n), depth: make([]int32, n)}
+	for i := range t.parent {
+		t.parent[i] = none
+	}
 	root, faults := t.link(order, parent, index)
 	faults = append(faults, t.cycles(order)...)
 	if len(faults) == 0 {
@@ -91,7 +94,7 @@ func (t *Tree[ID]) link(order []ID, parent func(ID) string, index func(string) (
 // cycles walks up from every node until it meets a node seen before; one that was seen on the same walk closes a cycle.
 func (t *Tree[ID]) cycles(order []ID) []Fault[ID] {
 	var faults []Fault[ID]
-	walk := make([]int32, len(order))
+	walk := make([]int32, len(t.parent))
 	for n, start := range order {
 		this := int32(n + 1)
 		i := start
@@ -108,14 +111,15 @@ func (t *Tree[ID]) cycles(order []ID) []Fault[ID] {
 
 // adopt lists every node's children, in order.
 func (t *Tree[ID]) adopt(order []ID) {
-	t.first = make([]int32, len(order)+1)
-	t.children = make([]ID, len(order))
+	n := len(t.parent)
+	t.first = make([]int32, n+1)
+	t.children = make([]ID, n)
 	for _, p := range t.parent {
 		if p != none {
 			t.first[p+1]++
 		}
 	}
-	for i := range order {
+	for i := range n {
 		t.first[i+1] += t.first[i]
 	}
 	next := append([]int32(nil), t.first...)

@@ -23,7 +23,7 @@ func grow(nodes []node) (*hierarchy.Tree[id], []hierarchy.Fault[id]) {
 		order[i] = id(i)
 		index[n.name] = id(i)
 	}
-	return hierarchy.New(order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
+	return hierarchy.New(len(order), order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
 		i, ok := index[name]
 		return i, ok
 	})
@@ -190,7 +190,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		hierarchy.New(order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
+		hierarchy.New(len(order), order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
 			i, ok := index[name]
 			return i, ok
 		})

@@ -1,11 +1,10 @@
 package model
 
-import "github.com/apportion/apportion/engine/resource"
+import (
+	"slices"
 
-// newAccounts returns accounts of the given jobs with no task in them. All rows share one piece of memory.
-func newAccounts(jobs []Job, groups, width int) []Account {
-	return new(accountStore).open(jobs, groups, width)
-}
+	"github.com/apportion/apportion/engine/resource"
+)
 
 // put books n tasks of one status.
 func (a *Account) put(request resource.Row, status Status, gate Gate, group int, n int32, bestEffort bool) {
@@ -65,44 +64,12 @@ func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group i
 	a.hold(request, to, gate, group, 1, bestEffort)
 }
 
-// Rebook forms the account of a job anew from the statuses given, which are those of all tasks: the account is then, to the last bit and
-// dimension, that of a model built with these statuses. Moving tasks one by one leaves rounding errors and dimensions behind.
-func (m *Model) Rebook(a *Account, j JobID, status []Status) {
-	a.reset()
-	job := &m.Jobs[j]
-	for t := job.FirstTask; t < job.EndTask; t++ {
-		task := &m.Tasks[t]
-		request := m.Requests[task.Request]
-		a.put(request, status[t], task.Gate, int(task.Group-job.FirstGroup), 1, m.BestEffort(request))
-	}
-	m.bookCounts(a, job)
-}
-
-// bookCounts adds the tasks of a job that are given as counts to its account.
-func (m *Model) bookCounts(a *Account, job *Job) {
-	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		group := &m.Groups[g]
-		request := m.Requests[group.Request]
-		for _, c := range m.Counts[group.FirstCount:group.EndCount] {
-			a.put(request, c.Status, c.Gate, int(g-job.FirstGroup), c.N, m.BestEffort(request))
-		}
-	}
-}
-
-// CloneAccounts returns copies that share nothing with the given ones.
-func CloneAccounts(from []Account, jobs []Job, groups, width int) []Account {
-	to := newAccounts(jobs, groups, width)
-	for i := range to {
-		a, b := &to[i], &from[i]
-		a.Allocated.CopyFrom(b.Allocated)
-		a.Pending.CopyFrom(b.Pending)
-		a.Gated.CopyFrom(b.Gated)
-		a.Total.CopyFrom(b.Total)
-		a.Tasks, a.PendingBestEffort = b.Tasks, b.PendingBestEffort
-		copy(a.GroupTasks, b.GroupTasks)
-		copy(a.GroupPendingBestEffort, b.GroupPendingBestEffort)
-	}
-	return to
+// Clone returns a copy that shares nothing with a.
+func (a *Account) Clone() *Account {
+	b := *a
+	b.Allocated, b.Pending, b.Gated, b.Total = a.Allocated.Clone(), a.Pending.Clone(), a.Gated.Clone(), a.Total.Clone()
+	b.GroupTasks, b.GroupPendingBestEffort = slices.Clone(a.GroupTasks), slices.Clone(a.GroupPendingBestEffort)
+	return &b
 }
 
 func addTimes(sum *resource.Row, request resource.Row, n int32) {

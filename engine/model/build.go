@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -90,23 +89,25 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 	}
 	row := &b.scratch
 	b.fill(row, a, limited, path, "request")
-	b.key = binary.LittleEndian.AppendUint64(b.key[:0], uint64(row.Has))
-	for m := row.Has; m != 0; m = m.Rest() {
-		b.key = binary.LittleEndian.AppendUint64(b.key, math.Float64bits(row.V[m.First()]))
-	}
+	b.key = requestKey(b.key[:0], *row)
 	if id, ok := b.requestIDs[string(b.key)]; ok {
 		return id
 	}
-	id := int32(len(b.m.Requests))
-	b.requestIDs[string(b.key)] = id
+	key := string(b.key)
 	row.Has |= resource.Base
-	b.m.Requests = append(b.m.Requests, b.slab.clone(*row))
+	id := int32(len(b.m.Requests))
+	if known, ok := b.knownRequest(*row); ok {
+		id = known
+	} else {
+		b.m.Requests = append(b.m.Requests, b.slab.clone(*row))
+	}
+	b.requestIDs[key] = id
 	return id
 }
 
 func (b *Builder) closeGroup() {
-	if n := len(b.m.Groups); n > 0 && b.group >= 0 {
-		b.m.Groups[n-1].EndCount = int32(len(b.m.Counts))
+	if n := len(b.groups); n > 0 && b.group >= 0 {
+		b.groups[n-1].EndCount = int32(len(b.counts))
 	}
 }
 
@@ -115,8 +116,8 @@ func (b *Builder) closeJob() {
 		return
 	}
 	b.closeGroup()
-	job := &b.m.Jobs[len(b.m.Jobs)-1]
-	job.EndGroup, job.EndTask = GroupID(len(b.m.Groups)), TaskID(len(b.m.Tasks))
+	job := &b.jobs[len(b.jobs)-1]
+	job.EndGroup, job.EndTask = GroupID(len(b.groups)), TaskID(len(b.tasks))
 }
 
 // Build returns the model, or an *Error with every violation. The builder must not be used afterwards but to Reset it.
@@ -135,6 +136,10 @@ func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
 // when all have returned. stop must bear to be asked by all of them.
 func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (*Model, error) {
 	b.closeJob()
+	if b.change != nil {
+		return b.changed()
+	}
+	b.cut()
 	// What is faulty is searched for more faults, but is no model.
 	work := []func(stop func() bool) bool{b.indexAll, b.bookAll, b.orderAll}
 	if b.faults.Total > 0 {
@@ -151,95 +156,72 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	return &b.m, nil
 }
 
+// cut cuts what was collected into the pages of the model.
+func (b *Builder) cut() {
+	m := &b.m
+	m.Jobs.cut(b.jobs, smallPage)
+	m.Groups.cut(b.groups, largePage)
+	m.Counts.cut(b.counts, largePage)
+	m.Tasks.cut(b.tasks, largePage)
+	m.Details.cut(b.details, largePage)
+	m.text.cut(b.written)
+	m.Accounts.cut(b.store.open(b.jobs, len(b.groups), b.width), smallPage)
+}
+
 // The rest of a model is done at the same time: each returns false only if stop asked to stop, and none looks at what another makes.
 
+// indexAll indexes jobs, tasks and requests, and records those whose uid is taken.
 func (b *Builder) indexAll(stop func() bool) bool {
-	b.indexJobsAndTasks(0, 0, stop)
+	m := &b.m
+	m.jobIndex.one().build(0, len(b.jobs), jobTexts{m}, stop, func(earlier, later int32) {
+		b.faults.Add(fmt.Sprintf("jobs[%d].uid", later), "job %q is jobs[%d] already", b.jobs[later].UID, earlier)
+	})
+	m.taskIndex.one().build(0, len(b.tasks), taskTexts{m}, stop, func(earlier, later int32) {
+		b.taken(TaskID(later), TaskID(earlier))
+	})
+	m.requestIndex.one().build(0, len(m.Requests), requestTexts{m}, stop, func(int32, int32) {})
 	return stop == nil || !stop()
 }
 
-func (b *Builder) bookAll(stop func() bool) bool {
-	b.m.Accounts = b.store.open(b.m.Jobs, len(b.m.Groups), b.width)
-	return b.m.book(0, stop)
-}
-
-// orderAll also sums the nodes, in the order of their names.
-func (b *Builder) orderAll(stop func() bool) bool {
-	m := &b.m
-	m.NodeOrder = orderUnless(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }, stop)
-	m.QueueOrder = orderUnless(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name }, stop)
-	m.JobOrder = orderUnless(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID }, stop)
-	if stop != nil && stop() {
-		return false
-	}
-	if !b.explicit {
-		m.Total = resource.NewAccount(b.width)
-		for _, n := range m.NodeOrder {
-			m.Total.Add(m.Nodes[n].Allocatable)
-		}
-	}
-	return true
-}
-
-// indexJobsAndTasks indexes the jobs and tasks from the given ones on and records those whose uid is taken.
-func (b *Builder) indexJobsAndTasks(firstJob JobID, firstTask TaskID, stop func() bool) {
-	m := &b.m
-	m.jobIndex.build(int(firstJob), len(m.Jobs)-int(firstJob), jobTexts{m}, stop, func(earlier, later int32) {
-		b.faults.Add(fmt.Sprintf("jobs[%d].uid", JobID(later)-firstJob), "job %q is jobs[%d] already", m.Jobs[later].UID, earlier)
-	})
-	m.taskIndex.build(int(firstTask), len(m.Tasks)-int(firstTask), taskTexts{m}, stop, func(earlier, later int32) {
-		b.taken(TaskID(later), TaskID(earlier), firstJob)
-	})
-	if b.base == nil {
-		return
-	}
-	for j := firstJob; int(j) < len(m.Jobs); j++ {
-		if earlier, taken := b.base.Job(m.Jobs[j].UID); taken {
-			b.faults.Add(fmt.Sprintf("jobs[%d].uid", j-firstJob), "job %q is jobs[%d] already", m.Jobs[j].UID, earlier)
-		}
-	}
-	for t := firstTask; int(t) < len(m.Tasks); t++ {
-		if earlier, taken := b.base.TaskOf(m.TaskUID(t)); taken {
-			b.taken(t, earlier, firstJob)
-		}
-	}
-}
-
-// taken records that a task's uid is that of an earlier one; a path is put together only if it will be listed.
-func (b *Builder) taken(t, earlier TaskID, firstJob JobID) {
+// taken records that the uid of a task is that of an earlier one; a path is put together only if it will be listed.
+func (b *Builder) taken(t, earlier TaskID) {
 	if b.faults.Full() {
 		b.faults.Total++
 		return
 	}
-	b.faults.Add(b.pathOf(t, firstJob), "uid %q is that of task %d already", b.m.TaskUID(t), earlier)
+	task := &b.tasks[t]
+	uid := b.written[task.uid.from:task.uid.to]
+	b.faults.Add(b.pathOf(t), "uid %q is that of task %d already", uid, earlier)
 }
 
 // pathOf returns the path of a task's uid.
-func (b *Builder) pathOf(t TaskID, firstJob JobID) string {
-	task := &b.m.Tasks[t]
+func (b *Builder) pathOf(t TaskID) string {
+	task := &b.tasks[t]
 	first := t
-	for first > 0 && b.m.Tasks[first-1].Group == task.Group {
+	for first > 0 && b.tasks[first-1].Group == task.Group {
 		first--
 	}
-	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job-firstJob, task.Group-b.m.Jobs[task.Job].FirstGroup, t-first)
+	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job, task.Group-b.jobs[task.Job].FirstGroup, t-first)
 }
 
-// book fills the accounts of the jobs from first on, or returns false if stop asked to stop.
-func (m *Model) book(first JobID, stop func() bool) bool {
+// bookAll fills the accounts.
+func (b *Builder) bookAll(stop func() bool) bool {
+	m := &b.m
 	bestEffort := make([]bool, len(m.Requests))
 	for i, r := range m.Requests {
 		bestEffort[i] = m.BestEffort(r)
 	}
-	for j := first; int(j) < len(m.Jobs); j++ {
-		job, account := &m.Jobs[j], &m.Accounts[j]
-		if stop != nil && j&1023 == 1023 && stop() {
+	for j := range b.jobs {
+		job, account := &b.jobs[j], &b.store.accounts[j]
+		if asked(stop, j) {
 			return false
 		}
-		for t := job.FirstTask; t < job.EndTask; t++ {
-			if stop != nil && t&(1<<14-1) == 0 && stop() {
+		tasks := b.tasks[job.FirstTask:job.EndTask]
+		for t := range tasks {
+			if asked(stop, t) {
 				return false
 			}
-			task := &m.Tasks[t]
+			task := &tasks[t]
 			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 		}
 		m.bookCounts(account, job)
@@ -247,49 +229,69 @@ func (m *Model) book(first JobID, stop func() bool) bool {
 	return true
 }
 
-// Extend returns a builder whose model will be m and the jobs that follow; its paths begin at jobs[0] for the first of these. m itself
-// does not change. Everything that refers to m's queues, jobs, tasks and nodes by number stays valid in the new model.
-func (m *Model) Extend(dimensions []string) *Builder {
-	b := &Builder{job: -1, base: m, explicit: true}
-	b.m = *m
-	earlier := m.names
-	b.m.names = names{base: &earlier}
-	b.m.Jobs, b.m.Groups, b.m.Counts = slices.Clip(m.Jobs), slices.Clip(m.Groups), slices.Clip(m.Counts)
-	b.m.Tasks, b.m.Details, b.m.Requests = slices.Clip(m.Tasks), slices.Clip(m.Details), slices.Clip(m.Requests)
-	b.m.text = slices.Clip(m.text)
-	b.width = m.Dims.Len()
-	b.scratch = resource.NewRow(b.width)
-	b.requestIDs = map[string]int32{}
-	b.counted = int64(len(m.Tasks))
-	if len(dimensions) == 0 {
-		dimensions = m.given
+// orderAll also lists the jobs of every queue and sums the nodes, in the order of their names.
+func (b *Builder) orderAll(stop func() bool) bool {
+	m := &b.m
+	m.NodeOrder = orderUnless(len(m.Nodes), func(n NodeID) string { return m.Nodes[n].Name }, stop)
+	m.QueueOrder = orderUnless(len(m.Queues), func(q QueueID) string { return m.Queues[q].Name }, stop)
+	m.JobOrder = orderUnless(len(b.jobs), func(j JobID) string { return b.jobs[j].UID }, stop)
+	if stop != nil && stop() {
+		return false
 	}
-	for i, name := range dimensions {
-		d, ok := m.Dims.Index(name)
-		if !ok {
-			b.faults.Add("dimensions", "dimensions[%d]: the snapshot has no dimension %q", i, name)
-		}
-		b.index = append(b.index, d)
+	m.QueueJobs = b.queueJobs()
+	if !m.explicit {
+		m.sumNodes()
 	}
-	b.known = len(dimensions)
-	return b
+	return true
 }
 
-// BuildExtended returns the extended model, or an *Error with every violation. The accounts of m's own jobs are the ones given, which the
-// new model shares.
-func (b *Builder) BuildExtended(accounts []Account) (*Model, error) {
-	b.closeJob()
-	known := JobID(len(b.base.Jobs))
-	b.indexJobsAndTasks(known, TaskID(len(b.base.Tasks)), nil)
-	if err := b.faults.OrNil(); err != nil {
-		return nil, err
-	}
+// queueJobs lists the jobs of each queue, in order.
+func (b *Builder) queueJobs() [][]JobID {
 	m := &b.m
-	m.JobOrder = order(len(m.Jobs), func(j JobID) string { return m.Jobs[j].UID })
-	added := newAccounts(m.Jobs[known:], len(m.Groups)-len(b.base.Groups), b.width)
-	m.Accounts = append(slices.Clip(accounts[:known]), added...)
-	m.book(known, nil)
-	// The model lies within its builder, which must not keep what it was extended from.
-	b.base = nil
-	return m, nil
+	ends := make([]int32, len(m.Queues))
+	for j := range b.jobs {
+		ends[b.jobs[j].Queue]++
+	}
+	lists, all := make([][]JobID, len(m.Queues)), make([]JobID, len(b.jobs))
+	from := int32(0)
+	for q, n := range ends {
+		lists[q] = all[from : from : from+n]
+		from += n
+	}
+	for _, j := range m.JobOrder {
+		q := b.jobs[j].Queue
+		lists[q] = append(lists[q], j)
+	}
+	return lists
+}
+
+// sumNodes sets the total to what all nodes offer.
+func (m *Model) sumNodes() {
+	m.Total = resource.NewAccount(m.Dims.Len())
+	for _, n := range m.NodeOrder {
+		m.Total.Add(m.Nodes[n].Allocatable)
+	}
+}
+
+// Rebook forms the account of a job anew from the statuses given, which are those of all tasks: the account is then, to the last bit and
+// dimension, that of a model built with these statuses. Moving tasks one by one leaves rounding errors and dimensions behind.
+func (m *Model) rebook(a *Account, job *Job) {
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		task := m.Tasks.At(t)
+		request := m.Requests[task.Request]
+		a.put(request, task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, m.BestEffort(request))
+	}
+	m.bookCounts(a, job)
+}
+
+// bookCounts adds the tasks of a job that are given as counts to its account.
+func (m *Model) bookCounts(a *Account, job *Job) {
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := m.Groups.At(g)
+		request := m.Requests[group.Request]
+		for c := group.FirstCount; c < group.EndCount; c++ {
+			count := m.Counts.At(c)
+			a.put(request, count.Status, count.Gate, int(g-job.FirstGroup), count.N, m.BestEffort(request))
+		}
+	}
 }

@@ -85,7 +85,8 @@ const maxCount = 1 << 30
 // Builder puts a Model together from queues, nodes, jobs, groups and tasks, in that nesting. It copies amounts, keeps strings, and
 // collects every violation with its path. Dimensions come first; nodes and queues come before the jobs that refer to them.
 type Builder struct {
-	m          Model
+	m Model
+	flat
 	faults     Error
 	width      int
 	index      []int
@@ -93,18 +94,28 @@ type Builder struct {
 	known      int
 	requestIDs map[string]int32
 	key        []byte
-	explicit   bool
 	counted    int64
 	roles      map[string]struct{}
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
-	// base is set while a model is extended.
-	base *Model
-	text text
+	// change is set while a Change is put together.
+	change *change
+	text   text
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition string
 	slab                                             slab
 	store                                            accountStore
+}
+
+// flat is what a builder collects, before it is cut into pages. Positions count from the first entry here.
+type flat struct {
+	jobs    []Job
+	groups  []Group
+	counts  []Count
+	tasks   []Task
+	details []Detail
+	// written holds the uids and names of tasks.
+	written []byte
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
@@ -124,26 +135,27 @@ func (b *Builder) Reset(asOf int64) {
 	clear(m.NodeSets)
 	clear(m.Queues)
 	clear(m.Nodes)
-	clear(m.Jobs)
-	clear(m.Groups)
-	clear(m.Details)
+	clear(b.jobs)
+	clear(b.groups)
+	clear(b.details)
 	b.slab.reset()
-	*b = Builder{job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs, m: Model{
-		AsOf: asOf, Nodes: m.Nodes[:0], Queues: m.Queues[:0], Jobs: m.Jobs[:0], Groups: m.Groups[:0], Counts: m.Counts[:0],
-		Tasks:   m.Tasks[:0],
-		Details: m.Details[:0], Requests: m.Requests[:0], text: m.text[:0],
-		NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex,
-		queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, names: names{jobIndex: m.jobIndex, taskIndex: m.taskIndex},
-	}}
+	*b = Builder{
+		job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
+		flat: flat{b.jobs[:0], b.groups[:0], b.counts[:0], b.tasks[:0], b.details[:0], b.written[:0]},
+		m: Model{
+			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0], Jobs: m.Jobs, Groups: m.Groups, Counts: m.Counts, Tasks: m.Tasks,
+			Details: m.Details, Accounts: m.Accounts, Requests: m.Requests[:0], text: m.text,
+			queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, jobIndex: m.jobIndex, taskIndex: m.taskIndex, requestIndex: m.requestIndex,
+		},
+	}
 	b.Dimensions(nil)
 }
 
 // Expect makes room for what is to come, texts being the bytes of all uids and names of tasks at most. More than that fits as well, at the
 // cost of moving what is there.
 func (b *Builder) Expect(jobs, groups, tasks, texts int) {
-	m := &b.m
-	m.Jobs, m.Groups, m.Tasks = room(m.Jobs, jobs), room(m.Groups, groups), room(m.Tasks, tasks)
-	m.text = room(m.text, min(texts, maxText))
+	b.jobs, b.groups, b.tasks = room(b.jobs, jobs), room(b.groups, groups), room(b.tasks, tasks)
+	b.written = room(b.written, min(texts, maxText))
 }
 
 // room returns s with room for n more. slices.Grow would clear that, and so touch all of it at once: for a million tasks that takes long.
@@ -176,16 +188,22 @@ func (b *Builder) Dimensions(names []string) {
 func (b *Builder) Total(total *Amounts) {
 	if row := b.row(total, limited, "total", ""); !row.Absent() {
 		row.Has |= resource.Base
-		b.m.Total, b.explicit = row, true
+		b.m.Total, b.m.explicit = row, true
 	}
 }
 
 // Node adds a node.
 func (b *Builder) Node(s NodeSpec) {
-	i := len(b.m.Nodes)
+	i, at := len(b.m.Nodes), NodeID(len(b.m.Nodes))
+	if b.change != nil {
+		i = b.change.nodes
+		b.change.nodes++
+	}
 	path := func(field string) string { return fmt.Sprintf("nodes[%d].%s", i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a node needs a name")
+	} else if b.change != nil {
+		at = b.nodeToSet(s.Name, path("name"))
 	} else if first, fresh := b.m.nodeIndex.add(s.Name, int32(i), b.m.nodeName); !fresh {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
 	}
@@ -195,22 +213,37 @@ func (b *Builder) Node(s NodeSpec) {
 	}
 	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
 	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
-	b.m.Nodes = append(b.m.Nodes, node)
+	b.m.Nodes = put(b.m.Nodes, at, node)
+}
+
+// put replaces the entry at a position, which may be the one after the last.
+func put[ID ~int32, T any](list []T, at ID, entry T) []T {
+	if int(at) == len(list) {
+		return append(list, entry)
+	}
+	list[at] = entry
+	return list
 }
 
 // Queue adds a queue.
 func (b *Builder) Queue(s QueueSpec) {
-	i := len(b.m.Queues)
+	i, at := len(b.m.Queues), QueueID(len(b.m.Queues))
+	if b.change != nil {
+		i = b.change.queues
+		b.change.queues++
+	}
 	path := func(field string) string { return fmt.Sprintf("queues[%d].%s", i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a queue needs a name")
+	} else if b.change != nil {
+		at = b.queueToSet(s.Name, path("name"))
 	} else if first, fresh := b.m.queueIndex.add(s.Name, int32(i), b.m.queueName); !fresh {
 		b.faults.Add(path("name"), "queue %q is queues[%d] already", s.Name, first)
 	}
 	if s.Weight > math.MaxInt32 {
 		b.faults.Add(path("weight"), "weight %d is above %d", s.Weight, math.MaxInt32)
 	}
-	b.m.Queues = append(b.m.Queues, Queue{
+	b.m.Queues = put(b.m.Queues, at, Queue{
 		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32),
 		Priority: s.Priority, State: s.State,
 		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
@@ -229,7 +262,7 @@ func (b *Builder) Job(s JobSpec) {
 		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace),
 		Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
 		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
-		FirstGroup: GroupID(len(b.m.Groups)), FirstTask: TaskID(len(b.m.Tasks)), Condition: b.text.keep(s.Condition),
+		FirstGroup: GroupID(len(b.groups)), FirstTask: TaskID(len(b.tasks)), Condition: b.text.keep(s.Condition),
 	}
 	if job.UID == "" {
 		job.UID = b.text.join(s.Namespace, s.Name)
@@ -251,7 +284,7 @@ func (b *Builder) Job(s JobSpec) {
 	if s.MinResources != nil {
 		job.MinResources = b.row(s.MinResources, limited, "", "min_resources")
 	}
-	b.m.Jobs = append(b.m.Jobs, job)
+	b.jobs = append(b.jobs, job)
 }
 
 // Group begins a task group of the newest job.
@@ -259,13 +292,13 @@ func (b *Builder) Group(s GroupSpec) {
 	b.closeGroup()
 	b.group++
 	b.task = -1
-	id := GroupID(len(b.m.Groups))
+	id := GroupID(len(b.groups))
 	role := b.text.again(&b.role, s.Role)
 	if b.group > 0 {
 		b.checkRole(role)
 	}
 	group := Group{
-		Job: JobID(len(b.m.Jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.m.Counts)), Unjudged: s.Unjudged,
+		Job: JobID(len(b.jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.counts)), Unjudged: s.Unjudged,
 		NodeSet: b.nodeSet(s.NodeSet, b.groupPath),
 	}
 	if s.HasMin {
@@ -274,13 +307,13 @@ func (b *Builder) Group(s GroupSpec) {
 		}
 		group.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
 	}
-	b.m.Groups = append(b.m.Groups, group)
-	b.m.Groups[id].Request = b.request(s.Request, b.groupPath)
+	b.groups = append(b.groups, group)
+	b.groups[id].Request = b.request(s.Request, b.groupPath)
 }
 
 // checkRole records a role that the newest job has already. Few jobs have more than a handful, which need no set.
 func (b *Builder) checkRole(role string) {
-	groups := b.m.Groups[b.m.Jobs[len(b.m.Jobs)-1].FirstGroup:]
+	groups := b.groups[b.jobs[len(b.jobs)-1].FirstGroup:]
 	const few = 16
 	var twice bool
 	if len(groups) <= few {
@@ -309,7 +342,7 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 		}
 		return
 	}
-	b.m.Counts = append(b.m.Counts, Count{Group: GroupID(len(b.m.Groups) - 1), Status: status, Gate: gate, N: int32(n)})
+	b.counts = append(b.counts, Count{Group: GroupID(len(b.groups) - 1), Status: status, Gate: gate, N: int32(n)})
 }
 
 // Task adds a task to the newest group.
@@ -319,28 +352,28 @@ func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
-	group := GroupID(len(b.m.Groups) - 1)
+	group := GroupID(len(b.groups) - 1)
 	task := Task{
-		uid: b.write(s.UID), name: b.write(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.m.Jobs) - 1), Group: group,
-		Request: b.m.Groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
+		uid: b.write(s.UID), name: b.write(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.jobs) - 1), Group: group,
+		Request: b.groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
 		Status: s.Status, Gate: s.Gate, Preemptable: s.Preemptable,
 	}
-	if s.Node != None && (s.Node < 0 || int(s.Node) >= len(b.m.Nodes)) {
+	if s.Node != None && !b.placed(s.Node) {
 		b.faults.Add(b.taskPath("node"), "no node %d, there are %d nodes", s.Node, len(b.m.Nodes))
 		task.Node = None
 	}
 	if s.Detail != nil {
-		task.Detail = int32(len(b.m.Details))
+		task.Detail = int32(len(b.details))
 		detail := *s.Detail
 		detail.PriorityClass = b.text.again(&b.class, detail.PriorityClass)
 		detail.Condition = b.text.again(&b.condition, detail.Condition)
 		detail.NodeSet = b.nodeSet(s.NodeSet, b.detailPath)
-		b.m.Details = append(b.m.Details, detail)
+		b.details = append(b.details, detail)
 	}
 	if s.Request != nil {
 		task.Request = b.request(s.Request, b.detailPath)
 	}
-	b.m.Tasks = append(b.m.Tasks, task)
+	b.tasks = append(b.tasks, task)
 }
 
 // Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
@@ -351,13 +384,13 @@ func (b *Builder) write(s string) span {
 	if s == "" {
 		return span{}
 	}
-	from := len(b.m.text)
+	from := len(b.written)
 	if len(s) > maxText-from {
 		b.faults.Add(b.taskPath("uid"), "the uids and names of all tasks together exceed %d bytes", maxText)
 		return span{}
 	}
-	b.m.text = append(b.m.text, s...)
-	return span{uint32(from), uint32(len(b.m.text))}
+	b.written = append(b.written, s...)
+	return span{uint32(from), uint32(len(b.written))}
 }
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }

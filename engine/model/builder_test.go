@@ -170,7 +170,7 @@ func TestModelKnowsWhatWasBuilt(t *testing.T) {
 	require.Equal(t, []float64{50, 100, 2}, m.Total.V)
 	j, ok := m.Job("ns/j")
 	require.True(t, ok)
-	require.Equal(t, "j", m.Jobs[j].Name)
+	require.Equal(t, "j", m.Jobs.At(j).Name)
 	task, ok := m.Task("u")
 	require.True(t, ok)
 	require.Equal(t, model.TaskID(0), task)
@@ -179,7 +179,7 @@ func TestModelKnowsWhatWasBuilt(t *testing.T) {
 	require.Equal(t, model.TaskID(1), task)
 	_, ok = m.Task("ns/p-2")
 	require.False(t, ok)
-	a := m.Accounts[0]
+	a := m.Accounts.At(0)
 	require.Equal(t, []float64{5, 0, 0}, a.Allocated.V)
 	require.Equal(t, []float64{0, 0, 1}, a.Pending.V)
 	require.Equal(t, []float64{0, 0, 1}, a.Gated.V)
@@ -194,16 +194,16 @@ func TestAnExtendedModelKeepsTheOldOne(t *testing.T) {
 	m, err := b.Build()
 	require.NoError(t, err)
 	extend := func(job, task, queue string) (*model.Model, error) {
-		more := m.Extend([]string{"cpu"})
+		more := m.Change([]string{"cpu"})
 		more.Job(model.JobSpec{Name: job, Queue: queue})
 		more.Group(model.GroupSpec{Request: amounts(0, 9)})
 		more.Task(model.TaskSpec{UID: task, Node: 0})
-		return more.BuildExtended(m.Accounts)
+		return more.Build()
 	}
 	larger, err := extend("new", "v", "qa")
 	require.NoError(t, err)
-	require.Len(t, m.Jobs, 1)
-	require.Len(t, larger.Jobs, 2)
+	require.Equal(t, 1, m.Jobs.Len())
+	require.Equal(t, 2, larger.Jobs.Len())
 	for uid, want := range map[string]model.TaskID{"u": 0, "v": 1} {
 		got, ok := larger.Task(uid)
 		require.True(t, ok)
@@ -237,7 +237,7 @@ func TestAResetBuilderBuildsAsANewOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want.Queues, m.Queues)
 	require.Equal(t, want.Total, m.Total)
-	require.Empty(t, m.Tasks)
+	require.Zero(t, m.Tasks.Len())
 	_, ok := m.Task("old1")
 	require.False(t, ok)
 }
@@ -254,7 +254,7 @@ func TestJobsAreOrderedByUID(t *testing.T) {
 		require.NoError(t, err)
 		var got []string
 		for _, j := range m.JobOrder {
-			got = append(got, m.Jobs[j].UID)
+			got = append(got, m.Jobs.At(j).UID)
 		}
 		want := slices.Sorted(slices.Values(names))
 		require.Equal(t, want, got)

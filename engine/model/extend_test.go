@@ -17,9 +17,9 @@ func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
 	m, err := b.Build()
 	require.NoError(t, err)
 	for i := range 100 {
-		b := m.Extend(nil)
+		b := m.Change(nil)
 		addJob(b, "more-"+strconv.Itoa(i), 1)
-		m, err = b.BuildExtended(m.Accounts)
+		m, err = b.Build()
 		require.NoError(t, err)
 	}
 	for uid, want := range map[string]model.JobID{"first": 0, "more-0": 1, "more-99": 100} {
@@ -28,7 +28,7 @@ func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
 		require.Equal(t, want, j)
 		task, ok := m.TaskOf(uid + "-0")
 		require.True(t, ok, uid)
-		require.Equal(t, m.Jobs[j].FirstTask, task)
+		require.Equal(t, m.Jobs.At(j).FirstTask, task)
 	}
 	_, ok := m.Job("more-100")
 	require.False(t, ok)
@@ -39,10 +39,11 @@ func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
 	require.Less(t, memory.HeapAlloc, uint64(100<<20), "a hundred copies of a hundred thousand tasks would be a gigabyte")
 	runtime.KeepAlive(m)
 
-	b = m.Extend(nil)
-	addJob(b, "first", 1)
-	_, err = b.BuildExtended(m.Accounts)
-	require.ErrorContains(t, err, `jobs[0].uid: job "first" is jobs[0] already`)
+	b = m.Change(nil)
+	addJob(b, "more-3", 1)
+	b.RemoveJob(0, "more-3")
+	_, err = b.Build()
+	require.ErrorContains(t, err, `jobs[0].uid: job "more-3" is remove_jobs[0] already`)
 }
 
 func addJob(b *model.Builder, uid string, tasks int) {

@@ -1,6 +1,9 @@
 package model
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // seed is the same for all models of a process. No answer depends on it: it decides where in a table an entry lies, not what is found.
 var seed = maphash.MakeSeed()
@@ -15,7 +18,7 @@ type index struct {
 
 // find returns the position under which a text was added. at returns the text of a position.
 func (x *index) find(key string, at func(int32) string) (int32, bool) {
-	if x.n == 0 {
+	if x.n == 0 || key == "" {
 		return None, false
 	}
 	i, ok := x.slot(tagOf(key), key, at)
@@ -68,6 +71,9 @@ func (x *index) grow() {
 		x.slots[i] = s
 	}
 }
+
+// clone returns an index to which may be added without changing x.
+func (x *index) clone() index { return index{slices.Clone(x.slots), x.n} }
 
 func (x *index) reset() {
 	clear(x.slots)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
 	"strings"
 
 	"github.com/apportion/apportion/engine/resource"
@@ -14,47 +13,46 @@ import (
 type Model struct {
 	Dims resource.Dimensions
 	// AsOf is the time of the snapshot in Unix nanoseconds.
-	AsOf  int64
-	Nodes []Node
+	AsOf int64
+	// Nodes and Queues without a name, jobs without a queue, and tasks that HasTask denies were removed by a Change.
+	Nodes  []Node
+	Queues []Queue
 	// NodeSets are the sets that groups and tasks refer to; the first is AllNodes. Empty if the snapshot has none.
 	NodeSets []NodeSet
-	Queues   []Queue
-	Jobs     []Job
-	Groups   []Group
-	Counts   []Count
-	Tasks    []Task
+	Jobs     List[JobID, Job]
+	Groups   List[GroupID, Group]
+	Counts   List[int32, Count]
+	Tasks    List[TaskID, Task]
 	// Details are the rare properties that Task.Detail points to.
-	Details []Detail
+	Details List[int32, Detail]
 	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
 	Requests []resource.Row
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.
-	Accounts []Account
+	Accounts List[JobID, Account]
 
 	// NodeOrder, QueueOrder and JobOrder list everything by name and uid: the order in which sums are formed, so that no answer depends on
 	// the order in which a snapshot lists things.
 	NodeOrder  []NodeID
 	QueueOrder []QueueID
 	JobOrder   []JobID
+	// QueueJobs lists the jobs of each queue by uid.
+	QueueJobs [][]JobID
 
+	// OffNode counts the tasks that the latest Change took off nodes that it removed.
+	OffNode int
 	// text holds the uids and names of tasks.
-	text []byte
+	text paper
 	// given are the dimensions in the order in which the snapshot names them.
-	given      []string
-	queueIndex index
-	nodeIndex  index
-	// nodeSetIndex finds node sets by name.
-	nodeSetIndex index
-	names
-}
-
-// names finds the jobs and tasks that a model has by itself, and in base those of the models that it extends, whose numbers stay valid.
-// Nothing else of those models is kept.
-type names struct {
-	jobIndex  sorted
-	taskIndex sorted
-	base      *names
+	given []string
+	// explicit says that Total was given.
+	explicit              bool
+	queueIndex, nodeIndex index
+	nodeSetIndex          index
+	jobIndex, taskIndex   runs
+	requestIndex          runs
+	own                   int64
 }
 
 // Account is what a job's tasks add up to.
@@ -110,49 +108,76 @@ func ready(n *[NumStatus]int32) int32 {
 func valid(n *[NumStatus]int32) int32 { return ready(n) + n[Pipelined] + n[Pending] }
 
 // Request returns the request of a task.
-func (m *Model) Request(t TaskID) resource.Row { return m.Requests[m.Tasks[t].Request] }
+func (m *Model) Request(t TaskID) resource.Row { return m.Requests[m.Tasks.At(t).Request] }
 
 // BestEffort reports whether a request asks for nothing but `pods`.
 func (m *Model) BestEffort(request resource.Row) bool { return request.IsEmpty(m.Dims.Pods()) }
 
 // QueueOf returns the queue of a task's job.
-func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs[m.Tasks[t].Job].Queue }
+func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs.At(m.Tasks.At(t).Job).Queue }
+
+// HasJob reports whether a job is there: all are but those that a Change removed.
+func (m *Model) HasJob(j JobID) bool { return m.Jobs.At(j).Queue != None }
+
+// HasTask reports whether a task is there: all are but those of jobs that a Change removed or replaced.
+func (m *Model) HasTask(t TaskID) bool {
+	job := m.Jobs.At(m.Tasks.At(t).Job)
+	return job.FirstTask <= t && t < job.EndTask
+}
+
+// HasNode reports whether a node is there: all are but those that a Change removed.
+func (m *Model) HasNode(n NodeID) bool { return m.Nodes[n].Name != "" }
+
+// HasQueue reports whether a queue is there: all are but those that a Change removed.
+func (m *Model) HasQueue(q QueueID) bool { return m.Queues[q].Name != "" }
 
 // TaskKey returns what identifies a task to people: its uid, or namespace/name, or nothing.
 func (m *Model) TaskKey(t TaskID) string {
-	if uid := m.Tasks[t].uid; !uid.empty() {
+	if uid := m.Tasks.At(t).uid; !uid.empty() {
 		return string(m.at(uid))
 	}
 	return m.TaskPath(t)
 }
 
 // TaskUID returns a copy of a task's uid.
-func (m *Model) TaskUID(t TaskID) string { return string(m.at(m.Tasks[t].uid)) }
+func (m *Model) TaskUID(t TaskID) string { return string(m.at(m.Tasks.At(t).uid)) }
 
 // TaskName returns a copy of a task's name.
-func (m *Model) TaskName(t TaskID) string { return string(m.at(m.Tasks[t].name)) }
+func (m *Model) TaskName(t TaskID) string { return string(m.at(m.Tasks.At(t).name)) }
 
 // CompareTaskKeys compares what identifies two tasks, as TaskKey returns it.
 func (m *Model) CompareTaskKeys(l, r TaskID) int {
-	lt, rt := &m.Tasks[l], &m.Tasks[r]
+	lt, rt := m.Tasks.At(l), m.Tasks.At(r)
 	if !lt.uid.empty() && !rt.uid.empty() {
 		return bytes.Compare(m.at(lt.uid), m.at(rt.uid))
 	}
-	if lt.uid.empty() && rt.uid.empty() && m.Jobs[lt.Job].Namespace == m.Jobs[rt.Job].Namespace {
+	if lt.uid.empty() && rt.uid.empty() && m.Jobs.At(lt.Job).Namespace == m.Jobs.At(rt.Job).Namespace {
 		return bytes.Compare(m.at(lt.name), m.at(rt.name))
 	}
 	return strings.Compare(m.TaskKey(l), m.TaskKey(r))
 }
 
-func (m *Model) at(s span) []byte { return m.text[s.from:s.to] }
+// CompareTasks compares two tasks by what identifies them, and tasks without a name by their jobs and numbers.
+func (m *Model) CompareTasks(l, r TaskID) int {
+	if c := m.CompareTaskKeys(l, r); c != 0 {
+		return c
+	}
+	lj, rj := m.Tasks.At(l).Job, m.Tasks.At(r).Job
+	if lj != rj {
+		return strings.Compare(m.Jobs.At(lj).UID, m.Jobs.At(rj).UID)
+	}
+	return cmp.Compare(l, r)
+}
+
+func (m *Model) at(s span) []byte { return m.text.at(s) }
 
 // TaskPath returns namespace/name of a task, or nothing if it has no name.
 func (m *Model) TaskPath(t TaskID) string {
-	task := &m.Tasks[t]
+	task := m.Tasks.At(t)
 	if task.name.empty() {
 		return ""
 	}
-	return qualified(m.Jobs[task.Job].Namespace, string(m.at(task.name)))
+	return qualified(m.Jobs.At(task.Job).Namespace, string(m.at(task.name)))
 }
 
 // GivenDimensions returns all dimensions in the order in which the snapshot names them, those that it does not name last.
@@ -183,22 +208,14 @@ func (m *Model) Node(name string) (NodeID, bool) {
 
 // Job returns the job of a uid.
 func (m *Model) Job(uid string) (JobID, bool) {
-	for at := &m.names; at != nil; at = at.base {
-		if j, ok := at.jobIndex.find(uid, jobTexts{m}); ok {
-			return JobID(j), true
-		}
-	}
-	return None, false
+	j, ok := m.jobIndex.find(uid, jobTexts{m})
+	return JobID(j), ok
 }
 
 // TaskOf returns the task of a uid.
 func (m *Model) TaskOf(uid string) (TaskID, bool) {
-	for at := &m.names; at != nil; at = at.base {
-		if t, ok := at.taskIndex.find(uid, taskTexts{m}); ok {
-			return TaskID(t), true
-		}
-	}
-	return None, false
+	t, ok := m.taskIndex.find(uid, taskTexts{m})
+	return TaskID(t), ok
 }
 
 // Task returns the task of a uid, or of namespace/name. Where the uid of one task is the path of another, the uid wins.
@@ -207,10 +224,12 @@ func (m *Model) Task(key string) (TaskID, bool) {
 		return t, true
 	}
 	// A path belongs to a job of its namespace, and few jobs are worth a second index of all tasks.
-	for t := range m.Tasks {
-		task := &m.Tasks[t]
-		if !task.name.empty() && isQualified(key, m.Jobs[task.Job].Namespace, m.at(task.name)) {
-			return TaskID(t), true
+	for j := range JobID(m.Jobs.Len()) {
+		job := m.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if name := m.Tasks.At(t).name; !name.empty() && isQualified(key, job.Namespace, m.at(name)) {
+				return t, true
+			}
 		}
 	}
 	return None, false
@@ -235,32 +254,6 @@ func isQualified(key, namespace string, name []byte) bool {
 func (m *Model) queueName(q int32) string { return m.Queues[q].Name }
 
 func (m *Model) nodeName(n int32) string { return m.Nodes[n].Name }
-
-// jobTexts and taskTexts tell a sorted index of the uids.
-type (
-	jobTexts  struct{ m *Model }
-	taskTexts struct{ m *Model }
-)
-
-func (x jobTexts) tag(j int32) (uint32, bool) {
-	uid := x.m.Jobs[j].UID
-	return tagOf(uid), uid != ""
-}
-
-func (x jobTexts) equal(l, r int32) bool { return x.m.Jobs[l].UID == x.m.Jobs[r].UID }
-
-func (x jobTexts) is(j int32, key string) bool { return x.m.Jobs[j].UID == key }
-
-func (x taskTexts) tag(t int32) (uint32, bool) {
-	uid := x.m.Tasks[t].uid
-	return uint32(maphash.Bytes(seed, x.m.at(uid))), !uid.empty()
-}
-
-func (x taskTexts) equal(l, r int32) bool {
-	return bytes.Equal(x.m.at(x.m.Tasks[l].uid), x.m.at(x.m.Tasks[r].uid))
-}
-
-func (x taskTexts) is(t int32, key string) bool { return string(x.m.at(x.m.Tasks[t].uid)) == key }
 
 // order returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are.
 func order[ID ~int32](n int, name func(ID) string) []ID { return orderUnless(n, name, nil) }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -68,18 +69,25 @@ type NodeSetSpec struct {
 
 // NodeSet adds a node set; all nodes are there already, and the jobs that refer to it follow.
 func (b *Builder) NodeSet(s NodeSetSpec) {
+	b.takeNodeSets()
 	b.allNodes()
-	i := len(b.m.NodeSets) - 1
+	i, at := len(b.m.NodeSets)-1, NodeSetID(len(b.m.NodeSets))
+	if b.change != nil {
+		i = b.change.nodeSets
+		b.change.nodeSets++
+	}
 	path := func(field string) string { return fmt.Sprintf("node_sets[%d].%s", i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a node set needs a name")
+	} else if b.change != nil {
+		at = b.nodeSetToSet(s.Name, path("name"))
 	} else if first, fresh := b.m.nodeSetIndex.add(s.Name, int32(i+1), b.m.nodeSetName); !fresh {
 		b.faults.Add(path("name"), "node set %q is node_sets[%d] already", s.Name, first-1)
 	}
 	set := NodeSet{Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: make([]NodeID, 0, len(s.Nodes))}
 	ascending := true
 	for k, n := range s.Nodes {
-		if int64(n) >= int64(len(b.m.Nodes)) {
+		if !b.placed(NodeID(min(n, math.MaxInt32))) {
 			b.faults.Add(path(fmt.Sprintf("nodes[%d]", k)), "no node %d, there are %d nodes", n, len(b.m.Nodes))
 			continue
 		}
@@ -94,7 +102,7 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 			}
 		}
 	}
-	b.m.NodeSets = append(b.m.NodeSets, set)
+	b.m.NodeSets = put(b.m.NodeSets, at, set)
 }
 
 // allNodes adds the set of all nodes before the first set.
@@ -121,21 +129,21 @@ func (m *Model) nodeSetName(i int32) string { return m.NodeSets[i].Name }
 
 // NodeSetOf returns the node set that a task may use.
 func (m *Model) NodeSetOf(t TaskID) NodeSetID {
-	task := &m.Tasks[t]
+	task := m.Tasks.At(t)
 	if task.Detail != None {
-		if own := m.Details[task.Detail].NodeSet; own != AllNodes {
+		if own := m.Details.At(task.Detail).NodeSet; own != AllNodes {
 			return own
 		}
 	}
-	return m.Groups[task.Group].NodeSet
+	return m.Groups.At(task.Group).NodeSet
 }
 
 // Unjudged returns the constraints on a task's placement that the snapshot does not express: those of its group and its own.
 func (m *Model) Unjudged(t TaskID) Constraints {
-	task := &m.Tasks[t]
-	c := m.Groups[task.Group].Unjudged
+	task := m.Tasks.At(t)
+	c := m.Groups.At(task.Group).Unjudged
 	if task.Detail != None {
-		c |= m.Details[task.Detail].Unjudged
+		c |= m.Details.At(task.Detail).Unjudged
 	}
 	return c
 }

@@ -25,42 +25,27 @@ func (b *Builder) Part(p *Builder) {
 func (b *Builder) Join(p *Builder) bool {
 	b.closeJob()
 	p.closeJob()
-	if b.faults.Total+p.faults.Total > 0 || b.counted+p.counted > maxCount || len(b.m.text)+len(p.m.text) > maxText {
+	if b.faults.Total+p.faults.Total > 0 || b.counted+p.counted > maxCount || len(b.written)+len(p.written) > maxText {
 		return false
 	}
 	b.counted += p.counted
-	b.job += len(p.m.Jobs)
+	b.job += len(p.jobs)
 	b.group = -1
-	m, from := &b.m, &p.m
-	request := b.joinRequests(p)
-	jobs, groups, tasks := JobID(len(m.Jobs)), GroupID(len(m.Groups)), TaskID(len(m.Tasks))
-	counts, details, texts := int32(len(m.Counts)), int32(len(m.Details)), uint32(len(m.text))
-	for i := range from.Jobs {
-		j := from.Jobs[i]
-		j.FirstGroup, j.EndGroup = j.FirstGroup+groups, j.EndGroup+groups
-		j.FirstTask, j.EndTask = j.FirstTask+tasks, j.EndTask+tasks
-		m.Jobs = append(m.Jobs, j)
+	move := b.moved()
+	move.request = b.joinRequests(p)
+	for _, j := range p.jobs {
+		b.jobs = append(b.jobs, move.job(j))
 	}
-	for i := range from.Groups {
-		g := from.Groups[i]
-		g.Job, g.Request = g.Job+jobs, request[g.Request]
-		g.FirstCount, g.EndCount = g.FirstCount+counts, g.EndCount+counts
-		m.Groups = append(m.Groups, g)
+	for _, g := range p.groups {
+		b.groups = append(b.groups, move.group(g))
 	}
-	for _, c := range from.Counts {
-		c.Group += groups
-		m.Counts = append(m.Counts, c)
+	for _, c := range p.counts {
+		b.counts = append(b.counts, move.count(c))
 	}
-	m.Details, m.text = append(m.Details, from.Details...), append(m.text, from.text...)
-	m.Tasks = append(m.Tasks, from.Tasks...)
-	added := m.Tasks[tasks:]
-	for i := range added {
-		t := &added[i]
-		t.Job, t.Group, t.Request = t.Job+jobs, t.Group+groups, request[t.Request]
-		t.uid, t.name = t.uid.after(texts), t.name.after(texts)
-		if t.Detail != None {
-			t.Detail += details
-		}
+	b.details, b.written = append(b.details, p.details...), append(b.written, p.written...)
+	b.tasks = append(b.tasks, p.tasks...)
+	for added := b.tasks[move.tasks:]; len(added) > 0; added = added[1:] {
+		move.task(&added[0])
 	}
 	return true
 }
@@ -82,12 +67,4 @@ func (b *Builder) joinRequests(p *Builder) []int32 {
 		at[i+1] = id
 	}
 	return at
-}
-
-// after returns where a text lies once so many bytes are put before it.
-func (s span) after(n uint32) span {
-	if s.empty() {
-		return s
-	}
-	return span{s.from + n, s.to + n}
 }

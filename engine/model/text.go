@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Pieces of memory for text grow from the one size to the other, so that small models stay small.
 const (
@@ -63,3 +66,53 @@ func (s span) empty() bool { return s.from == s.to }
 
 // maxText bounds the text of all tasks of a model, so that a span fits into two halves of a word.
 const maxText = 1<<32 - 1
+
+// paper holds text in pages. A page begins where its number says and goes on to the end of the piece of memory it lies in, so that no text
+// of one piece is cut.
+type paper struct {
+	pages [][]byte
+	n     int
+}
+
+// paperShift is the binary logarithm of the length of a page.
+const paperShift = 14
+
+// at returns the text at a place.
+func (p *paper) at(s span) []byte {
+	if s.empty() {
+		return nil
+	}
+	page := p.pages[s.from>>paperShift]
+	from := s.from & (1<<paperShift - 1)
+	return page[from : from+s.to-s.from]
+}
+
+// cut makes p the text given, whose memory it shares.
+func (p *paper) cut(text []byte) {
+	p.pages, p.n = p.pages[:0], len(text)
+	p.put(text)
+}
+
+func (p *paper) put(text []byte) {
+	for len(text) > 0 {
+		p.pages = append(p.pages, slices.Clip(text))
+		text = text[min(len(text), 1<<paperShift):]
+	}
+}
+
+// with returns p with more text behind it, which p shares all but its last page with.
+func (p *paper) with(text []byte) paper {
+	if len(text) == 0 {
+		return *p
+	}
+	q := paper{pages: slices.Clone(p.pages), n: p.n + len(text)}
+	if rest := p.n & (1<<paperShift - 1); rest > 0 {
+		last := len(q.pages) - 1
+		text = slices.Concat(q.pages[last][:rest], text)
+		q.pages = q.pages[:last]
+	} else {
+		text = slices.Clone(text)
+	}
+	q.put(text)
+	return q
+}

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"slices"
-
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -17,41 +15,41 @@ type View struct {
 	// Stop, if not nil, says that nobody waits for the answer any more; loops ask it now and then.
 	Stop func() bool
 
-	jobs     []model.JobID
-	absent   map[model.JobID]bool
-	accounts []model.Account
-	// The following are nil until something differs from the model.
-	status []model.Status
-	phase  []model.Phase
-	node   []model.NodeID
-	// moved says of which jobs the status of some task changed, rolled back or not: their accounts may have rounding errors.
-	moved []bool
-	// used is nil until somebody asks for a node's usage.
+	// The following are nil until something differs from the model. accounts are those of jobs of which a task changed, and nil for all
+	// others.
+	status   []model.Status
+	phase    []model.Phase
+	node     []model.NodeID
+	accounts []*model.Account
+	// moved are the jobs of which a task changed, rolled back or not.
+	moved []model.JobID
+	// used is nil until a node's usage is asked for.
 	used []resource.Row
-	own  bool
 }
 
 // NewView returns the state of a model that nothing has happened to yet.
 func NewView(m *model.Model, stop func() bool) *View {
-	return &View{Model: m, Journal: &Journal{}, Stop: stop, jobs: m.JobOrder, accounts: m.Accounts}
+	return &View{Model: m, Journal: &Journal{}, Stop: stop}
 }
 
 // Stopped reports whether Stop asks to stop. It is meant to be called for every row i of a loop and asks Stop only now and then.
 func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.Stop != nil && v.Stop() }
 
 // Present lists the jobs of the session by uid.
-func (v *View) Present() []model.JobID { return v.jobs }
-
-// Has reports whether a job is in the session: all are but those removed.
-func (v *View) Has(j model.JobID) bool { return !v.absent[j] }
+func (v *View) Present() []model.JobID { return v.JobOrder }
 
 // Account returns what a job's tasks add up to now.
-func (v *View) Account(j model.JobID) *model.Account { return &v.accounts[j] }
+func (v *View) Account(j model.JobID) *model.Account {
+	if v.accounts != nil && v.accounts[j] != nil {
+		return v.accounts[j]
+	}
+	return v.Accounts.At(j)
+}
 
 // Status returns the status of a task now.
 func (v *View) Status(t model.TaskID) model.Status {
 	if v.status == nil {
-		return v.Tasks[t].Status
+		return v.Tasks.At(t).Status
 	}
 	return v.status[t]
 }
@@ -59,7 +57,7 @@ func (v *View) Status(t model.TaskID) model.Status {
 // NodeOf returns the node of a task now, or model.None.
 func (v *View) NodeOf(t model.TaskID) model.NodeID {
 	if v.node == nil {
-		return v.Tasks[t].Node
+		return v.Tasks.At(t).Node
 	}
 	return v.node[t]
 }
@@ -67,7 +65,7 @@ func (v *View) NodeOf(t model.TaskID) model.NodeID {
 // Phase returns the phase of a job now.
 func (v *View) Phase(j model.JobID) model.Phase {
 	if v.phase == nil {
-		return v.Jobs[j].Phase
+		return v.Jobs.At(j).Phase
 	}
 	return v.phase[j]
 }
@@ -92,8 +90,8 @@ func (v *View) fillUsed() {
 	for i := range v.Nodes {
 		v.used[i].Add(v.Nodes[i].UsedByOthers)
 	}
-	for _, j := range v.jobs {
-		job := &v.Jobs[j]
+	for _, j := range v.JobOrder {
+		job := v.Jobs.At(j)
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			if n := v.NodeOf(t); n != model.None && v.Status(t).Occupies() {
 				v.used[n].Add(v.Request(t))
@@ -105,9 +103,9 @@ func (v *View) fillUsed() {
 // SetPhase changes the phase of a job.
 func (v *View) SetPhase(j model.JobID, p model.Phase) {
 	if v.phase == nil {
-		v.phase = make([]model.Phase, len(v.Jobs))
-		for i := range v.Jobs {
-			v.phase[i] = v.Jobs[i].Phase
+		v.phase = make([]model.Phase, v.Jobs.Len())
+		for i := range v.phase {
+			v.phase[i] = v.Jobs.At(model.JobID(i)).Phase
 		}
 	}
 	v.Journal.Byte((*uint8)(&v.phase[j]))
@@ -121,7 +119,7 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 		// Usage that is first summed after a change could not be put back when the change is undone.
 		v.fillUsed()
 	}
-	task := &v.Tasks[t]
+	task := v.Tasks.At(t)
 	from, was := v.status[t], v.node[t]
 	switch {
 	case to == model.Pending:
@@ -134,9 +132,8 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.status[t] = to
 	v.Journal.Int((*int32)(&v.node[t]))
 	v.node[t] = node
-	v.moved[task.Job] = true
-	account := &v.accounts[task.Job]
-	group := int(task.Group - v.Jobs[task.Job].FirstGroup)
+	account := v.accountToChange(task.Job)
+	group := int(task.Group - v.Jobs.At(task.Job).FirstGroup)
 	v.save(account, group, from, to)
 	request := v.Requests[task.Request]
 	account.Move(request, from, to, task.Gate, group, v.BestEffort(request))
@@ -174,73 +171,68 @@ func (v *View) occupy(t model.TaskID, from model.NodeID, did bool, to model.Node
 
 // detach makes the parts that change the view's own.
 func (v *View) detach() {
-	if v.own {
+	if v.status != nil {
 		return
 	}
-	v.own = true
-	v.status, v.node = make([]model.Status, len(v.Tasks)), make([]model.NodeID, len(v.Tasks))
-	for t := range v.Tasks {
-		v.status[t], v.node[t] = v.Tasks[t].Status, v.Tasks[t].Node
+	v.status, v.node = make([]model.Status, v.Tasks.Len()), make([]model.NodeID, v.Tasks.Len())
+	for t := range v.status {
+		task := v.Tasks.At(model.TaskID(t))
+		v.status[t], v.node[t] = task.Status, task.Node
 	}
-	v.accounts = model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
-	v.moved = make([]bool, len(v.Jobs))
+	v.accounts = make([]*model.Account, v.Jobs.Len())
 }
 
-// formedAnew returns copies of the accounts as a model has them that is built in this view's state.
-func (v *View) formedAnew() []model.Account {
-	accounts := model.CloneAccounts(v.accounts, v.Jobs, len(v.Groups), v.Dims.Len())
-	for j, moved := range v.moved {
-		if moved {
-			v.Rebook(&accounts[j], model.JobID(j), v.status)
-		}
+// accountToChange returns the account of a job, which is the view's own.
+func (v *View) accountToChange(j model.JobID) *model.Account {
+	if v.accounts[j] == nil {
+		v.accounts[j] = v.Accounts.At(j).Clone()
+		v.moved = append(v.moved, j)
 	}
-	return accounts
+	return v.accounts[j]
 }
 
-// Extended returns a view of a larger model that begins in this view's state. build is given the accounts of this view's jobs and
-// returns the larger model, which may share them. This view stays as it is.
-func (v *View) Extended(build func([]model.Account) (*model.Model, error)) (*View, error) {
-	accounts := v.accounts
-	if v.own {
-		accounts = v.formedAnew()
-	}
-	larger, err := build(accounts)
+// Moved returns of how many jobs the view keeps accounts of its own, because a task changed.
+func (v *View) Moved() int { return len(v.moved) }
+
+// Changed returns a view of the model that a change makes of this view's state, which stays as it is. feed says what changes; its faults are
+// an *model.Error.
+//
+// Sums are those of a model that was built in that state: moving tasks one by one leaves rounding errors and dimensions behind.
+func (v *View) Changed(dimensions []string, feed func(*model.Builder)) (*View, error) {
+	reached, err := v.reached()
 	if err != nil {
 		return nil, err
 	}
-	w := &View{Model: larger, Journal: v.Journal, Stop: v.Stop, absent: v.absent, accounts: larger.Accounts, own: v.own}
-	w.jobs = slices.DeleteFunc(slices.Clone(larger.JobOrder), func(j model.JobID) bool { return v.absent[j] })
-	if v.own {
-		w.moved = make([]bool, len(larger.Jobs))
-		w.status, w.node = slices.Clone(v.status), slices.Clone(v.node)
-		for t := len(v.Tasks); t < len(larger.Tasks); t++ {
-			w.status, w.node = append(w.status, larger.Tasks[t].Status), append(w.node, larger.Tasks[t].Node)
-		}
+	b := reached.Change(dimensions)
+	feed(b)
+	m, err := b.Build()
+	if err != nil {
+		return nil, err
 	}
-	if v.phase != nil {
-		w.phase = slices.Clone(v.phase)
-		for j := len(v.Jobs); j < len(larger.Jobs); j++ {
-			w.phase = append(w.phase, larger.Jobs[j].Phase)
-		}
-	}
-	return w, nil
+	return &View{Model: m, Journal: v.Journal, Stop: v.Stop}, nil
 }
 
-// Without returns a view in this view's state that lacks the given jobs. This view stays as it is.
-func (v *View) Without(jobs []model.JobID) *View {
-	w := &View{Model: v.Model, Journal: v.Journal, Stop: v.Stop, accounts: v.accounts, own: v.own}
-	w.absent = make(map[model.JobID]bool, len(v.absent)+len(jobs))
-	for j := range v.absent {
-		w.absent[j] = true
+// reached returns a model of the view's state.
+func (v *View) reached() (*model.Model, error) {
+	b := v.Change(nil)
+	changes := 0
+	for _, j := range v.moved {
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if task := v.Tasks.At(t); task.Status != v.status[t] || task.Node != v.node[t] {
+				b.UpdateTask(changes, t, model.TaskUpdate{Status: v.status[t], Node: v.node[t], HasStatus: true, HasNode: true})
+				changes++
+			}
+		}
 	}
-	for _, j := range jobs {
-		w.absent[j] = true
+	for j, phase := range v.phase {
+		if j := model.JobID(j); v.HasJob(j) && v.Jobs.At(j).Phase != phase {
+			b.UpdatePhase(j, phase)
+			changes++
+		}
 	}
-	w.jobs = slices.DeleteFunc(slices.Clone(v.jobs), func(j model.JobID) bool { return w.absent[j] })
-	if v.own {
-		w.accounts, w.moved = v.formedAnew(), make([]bool, len(v.Jobs))
-		w.status, w.node = slices.Clone(v.status), slices.Clone(v.node)
+	if changes == 0 {
+		return v.Model, nil
 	}
-	w.phase = slices.Clone(v.phase)
-	return w
+	return b.Build()
 }

@@ -63,14 +63,14 @@ func TestSnapshotOfAnyShapeIsValidAndOfItsSize(t *testing.T) {
 		m, err := wire.Compile(s)
 		require.NoError(t, err)
 		require.Len(t, m.Nodes, max(shape.Nodes, 0))
-		require.Len(t, m.Jobs, max(shape.Jobs, min(max(shape.Tasks, 0), 1), 0))
+		require.Equal(t, max(shape.Jobs, min(max(shape.Tasks, 0), 1), 0), m.Jobs.Len())
 		tasks := 0
-		for j := range m.Accounts {
-			tasks += int(m.Accounts[j].AllTasks())
+		for _, account := range m.Accounts.All() {
+			tasks += int(account.AllTasks())
 		}
 		require.Equal(t, max(shape.Tasks, 0), tasks)
 		if !shape.Counted {
-			require.Len(t, m.Tasks, tasks)
+			require.Equal(t, tasks, m.Tasks.Len())
 		}
 		requireTree(t, s, max(shape.Depth, 0))
 	})
@@ -120,8 +120,8 @@ func TestNoNodeIsOvercommitted(t *testing.T) {
 	for n := range m.Nodes {
 		left := m.Nodes[n].Allocatable.Clone()
 		left.Sub(m.Nodes[n].UsedByOthers)
-		for i := range m.Tasks {
-			if task := &m.Tasks[i]; int(task.Node) == n && task.Status.Occupies() {
+		for _, task := range m.Tasks.All() {
+			if int(task.Node) == n && task.Status.Occupies() {
 				left.Sub(m.Requests[task.Request])
 			}
 		}

@@ -35,7 +35,7 @@ func Open(v *policy.View) (*Queues, error) {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
-		q, tasks := v.Jobs[j].Queue, v.Account(j)
+		q, tasks := v.Jobs.At(j).Queue, v.Account(j)
 		qs.Jobs[q]++
 		qs.Allocated[q].Add(tasks.Allocated)
 		qs.Request[q].Add(tasks.Allocated)
@@ -67,7 +67,7 @@ func InqueueLack(v *policy.View, j model.JobID, dst *resource.Row) {
 
 // setMinimum sets dst to the minimum resources of a job, which are zeros of cpu and memory where it names none.
 func setMinimum(v *policy.View, j model.JobID, dst *resource.Row) {
-	if minimum := v.Jobs[j].MinResources; minimum.Absent() {
+	if minimum := v.Jobs.At(j).MinResources; minimum.Absent() {
 		dst.Clear(resource.Base)
 	} else {
 		dst.CopyFrom(minimum)
@@ -84,7 +84,7 @@ func Elastic(v *policy.View, j model.JobID, dst *resource.Row) {
 // admitted reports whether a job's minimum is booked when a session opens: it waits in the queue, or it runs with as many tasks as it
 // needs and names a minimum. Succeeded tasks do not count.
 func admitted(v *policy.View, j model.JobID) bool {
-	job := &v.Jobs[j]
+	job := v.Jobs.At(j)
 	switch v.Phase(j) {
 	case model.PhaseInqueue:
 		return true
@@ -99,7 +99,7 @@ func admitted(v *policy.View, j model.JobID) bool {
 // scalar that the job holds some of is named only where it lacks some; one that it holds none of is named even with 0, except `pods`.
 func setLack(v *policy.View, j model.JobID, unbooked resource.Mask, dst *resource.Row) {
 	dst.Clear(resource.Base)
-	minimum, held := v.Jobs[j].MinResources, v.Account(j).Allocated
+	minimum, held := v.Jobs.At(j).MinResources, v.Account(j).Allocated
 	alwaysNamed := ^(held.Has | v.Dims.Pods() | resource.Base)
 	for m := minimum.Has &^ unbooked; m != 0; m = m.Rest() {
 		d := m.First()

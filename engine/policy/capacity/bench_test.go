@@ -60,7 +60,7 @@ func BenchmarkAllocatableThousand(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range 1000 {
-					t := s.v.Jobs[i*10].FirstTask
+					t := s.v.Jobs.At(model.JobID(i * 10)).FirstTask
 					s.Allocatable(s.v.QueueOf(t), s.request(t), policy.InSession, nil, nil)
 				}
 			}
@@ -89,7 +89,7 @@ func BenchmarkReclaimHundred(b *testing.B) {
 			claimant := s.task("j0.9")
 			candidates := make([]model.TaskID, 100)
 			for i := range candidates {
-				candidates[i] = s.v.Jobs[(i+1)*37].FirstTask
+				candidates[i] = s.v.Jobs.At(model.JobID((i + 1) * 37)).FirstTask
 			}
 			dst := make([]model.TaskID, 0, len(candidates))
 			b.ReportAllocs()

@@ -21,7 +21,7 @@ type fault = hierarchy.Fault[model.QueueID]
 // openTree computes the accounts along the tree, or finds out why there is none.
 func (s *State) openTree(jobs []int32, level int) *TreeState {
 	s.level = level
-	tree, faults := hierarchy.New(s.v.QueueOrder,
+	tree, faults := hierarchy.New(len(s.v.Queues), s.v.QueueOrder,
 		func(q model.QueueID) string { return s.v.Queues[q].Parent }, s.v.Queue)
 	if tree != nil {
 		for _, q := range s.v.QueueOrder {

@@ -361,17 +361,17 @@ func TestEventsAndPermitsAreUndoneToTheBit(t *testing.T) {
 		before := look()
 		mark := s.v.Journal.Mark()
 		for range rapid.IntRange(1, 10).Draw(t, "steps") {
-			if len(s.v.Tasks) == 0 {
+			if s.v.Tasks.Len() == 0 {
 				break
 			}
-			task := model.TaskID(rapid.IntRange(0, len(s.v.Tasks)-1).Draw(t, "task"))
+			task := model.TaskID(rapid.IntRange(0, s.v.Tasks.Len()-1).Draw(t, "task"))
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
 			case 0:
 				s.Allocate(task)
 			case 1:
 				s.Deallocate(task)
 			default:
-				s.Enqueueable(s.v.Tasks[task].Job, nil)
+				s.Enqueueable(s.v.Tasks.At(task).Job, nil)
 			}
 		}
 		s.v.Journal.Rollback(mark)

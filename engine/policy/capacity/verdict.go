@@ -61,7 +61,7 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 // elastic, stay within real capability, in the dimensions that the minimum asks for, `pods` left out. A permit adds the minimum, less
 // what gated tasks ask for, to what is admitted in all of them. A job without a minimum needs no more than an open queue.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
-	job := &s.v.Jobs[j]
+	job := s.v.Jobs.At(j)
 	if s.refused(why, nil) || !s.admits(job.Queue, policy.InSession, why, nil) {
 		return policy.Reject
 	}

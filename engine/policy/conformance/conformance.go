@@ -35,7 +35,7 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 		case s.critical(t):
 			g.Protect(t, policy.Because(name, policy.SystemCritical, model.None))
 			continue
-		case s.view.Jobs[s.view.Tasks[t].Job].Namespace == "kube-system":
+		case s.view.Jobs.At(s.view.Tasks.At(t).Job).Namespace == "kube-system":
 			g.Protect(t, policy.Because(name, policy.SystemNamespace, model.None))
 			continue
 		case g.Explains():
@@ -48,10 +48,10 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 }
 
 func (s *State) critical(t model.TaskID) bool {
-	at := s.view.Tasks[t].Detail
+	at := s.view.Tasks.At(t).Detail
 	if at == model.None {
 		return false
 	}
-	class := s.view.Details[at].PriorityClass
+	class := s.view.Details.At(at).PriorityClass
 	return class == "system-cluster-critical" || class == "system-node-critical"
 }

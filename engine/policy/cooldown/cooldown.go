@@ -49,11 +49,11 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 // cooling returns the times of a task that may be protected, or nil. Only a pod in phase Running may be: one that is being deleted is so,
 // in all likelihood.
 func (s *State) cooling(t model.TaskID) *model.Detail {
-	at := s.view.Tasks[t].Detail
+	at := s.view.Tasks.At(t).Detail
 	if at == model.None {
 		return nil
 	}
-	detail := &s.view.Details[at]
+	detail := s.view.Details.At(at)
 	status := s.view.Status(t)
 	if !detail.HasCooldown || !detail.HasScheduleTime || status != model.Running && status != model.Releasing {
 		return nil

@@ -34,10 +34,10 @@ func Open(v *policy.View) (*Jobs, error) {
 	s := &Jobs{
 		view:      v,
 		base:      v.Total.AtLeastThreshold(),
-		allocated: resource.NewAccounts(len(v.Jobs), v.Dims.Len()),
-		share:     make([]float64, len(v.Jobs)),
+		allocated: resource.NewAccounts(v.Jobs.Len(), v.Dims.Len()),
+		share:     make([]float64, v.Jobs.Len()),
 		gained:    resource.NewAccount(v.Dims.Len()),
-		left:      scratch.New[model.JobID, resource.Row](len(v.Jobs)),
+		left:      scratch.New[model.JobID, resource.Row](v.Jobs.Len()),
 	}
 	for i, j := range v.Present() {
 		if v.Stopped(i) {
@@ -66,7 +66,7 @@ func (s *Jobs) Share(j model.JobID) float64 { return s.share[j] }
 
 // JobShare returns a job's account as answers show it.
 func (s *Jobs) JobShare(j model.JobID) (policy.JobShare, bool) {
-	if !s.view.Has(j) {
+	if !s.view.HasJob(j) {
 		return policy.JobShare{Dominant: -1}, false
 	}
 	_, dimension := s.Of(s.allocated[j])
@@ -99,7 +99,7 @@ func (s *Jobs) Deallocate(t model.TaskID) {
 }
 
 func (s *Jobs) save(t model.TaskID) model.JobID {
-	j := s.view.Tasks[t].Job
+	j := s.view.Tasks.At(t).Job
 	s.view.Journal.Row(&s.allocated[j])
 	s.view.Journal.Float(&s.share[j])
 	return j
@@ -109,7 +109,7 @@ func (s *Jobs) save(t model.TaskID) model.JobID {
 // A candidate that is refused is taken off its job all the same, so the next one of that job is judged as if it were gone: Volcano
 // subtracts before it compares.
 func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	s.gained.CopyFrom(s.allocated[s.view.Tasks[claimant].Job])
+	s.gained.CopyFrom(s.allocated[s.view.Tasks.At(claimant).Job])
 	s.gained.Add(s.view.Request(claimant))
 	have, _ := s.Of(s.gained)
 	for _, t := range candidates {
@@ -130,7 +130,7 @@ func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID
 
 // without takes a candidate off what is left of its job and returns that.
 func (s *Jobs) without(t model.TaskID) *resource.Row {
-	j := s.view.Tasks[t].Job
+	j := s.view.Tasks.At(t).Job
 	left, first := s.left.At(j)
 	if first {
 		if left.Absent() {

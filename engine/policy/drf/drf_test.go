@@ -151,7 +151,8 @@ func TestVictimsHaveNoSmallerShareAfterwards(t *testing.T) {
 
 func TestAJobThatWasRemovedHasNoShare(t *testing.T) {
 	v, _ := open(t, policytest.Amounts{"cpu": 10}, running("a", policytest.Amounts{"cpu": 1}), running("b", policytest.Amounts{"cpu": 1}))
-	without := v.Without([]model.JobID{0})
+	without, err := v.Changed(nil, func(b *model.Builder) { b.RemoveJobAt(0, 0) })
+	require.NoError(t, err)
 	state, err := drf.Plugin{}.Open(without)
 	require.NoError(t, err)
 	s := state.(*drf.State)
@@ -203,7 +204,7 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 		before := image()
 		mark := v.Journal.Mark()
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
-			task := model.TaskID(rapid.IntRange(0, len(v.Tasks)-1).Draw(t, "task"))
+			task := model.TaskID(rapid.IntRange(0, v.Tasks.Len()-1).Draw(t, "task"))
 			if v.Status(task).Holds() {
 				v.SetStatus(task, model.Releasing, model.None)
 				s.Deallocate(task)
@@ -211,8 +212,8 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 				v.SetStatus(task, model.Allocated, model.None)
 				s.Allocate(task)
 			}
-			account := v.Account(v.Tasks[task].Job).Allocated
-			share, _ := s.JobShare(v.Tasks[task].Job)
+			account := v.Account(v.Tasks.At(task).Job).Allocated
+			share, _ := s.JobShare(v.Tasks.At(task).Job)
 			require.Equal(t, account, share.Allocated, "events follow the statuses")
 			require.False(t, math.IsNaN(share.Share))
 		}
@@ -227,7 +228,7 @@ func crowd(t require.TestingT, n int) (*policy.View, *drf.State, []model.TaskID)
 		jobs[i] = running(strconv.Itoa(i), policytest.Amounts{"cpu": 10 * float64(i), "pods": 1}, policytest.Amounts{"cpu": 1000 * float64(i), "gpu": 1, "pods": 1})
 	}
 	v, s := open(t, policytest.Amounts{"cpu": 1e6, "gpu": 1e4, "memory": 1e12, "pods": 1e4}, jobs...)
-	candidates := make([]model.TaskID, len(v.Tasks))
+	candidates := make([]model.TaskID, v.Tasks.Len())
 	for i := range candidates {
 		candidates[i] = model.TaskID(i)
 	}

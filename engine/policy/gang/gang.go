@@ -18,7 +18,7 @@ func (Plugin) Name() string { return name }
 
 // Open returns a *State.
 func (Plugin) Open(v *policy.View) (policy.State, error) {
-	return &State{view: v, ready: scratch.New[model.JobID, int32](len(v.Jobs))}, nil
+	return &State{view: v, ready: scratch.New[model.JobID, int32](v.Jobs.Len())}, nil
 }
 
 // State answers from the counts of tasks that the view keeps; it has no accounts of its own.
@@ -40,7 +40,7 @@ func (s *State) CompareJobs(l, r model.JobID) int {
 }
 
 func (s *State) enough(j model.JobID) bool {
-	return s.occupied(j) >= s.view.Jobs[j].MinAvailable
+	return s.occupied(j) >= s.view.Jobs.At(j).MinAvailable
 }
 
 // occupied counts ready tasks and those that need nothing to become so.
@@ -83,7 +83,7 @@ func (s *State) Pipelined(j model.JobID, why *policy.Reasons) bool {
 // Starving reports whether ready and pipelined tasks together are below the minimum; roles and best-effort tasks do not count.
 func (s *State) Starving(j model.JobID, why *policy.Reasons) bool {
 	a := s.view.Account(j)
-	have, limit := a.Ready()+a.Tasks[model.Pipelined], s.view.Jobs[j].MinAvailable
+	have, limit := a.Ready()+a.Tasks[model.Pipelined], s.view.Jobs.At(j).MinAvailable
 	if have < limit {
 		return true
 	}
@@ -92,7 +92,7 @@ func (s *State) Starving(j model.JobID, why *policy.Reasons) bool {
 }
 
 func (s *State) reaches(have int32, j model.JobID, code policy.Code, why *policy.Reasons) bool {
-	limit := s.view.Jobs[j].MinAvailable
+	limit := s.view.Jobs.At(j).MinAvailable
 	if have >= limit {
 		return true
 	}
@@ -103,21 +103,21 @@ func (s *State) reaches(have int32, j model.JobID, code policy.Code, why *policy
 // roles reports whether each role of a job has its minimum, by the count of tasks given. The minima of roles are void if they add up to
 // more than the job's own (Volcano's JobInfo.CheckTask…).
 func (s *State) roles(j model.JobID, code policy.Code, count func(g int) int32, why *policy.Reasons) bool {
-	job := &s.view.Jobs[j]
-	groups := s.view.Groups[job.FirstGroup:job.EndGroup]
+	job := s.view.Jobs.At(j)
 	sum := int64(0)
-	for i := range groups {
-		sum += int64(max(groups[i].MinAvailable, 0))
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		sum += int64(max(s.view.Groups.At(g).MinAvailable, 0))
 	}
 	if int64(job.MinAvailable) < sum {
 		return true
 	}
 	all := true
-	for i := range groups {
-		if have := count(i); have < groups[i].MinAvailable {
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := s.view.Groups.At(g)
+		if have := count(int(g - job.FirstGroup)); have < group.MinAvailable {
 			all = false
-			short := reason(code, have, groups[i].MinAvailable)
-			short.Role = groups[i].Role
+			short := reason(code, have, group.MinAvailable)
+			short.Role = group.Role
 			why.Add(short)
 		}
 	}
@@ -132,12 +132,12 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 // Preemptable takes tasks of a job while more than its minimum are ready, each victim counted off.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	for _, t := range candidates {
-		j := s.view.Tasks[t].Job
+		j := s.view.Tasks.At(t).Job
 		ready, first := s.ready.At(j)
 		if first {
 			*ready = s.view.Account(j).Ready()
 		}
-		limit := s.view.Jobs[j].MinAvailable
+		limit := s.view.Jobs.At(j).MinAvailable
 		if *ready <= limit {
 			g.Protect(t, reason(policy.GangMinimum, *ready, limit))
 			continue

@@ -199,7 +199,7 @@ func TestNoJobFallsBelowItsMinimum(t *testing.T) {
 			}
 		}
 		v, s := open(t, jobs...)
-		all := make([]model.TaskID, len(v.Tasks))
+		all := make([]model.TaskID, v.Tasks.Len())
 		for i := range all {
 			all[i] = model.TaskID(i)
 		}
@@ -209,7 +209,7 @@ func TestNoJobFallsBelowItsMinimum(t *testing.T) {
 			left[j] = jobs[j].Tasks[0].N
 		}
 		for _, task := range victims {
-			left[v.Tasks[task].Job]--
+			left[v.Tasks.At(task).Job]--
 		}
 		for j := range jobs {
 			require.Equal(t, min(jobs[j].Tasks[0].N, int(jobs[j].Min)), left[j], "as many as possible, and no more")
@@ -226,7 +226,7 @@ func BenchmarkGang(b *testing.B) {
 		}
 	}
 	v, s := open(b, jobs...)
-	candidates := make([]model.TaskID, len(v.Tasks))
+	candidates := make([]model.TaskID, v.Tasks.Len())
 	for i := range candidates {
 		candidates[i] = model.TaskID(i)
 	}

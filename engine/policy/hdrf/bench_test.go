@@ -60,7 +60,7 @@ func TestManyChildrenAreSummedTheSameWayHoweverTheyChanged(t *testing.T) {
 	s := open(t, v)
 	s.Nodes()
 	for i := range 300 {
-		task := model.TaskID(i * 7 % len(v.Tasks))
+		task := model.TaskID(i * 7 % v.Tasks.Len())
 		if v.Status(task).Holds() {
 			v.SetStatus(task, model.Releasing, model.None)
 			s.Deallocate(task)

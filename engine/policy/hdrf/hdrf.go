@@ -75,7 +75,7 @@ func (s *State) Deallocate(t model.TaskID) {
 
 // save makes sure that the tree is told of a rollback, after which the numbers saved later are back, and returns the leaf of a task's job.
 func (s *State) save(t model.TaskID) int32 {
-	leaf := s.tree.leaf[s.view.Tasks[t].Job]
+	leaf := s.tree.leaf[s.view.Tasks.At(t).Job]
 	if s.view.Journal.Recording() && leaf != missing {
 		put, ok := s.undo[leaf]
 		if !ok {

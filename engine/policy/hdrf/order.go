@@ -51,20 +51,20 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 	if s.trial == nil {
 		s.trial = newValues(s.tree, s.Jobs, s.request, s.view.Dims.Len())
 	}
-	mine := s.view.Tasks[claimant].Job
-	path := s.tree.path(s.view.Jobs[mine].Queue)
+	mine := s.view.Tasks.At(claimant).Job
+	path := s.tree.path(s.view.Jobs.At(mine).Queue)
 	gain := s.view.Request(claimant)
 	s.gained.CopyFrom(*s.Allocated(mine))
 	s.gained.Add(gain)
 	s.try(mine, true)
 	for _, t := range candidates {
-		j := s.view.Tasks[t].Job
+		j := s.view.Tasks.At(t).Job
 		loss := s.view.Request(t)
 		s.left.CopyFrom(*s.Allocated(j))
 		s.left.SubWithin(loss)
 		s.try(j, false)
 		s.trial.settle(s.demanding(gain, loss))
-		c, have, limit := s.trial.compare(path, s.tree.path(s.view.Jobs[j].Queue))
+		c, have, limit := s.trial.compare(path, s.tree.path(s.view.Jobs.At(j).Queue))
 		s.end(j)
 		switch {
 		case c >= 0:
@@ -99,7 +99,7 @@ func (s *State) end(j model.JobID) {
 }
 
 func (s *State) behind(j model.JobID, have, limit float64) policy.Reason {
-	because := policy.Because(dominant.Name, policy.HierarchyOrder, s.view.Jobs[j].Queue)
+	because := policy.Because(dominant.Name, policy.HierarchyOrder, s.view.Jobs.At(j).Queue)
 	because.Have, because.Limit = have, limit
 	return because
 }

@@ -128,12 +128,12 @@ func TestASaturatedSiblingStarvesANewcomerInVolcano(t *testing.T) {
 	game := c.start(t)
 	first, busy := policytest.JobID(t, game.View, "1"), policytest.JobID(t, game.View, "2.1")
 	for i := range model.TaskID(10) {
-		game.Give(t, game.View.Jobs[first].FirstTask+i)
-		game.Give(t, game.View.Jobs[busy].FirstTask+i)
+		game.Give(t, game.View.Jobs.At(first).FirstTask+i)
+		game.Give(t, game.View.Jobs.At(busy).FirstTask+i)
 	}
 	holds := map[string]int{"1": 10}
 	for i := range model.TaskID(10) {
-		game.Take(t, game.View.Jobs[first].FirstTask+i)
+		game.Take(t, game.View.Jobs.At(first).FirstTask+i)
 		holds["1"]--
 		for _, got := range game.Play(t, 10) {
 			holds[got]++
@@ -157,6 +157,6 @@ func (c example) start(t *testing.T) *policytest.Game {
 	v := cluster.View(t)
 	s := open(t, v)
 	return &policytest.Game{View: v, Events: s, Left: maps.Clone(c.total), Compare: func(l, r model.JobID) int {
-		return s.CompareQueues(v.Jobs[l].Queue, v.Jobs[r].Queue)
+		return s.CompareQueues(v.Jobs.At(l).Queue, v.Jobs.At(r).Queue)
 	}}
 }

@@ -120,13 +120,13 @@ func TestTheTreeIsThatOfItsTwin(t *testing.T) {
 		v := world(t)
 		s := open(t, v)
 		requireTwin(t, v, s)
-		if len(v.Tasks) == 0 {
+		if v.Tasks.Len() == 0 {
 			return
 		}
 		before := image(s)
 		mark := v.Journal.Mark()
 		for range rapid.IntRange(0, 8).Draw(t, "events") {
-			task := model.TaskID(rapid.IntRange(0, len(v.Tasks)-1).Draw(t, "task"))
+			task := model.TaskID(rapid.IntRange(0, v.Tasks.Len()-1).Draw(t, "task"))
 			if v.Status(task).Holds() {
 				v.SetStatus(task, model.Releasing, model.None)
 				s.Deallocate(task)
@@ -149,9 +149,9 @@ func TestVictimsAreThoseOfTheTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := world(t)
 		var running, all []model.TaskID
-		for task := range v.Tasks {
+		for task := range v.Tasks.All() {
 			all = append(all, model.TaskID(task))
-			if v.Tasks[task].Status == model.Running {
+			if v.Tasks.At(task).Status == model.Running {
 				running = append(running, model.TaskID(task))
 			}
 		}

@@ -45,7 +45,7 @@ func (n *node) children() int32 { return n.end - n.first }
 func plant(v *policy.View) (*tree, error) {
 	busy := make([]bool, len(v.Queues))
 	for _, j := range v.Present() {
-		busy[v.Jobs[j].Queue] = true
+		busy[v.Jobs.At(j).Queue] = true
 	}
 	if err := check(v.Model, busy); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func plant(v *policy.View) (*tree, error) {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
-		if q := v.Jobs[j].Queue; home[q] == missing {
+		if q := v.Jobs.At(j).Queue; home[q] == missing {
 			home[q] = g.grow(int(q), v.Queues[q].Hierarchy)
 		}
 	}
@@ -78,12 +78,12 @@ func (t *tree) layOut(v *policy.View, grown []inner, home []int32) (number []int
 	})
 	jobs := group(len(grown), func(yield func(parent, child int32)) {
 		for _, j := range v.Present() {
-			yield(home[v.Jobs[j].Queue], int32(j))
+			yield(home[v.Jobs.At(j).Queue], int32(j))
 		}
 	})
 	number = make([]int32, len(grown))
 	t.nodes = make([]node, 0, len(grown)+len(v.Present()))
-	t.leaf = make([]int32, len(v.Jobs))
+	t.leaf = make([]int32, v.Jobs.Len())
 	for j := range t.leaf {
 		t.leaf[j] = missing
 	}
@@ -100,7 +100,7 @@ func (t *tree) layOut(v *policy.View, grown []inner, home []int32) (number []int
 		}
 		for _, j := range jobs.of(i) {
 			t.leaf[j] = int32(len(t.nodes))
-			t.nodes = append(t.nodes, node{name: v.Jobs[j].UID, weight: 1, parent: parent, job: model.JobID(j)})
+			t.nodes = append(t.nodes, node{name: v.Jobs.At(model.JobID(j)).UID, weight: 1, parent: parent, job: model.JobID(j)})
 		}
 		t.nodes[parent].first, t.nodes[parent].end, t.nodes[parent].block = first, int32(len(t.nodes)), int32(t.blocks)
 		t.blocks += (len(t.nodes) - int(first) + width - 1) / width

@@ -27,7 +27,7 @@ func newTwin(v *policy.View, held map[model.JobID][]float64, used []float64) *tw
 	root := &twin{name: "root", weight: 1, children: map[string]*twin{}}
 	for _, j := range v.Present() {
 		at := root
-		if h := v.Queues[v.Jobs[j].Queue].Hierarchy; h != nil {
+		if h := v.Queues[v.Jobs.At(j).Queue].Hierarchy; h != nil {
 			weights := strings.Split(h.Weights, "/")
 			for i, part := range strings.Split(h.Path, "/")[1:] {
 				child := at.children[part]
@@ -43,8 +43,8 @@ func newTwin(v *policy.View, held map[model.JobID][]float64, used []float64) *tw
 				at = child
 			}
 		}
-		uid := "job " + v.Jobs[j].UID
-		at.children[uid] = &twin{name: v.Jobs[j].UID, weight: 1, leaf: true, held: held[j], asked: v.Account(j).Total.V}
+		uid := "job " + v.Jobs.At(j).UID
+		at.children[uid] = &twin{name: v.Jobs.At(j).UID, weight: 1, leaf: true, held: held[j], asked: v.Account(j).Total.V}
 		at.order = append(at.order, uid)
 	}
 	demanding := make([]bool, v.Dims.Len())
@@ -135,10 +135,10 @@ func (n *twin) child(part string) *twin {
 // reclaimable chooses victims.
 func reclaimable(v *policy.View, held map[model.JobID][]float64, claimant model.TaskID, candidates []model.TaskID) []model.TaskID {
 	var victims []model.TaskID
-	mine := v.Tasks[claimant].Job
+	mine := v.Tasks.At(claimant).Job
 	forgotten := false
 	for _, t := range candidates {
-		theirs := v.Tasks[t].Job
+		theirs := v.Tasks.At(t).Job
 		trial, used := map[model.JobID][]float64{}, make([]float64, v.Dims.Len())
 		for j, row := range held {
 			trial[j] = append([]float64(nil), row...)
@@ -165,7 +165,7 @@ func reclaimable(v *policy.View, held map[model.JobID][]float64, claimant model.
 }
 
 func path(v *policy.View, j model.JobID) string {
-	if h := v.Queues[v.Jobs[j].Queue].Hierarchy; h != nil {
+	if h := v.Queues[v.Jobs.At(j).Queue].Hierarchy; h != nil {
 		return h.Path
 	}
 	return ""

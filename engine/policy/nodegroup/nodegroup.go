@@ -153,7 +153,7 @@ func (s *state) Warnings(add func(policy.Warning)) {
 func (s *state) warnOfFree(add func(policy.Warning)) {
 	busy := make([]bool, len(s.view.Queues))
 	for _, j := range s.view.Present() {
-		busy[s.view.Jobs[j].Queue] = true
+		busy[s.view.Jobs.At(j).Queue] = true
 	}
 	for _, q := range s.view.QueueOrder {
 		if busy[q] && s.ruleOf[q] < 0 {

@@ -77,7 +77,7 @@ var (
 // Enqueueable permits a job without minimum resources, and any other if inqueue + minimum <= idle in every dimension that the minimum
 // asks for, `pods` aside. It books nothing: a job may still be refused by another plugin.
 func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
-	minimum := s.view.Jobs[j].MinResources
+	minimum := s.view.Jobs.At(j).MinResources
 	if minimum.Absent() {
 		return policy.Permit
 	}
@@ -87,7 +87,7 @@ func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	}
 	for ; over != 0; over = over.Rest() {
 		d := over.First()
-		reason := policy.Because(Name, policy.AboveOvercommit, s.view.Jobs[j].Queue)
+		reason := policy.Because(Name, policy.AboveOvercommit, s.view.Jobs.At(j).Queue)
 		reason.Dimension, reason.Have, reason.Need, reason.Limit = d, s.inqueue.V[d], minimum.V[d], s.idle.V[d]
 		why.Add(reason)
 	}
@@ -96,7 +96,7 @@ func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 
 // Enqueued adds the minimum of an admitted job, without its gated tasks, to what has to be got.
 func (s *state) Enqueued(j model.JobID) {
-	if s.view.Jobs[j].MinResources.Absent() {
+	if s.view.Jobs.At(j).MinResources.Absent() {
 		return
 	}
 	s.view.Journal.Row(&s.inqueue)
@@ -107,7 +107,7 @@ func (s *state) Enqueued(j model.JobID) {
 // promise adds what a job that was admitted before the session still has to get: its whole minimum while it is in the queue (where
 // proportion and capacity take off what it holds), and what is missing from it once it runs with as many tasks as it needs.
 func (s *state) promise(j model.JobID) {
-	job, phase := &s.view.Jobs[j], s.view.Phase(j)
+	job, phase := s.view.Jobs.At(j), s.view.Phase(j)
 	switch {
 	case job.MinResources.Absent():
 		return

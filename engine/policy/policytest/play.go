@@ -38,7 +38,7 @@ func (g *Game) Play(t require.TestingT, n int) []string {
 			return got
 		}
 		g.Give(t, g.next(first))
-		got = append(got, g.View.Jobs[first].UID)
+		got = append(got, g.View.Jobs.At(first).UID)
 	}
 	return got
 }
@@ -61,11 +61,11 @@ func (g *Game) Take(t require.TestingT, task model.TaskID) {
 
 func (g *Game) before(l, r model.JobID) bool {
 	c := g.Compare(l, r)
-	return c < 0 || c == 0 && cmp.Less(g.View.Jobs[l].UID, g.View.Jobs[r].UID)
+	return c < 0 || c == 0 && cmp.Less(g.View.Jobs.At(l).UID, g.View.Jobs.At(r).UID)
 }
 
 func (g *Game) next(j model.JobID) model.TaskID {
-	job := &g.View.Jobs[j]
+	job := g.View.Jobs.At(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		if g.View.Status(t) == model.Pending {
 			return t

@@ -26,12 +26,12 @@ type State struct {
 
 // CompareJobs puts the job of higher priority first.
 func (s *State) CompareJobs(l, r model.JobID) int {
-	return cmp.Compare(s.view.Jobs[r].Priority, s.view.Jobs[l].Priority)
+	return cmp.Compare(s.view.Jobs.At(r).Priority, s.view.Jobs.At(l).Priority)
 }
 
 // CompareTasks puts the task of higher priority first.
 func (s *State) CompareTasks(l, r model.TaskID) int {
-	return cmp.Compare(s.view.Tasks[r].Priority, s.view.Tasks[l].Priority)
+	return cmp.Compare(s.view.Tasks.At(r).Priority, s.view.Tasks.At(l).Priority)
 }
 
 // Starving reports whether ready and pipelined tasks are fewer than all tasks, finished and failed ones included.
@@ -49,10 +49,10 @@ func (s *State) Starving(j model.JobID, why *policy.Reasons) bool {
 
 // Preemptable takes tasks of jobs of lower priority, and of the claimant's own job those of lower priority themselves.
 func (s *State) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	by := &s.view.Tasks[claimant]
+	by := s.view.Tasks.At(claimant)
 	for _, t := range candidates {
-		task := &s.view.Tasks[t]
-		have, limit := s.view.Jobs[task.Job].Priority, s.view.Jobs[by.Job].Priority
+		task := s.view.Tasks.At(t)
+		have, limit := s.view.Jobs.At(task.Job).Priority, s.view.Jobs.At(by.Job).Priority
 		if task.Job == by.Job {
 			have, limit = task.Priority, by.Priority
 		}

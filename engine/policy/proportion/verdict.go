@@ -51,7 +51,7 @@ func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks
 // Enqueueable permits a job if its minimum, what the queue has allocated and what it has admitted, less what is elastic, stay within real
 // capability, in the dimensions that the minimum asks for. A permit adds the minimum, less what gated pods ask for, to what is admitted.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
-	job := &s.v.Jobs[j]
+	job := s.v.Jobs.At(j)
 	q := job.Queue
 	if !s.open(q, why, nil) {
 		return policy.Reject

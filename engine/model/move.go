@@ -1,0 +1,77 @@
+package model
+
+// move is where entries that were collected by themselves come to lie behind others.
+type move struct {
+	jobs            JobID
+	groups          GroupID
+	tasks           TaskID
+	counts, details int32
+	texts           uint32
+	// at, if not nil, is where each job comes to lie, in place of jobs.
+	at []JobID
+	// request, if not nil, is what each request is replaced by.
+	request []int32
+}
+
+// moved returns where what follows the entries of f comes to lie.
+func (f *flat) moved() move {
+	return move{
+		jobs: JobID(len(f.jobs)), groups: GroupID(len(f.groups)), tasks: TaskID(len(f.tasks)),
+		counts: int32(len(f.counts)), details: int32(len(f.details)), texts: uint32(len(f.written)),
+	}
+}
+
+// behind returns where what follows the entries of a model comes to lie.
+func (m *Model) behind() move {
+	return move{
+		jobs: JobID(m.Jobs.Len()), groups: GroupID(m.Groups.Len()), tasks: TaskID(m.Tasks.Len()),
+		counts: int32(m.Counts.Len()), details: int32(m.Details.Len()), texts: uint32(m.text.n),
+	}
+}
+
+func (m *move) position(j JobID) JobID {
+	if m.at != nil {
+		return m.at[j]
+	}
+	return j + m.jobs
+}
+
+func (m *move) requested(r int32) int32 {
+	if m.request != nil {
+		return m.request[r]
+	}
+	return r
+}
+
+func (m *move) job(j Job) Job {
+	j.FirstGroup, j.EndGroup = j.FirstGroup+m.groups, j.EndGroup+m.groups
+	j.FirstTask, j.EndTask = j.FirstTask+m.tasks, j.EndTask+m.tasks
+	return j
+}
+
+func (m *move) group(g Group) Group {
+	g.Job, g.Request = m.position(g.Job), m.requested(g.Request)
+	g.FirstCount, g.EndCount = g.FirstCount+m.counts, g.EndCount+m.counts
+	return g
+}
+
+func (m *move) count(c Count) Count {
+	c.Group += m.groups
+	return c
+}
+
+func (m *move) task(t *Task) {
+	t.Job, t.Group, t.Request = m.position(t.Job), t.Group+m.groups, m.requested(t.Request)
+	t.uid, t.name = t.uid.after(m.texts), t.name.after(m.texts)
+	if t.Detail != None {
+		t.Detail += m.details
+	}
+}
+
+// after returns where a text lies once so many bytes are put before it.
+func (s span) after(n uint32) span {
+	if s.empty() {
+		return s
+	}
+	return span{s.from + n, s.to + n}
+}
