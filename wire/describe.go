@@ -107,7 +107,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 		Condition: j.Condition,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
-		out.Groups = append(out.Groups, m.group(m.Groups.At(g)))
+		out.Groups = append(out.Groups, m.group(g))
 	}
 	for t := j.FirstTask; t < j.EndTask; t++ {
 		group := out.Groups[m.Tasks.At(t).Group-j.FirstGroup]
@@ -116,7 +116,8 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 	return out
 }
 
-func (m *description) group(g *model.Group) *apportionv1.TaskGroup {
+func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
+	g := m.Groups.At(id)
 	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
@@ -125,8 +126,7 @@ func (m *description) group(g *model.Group) *apportionv1.TaskGroup {
 		least := uint32(g.MinAvailable)
 		out.MinAvailable = &least
 	}
-	for at := g.FirstCount; at < g.EndCount; at++ {
-		c := m.Counts.At(at)
+	for c := range m.CountsOf(id) {
 		out.Counts = append(out.Counts, &apportionv1.TaskCount{
 			Status: wireStatus(c.Status), Gate: apportionv1.TaskGate(c.Gate), Count: uint32(c.N),
 		})

@@ -23,6 +23,7 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	}
 	s.leave()
 	err := s.engine.Change(q.GetDimensions(), func(b *model.Builder) {
+		b.OnlyNew()
 		c := compiler{b: b}
 		c.job(0, q.GetJob())
 	})

@@ -1,13 +1,13 @@
 package hierarchy
 
-// Unreachable returns for each node of order, which is a permutation of 0 … n-1, why its way up does not end at the root: 0 where it does.
+// Unreachable returns for each node of order, which are different ones of 0 … n-1, why its way up does not end at the root: 0 where it does.
 // The root need not be a node; nodes without a parent are below it all the same. Time and memory are linear in n.
-func Unreachable[ID ~int32](order []ID, parent func(ID) string, index func(string) (ID, bool)) []Kind {
+func Unreachable[ID ~int32](n int, order []ID, parent func(ID) string, index func(string) (ID, bool)) []Kind {
 	root, found := index(Root)
 	if !found {
 		root = none
 	}
-	w := walker[ID]{root: root, parent: parent, index: index, why: make([]Kind, len(order)), depth: make([]int32, len(order))}
+	w := walker[ID]{root: root, parent: parent, index: index, why: make([]Kind, n), depth: make([]int32, n)}
 	for _, i := range order {
 		w.walk(i)
 	}

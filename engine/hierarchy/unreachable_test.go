@@ -18,7 +18,7 @@ func unreachable(nodes []node) []hierarchy.Kind {
 		order[i] = id(i)
 		index[n.name] = id(i)
 	}
-	return hierarchy.Unreachable(order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
+	return hierarchy.Unreachable(len(order), order, func(i id) string { return nodes[i].parent }, func(name string) (id, bool) {
 		i, ok := index[name]
 		return i, ok
 	})

@@ -289,8 +289,7 @@ func (m *Model) bookCounts(a *Account, job *Job) {
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		group := m.Groups.At(g)
 		request := m.Requests[group.Request]
-		for c := group.FirstCount; c < group.EndCount; c++ {
-			count := m.Counts.At(c)
+		for count := range m.CountsOf(g) {
 			a.put(request, count.Status, count.Gate, int(g-job.FirstGroup), count.N, m.BestEffort(request))
 		}
 	}

@@ -33,6 +33,8 @@ type change struct {
 	jobsGone                         []JobID
 	updates                          []update
 	phases                           []reached
+	// onlyNew says that the base has none of the jobs set.
+	onlyNew bool
 }
 
 // gone is a queue removed, and the path that says so.
@@ -113,6 +115,9 @@ func (m *Model) allDimensions(dimensions []string) ([]string, error) {
 // AsOf sets the time of the snapshot in Unix nanoseconds.
 func (b *Builder) AsOf(t int64) { b.m.AsOf = t }
 
+// OnlyNew says that the jobs set must not be there yet.
+func (b *Builder) OnlyNew() { b.change.onlyNew = true }
+
 // SumTotal makes the cluster's total the sum of all nodes again.
 func (b *Builder) SumTotal() { b.m.explicit = false }
 
@@ -128,7 +133,7 @@ func (b *Builder) RemoveNode(i int, name string) {
 		return
 	}
 	b.takeNodes()
-	b.m.Nodes[n] = Node{}
+	b.m.Nodes[n] = Node{Allocatable: resource.NewAccount(b.width), UsedByOthers: resource.NewAccount(b.width)}
 	b.change.nodesGone = append(b.change.nodesGone, n)
 }
 

@@ -60,6 +60,9 @@ func (b *Builder) positions() []JobID {
 	for i := range b.jobs {
 		uid := b.jobs[i].UID
 		if j, ok := base.Job(uid); ok {
+			if b.change.onlyNew {
+				b.faults.Add(fmt.Sprintf("jobs[%d].uid", i), "job %q is jobs[%d] already", uid, j)
+			}
 			b.claimJob(j, fmt.Sprintf("jobs[%d].uid", i))
 			at[i] = j
 			continue

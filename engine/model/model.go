@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"strings"
 
 	"github.com/apportion/apportion/engine/resource"
@@ -115,6 +116,15 @@ func (m *Model) BestEffort(request resource.Row) bool { return request.IsEmpty(m
 
 // QueueOf returns the queue of a task's job.
 func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs.At(m.Tasks.At(t).Job).Queue }
+
+// CountsOf returns the tasks of a group that are given as counts.
+func (m *Model) CountsOf(g GroupID) iter.Seq[*Count] {
+	return func(yield func(*Count) bool) {
+		group := m.Groups.At(g)
+		for c := group.FirstCount; c < group.EndCount && yield(m.Counts.At(c)); c++ {
+		}
+	}
+}
 
 // HasJob reports whether a job is there: all are but those that a Change removed.
 func (m *Model) HasJob(j JobID) bool { return m.Jobs.At(j).Queue != None }

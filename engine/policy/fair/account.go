@@ -44,7 +44,7 @@ func (s *State) total(d int) int64 {
 
 // leafOf returns the leaf of a job, none if the job is set aside.
 func (s *State) leafOf(j model.JobID) place {
-	p := s.tree.at[s.v.Jobs[j].Queue]
+	p := s.tree.at[s.v.Jobs.At(j).Queue]
 	if p == none || !s.tree.isLeaf(p) {
 		return none
 	}
@@ -59,7 +59,7 @@ func (s *State) openAccounts() error {
 	for i, row := range []*[]int64{&a.total, &a.others, &a.aside, &a.occupied, &a.releasing, &a.pipelined} {
 		*row = cells[i*s.width : (i+1)*s.width]
 	}
-	a.holding = make([]int32, len(v.Jobs))
+	a.holding = make([]int32, v.Jobs.Len())
 	for d := range a.total {
 		a.total[d] = atMost(v.Total.V[d])
 	}
@@ -82,13 +82,13 @@ func (s *State) openAccounts() error {
 
 // bookJob adds the tasks of a job to its leaf, if it has one, and to the cluster.
 func (s *State) bookJob(j model.JobID) {
-	v, job, p := s.v, &s.v.Jobs[j], s.leafOf(j)
+	v, job, p := s.v, s.v.Jobs.At(j), s.leafOf(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		s.bookTasks(j, p, v.Status(t), v.Tasks[t].Gate, s.requestOf(t), 1)
+		s.bookTasks(j, p, v.Status(t), v.Tasks.At(t).Gate, s.requestOf(t), 1)
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		group := &v.Groups[g]
-		for _, c := range v.Counts[group.FirstCount:group.EndCount] {
+		group := v.Groups.At(g)
+		for c := range v.CountsOf(g) {
 			s.bookTasks(j, p, c.Status, c.Gate, &s.requests[group.Request], int64(c.N))
 		}
 	}

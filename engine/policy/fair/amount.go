@@ -58,16 +58,21 @@ func (s *State) checkAmounts() error {
 func (s *State) checkRequests(within func(row resource.Row, times float64, path string)) {
 	v := s.v
 	tasks := make([]float64, len(v.Requests))
-	for i := range v.Tasks {
-		tasks[v.Tasks[i].Request]++
-	}
-	for i := range v.Counts {
-		tasks[v.Groups[v.Counts[i].Group].Request] += float64(v.Counts[i].N)
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			tasks[v.Tasks.At(t).Request]++
+		}
+		for g := job.FirstGroup; g < job.EndGroup; g++ {
+			for c := range v.CountsOf(g) {
+				tasks[v.Groups.At(g).Request] += float64(c.N)
+			}
+		}
 	}
 	for i := range v.Requests {
 		within(v.Requests[i], tasks[i], "jobs.groups.request")
 	}
-	for i := range v.Jobs {
-		within(v.Jobs[i].MinResources, 1, "jobs.min_resources")
+	for _, j := range v.Present() {
+		within(v.Jobs.At(j).MinResources, 1, "jobs.min_resources")
 	}
 }

@@ -19,7 +19,7 @@ func (t *trial) withinLimits() (place, int) {
 				if !t.over(a, d) {
 					break
 				}
-				if p := s.leafOf(s.v.Tasks[t.claim.Candidates[i]].Job); p == none || s.tree.isBelow(p, a) {
+				if p := s.leafOf(s.v.Tasks.At(t.claim.Candidates[i]).Job); p == none || s.tree.isBelow(p, a) {
 					t.consider(i, resource.Mask(0).With(d))
 				}
 			}
@@ -48,7 +48,7 @@ func (t *trial) overLimit(a place, d int) policy.Reason {
 func (t *trial) makeRoom() bool {
 	room := t.claim.Room
 	switch {
-	case room.Kind == policy.WholeCluster, len(t.s.v.Nodes) == 0:
+	case room.Kind == policy.WholeCluster, len(t.s.v.NodeOrder) == 0:
 		return t.clear(model.None, t.need, t.positive)
 	case room.Kind == policy.OneNode:
 		for range t.claim.Tasks {
@@ -70,14 +70,14 @@ func (t *trial) makeRoom() bool {
 func (t *trial) house(task model.TaskID) bool {
 	r, nodes := t.s.requestOf(task), len(t.s.v.Nodes)
 	for n := model.NodeID(0); int(n) < nodes; n++ {
-		if t.short(n, r.amount, r.positive) == 0 {
+		if t.s.v.HasNode(n) && t.short(n, r.amount, r.positive) == 0 {
 			t.settleOn(n, r)
 			return true
 		}
 	}
 	for n := model.NodeID(0); int(n) < nodes; n++ {
 		before := len(t.victims)
-		if t.clear(n, r.amount, r.positive) {
+		if t.s.v.HasNode(n) && t.clear(n, r.amount, r.positive) {
 			t.settleOn(n, r)
 			return true
 		}
@@ -147,7 +147,7 @@ func (t *trial) leftOn(n model.NodeID, d int) int64 {
 // consider evicts a candidate if it may be evicted for the dimensions that are short.
 func (t *trial) consider(i int, short resource.Mask) bool {
 	s, v, state := t.s, t.claim.Candidates[i], &t.states[i]
-	p := s.leafOf(s.v.Tasks[v].Job)
+	p := s.leafOf(s.v.Tasks.At(v).Job)
 	if state.taken || state.spared {
 		return false
 	}
@@ -175,7 +175,7 @@ func (t *trial) consider(i int, short resource.Mask) bool {
 // spare gives the reason of those candidates that are spared whatever the claimant needs.
 func (t *trial) spare() {
 	for i, v := range t.claim.Candidates {
-		if code := t.spares(v, t.s.leafOf(t.s.v.Tasks[v].Job)); code != 0 {
+		if code := t.spares(v, t.s.leafOf(t.s.v.Tasks.At(v).Job)); code != 0 {
 			t.states[i] = candidate{spared: true, reason: t.because(i, code)}
 		}
 	}
@@ -189,7 +189,7 @@ func (t *trial) spares(v model.TaskID, p place) policy.Code {
 		return policy.HierarchyRefused
 	case s.v.Status(v) != model.Running:
 		return policy.NotRunning
-	case !s.v.Tasks[v].Preemptable:
+	case !s.v.Tasks.At(v).Preemptable:
 		return policy.NotPreemptable
 	case s.requestOf(v).bestEffort():
 		return policy.BestEffortVictim
@@ -267,7 +267,7 @@ func (t *trial) fillBack() {
 func (t *trial) giveBack(i int32) {
 	s, v := t.s, t.claim.Candidates[i]
 	t.release(v, -1)
-	p, r := s.leafOf(s.v.Tasks[v].Job), s.requestOf(v)
+	p, r := s.leafOf(s.v.Tasks.At(v).Job), s.requestOf(v)
 	for m := r.positive; m != 0; m = m.Rest() {
 		d := m.First()
 		held := t.held(p, d)

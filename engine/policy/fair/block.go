@@ -40,7 +40,7 @@ func (s *State) blocksOf(p place) []jobBlocks {
 		from := len(b.tasks)
 		b.tasks = s.waiting(j, b.tasks)
 		list := b.tasks[from:len(b.tasks):len(b.tasks)]
-		gang := max(0, int(s.v.Jobs[j].MinAvailable-s.accounts.holding[j]))
+		gang := max(0, int(s.v.Jobs.At(j).MinAvailable-s.accounts.holding[j]))
 		if len(list) == 0 || gang > len(list) {
 			b.tasks = b.tasks[:from]
 			continue
@@ -68,9 +68,9 @@ func (s *State) Blocks(q model.QueueID) []Block {
 
 // waiting appends the pending tasks of a job that count and that no gate of others holds, as they are served.
 func (s *State) waiting(j model.JobID, dst []model.TaskID) []model.TaskID {
-	v, job, from := s.v, &s.v.Jobs[j], len(dst)
+	v, job, from := s.v, s.v.Jobs.At(j), len(dst)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if v.Status(t) == model.Pending && v.Tasks[t].Gate != model.GateOther && s.requestOf(t).fits {
+		if v.Status(t) == model.Pending && v.Tasks.At(t).Gate != model.GateOther && s.requestOf(t).fits {
 			dst = append(dst, t)
 		}
 	}
@@ -85,20 +85,20 @@ func (s *State) CompareTasks(l, r model.TaskID) int { return s.compareTasks(l, r
 
 // CompareJobs puts the job of higher priority first. Among equals the frame's own order is that of blocks.
 func (s *State) CompareJobs(l, r model.JobID) int {
-	return cmp.Compare(s.v.Jobs[r].Priority, s.v.Jobs[l].Priority)
+	return cmp.Compare(s.v.Jobs.At(r).Priority, s.v.Jobs.At(l).Priority)
 }
 
 // compareTasks puts first what is served first of one job: higher priority, then the older one, where a time that is not known is the
 // oldest, then the smaller number.
 func (s *State) compareTasks(l, r model.TaskID) int {
-	lt, rt := &s.v.Tasks[l], &s.v.Tasks[r]
+	lt, rt := s.v.Tasks.At(l), s.v.Tasks.At(r)
 	return cmp.Or(cmp.Compare(rt.Priority, lt.Priority), cmp.Compare(lt.CreateTime, rt.CreateTime), cmp.Compare(l, r))
 }
 
 // compareJobs puts first what is served first of one queue: higher priority, then the older one, where a time that is not known is the
 // oldest, then the smaller uid.
 func (s *State) compareJobs(l, r model.JobID) int {
-	lj, rj := &s.v.Jobs[l], &s.v.Jobs[r]
+	lj, rj := s.v.Jobs.At(l), s.v.Jobs.At(r)
 	return cmp.Or(cmp.Compare(rj.Priority, lj.Priority), cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
 }
 
@@ -109,7 +109,7 @@ func (s *State) listJobs() {
 	}
 	s.blocks[0].known = true
 	for _, j := range s.v.Present() {
-		if p := s.leafOf(j); p != none && s.v.Jobs[j].FirstTask < s.v.Jobs[j].EndTask {
+		if p := s.leafOf(j); p != none && s.v.Jobs.At(j).FirstTask < s.v.Jobs.At(j).EndTask {
 			s.blocks[p].order = append(s.blocks[p].order, j)
 		}
 	}

@@ -276,9 +276,9 @@ func (a *asked) shares() any {
 			refusedQueues[a.v.Queues[q].Name] = "refused"
 		}
 	}
-	for j := range a.v.Jobs {
-		if a.f.SetAside(model.JobID(j)) {
-			refusedJobs[a.v.Jobs[j].UID] = "refused"
+	for j := range a.v.Jobs.All() {
+		if a.f.SetAside(j) {
+			refusedJobs[a.v.Jobs.At(j).UID] = "refused"
 		}
 	}
 	byQueue := map[string]object{}

@@ -121,7 +121,7 @@ func (s *State) claim(p place, tasks []model.TaskID) bool {
 // claimRoom takes the room of tasks on the first nodes that have it, for all of them or for none.
 func (s *State) claimRoom(tasks []model.TaskID) bool {
 	c := &s.claims
-	if len(s.v.Nodes) == 0 {
+	if len(s.v.NodeOrder) == 0 {
 		return true
 	}
 	c.placed = c.placed[:0]
@@ -142,9 +142,9 @@ func (s *State) claimRoom(tasks []model.TaskID) bool {
 
 // firstFit returns the first node on which claims leave room for a request.
 func (s *State) firstFit(r *request) model.NodeID {
-	for n := range s.v.Nodes {
-		if covers(s.roomOf(s.claims.nodes, model.NodeID(n)), r.amount, r.positive) {
-			return model.NodeID(n)
+	for n := range model.NodeID(len(s.v.Nodes)) {
+		if s.v.HasNode(n) && covers(s.roomOf(s.claims.nodes, n), r.amount, r.positive) {
+			return n
 		}
 	}
 	return model.None

@@ -20,7 +20,7 @@ type admitted struct {
 // Enqueueable permits a job that could run at all, whose minimum is within the total and, together with what the queue and its ancestors
 // hold and have admitted, within their limits. A permit books nothing: a job that is admitted counts by its phase.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
-	job := &s.v.Jobs[j]
+	job := s.v.Jobs.At(j)
 	q := job.Queue
 	p, refusal := s.serving(q)
 	switch {
@@ -45,7 +45,7 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 
 // couldRun reports whether enough tasks of a job fit an empty node, those counted that hold something without being numbered.
 func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
-	v, job := s.v, &s.v.Jobs[j]
+	v, job := s.v, s.v.Jobs.At(j)
 	numbered := int64(job.EndTask - job.FirstTask)
 	if numbered == 0 {
 		return policy.Reason{}, true
@@ -58,7 +58,7 @@ func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
 	}
 	counted := int64(0)
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		for _, c := range v.Counts[v.Groups[g].FirstCount:v.Groups[g].EndCount] {
+		for c := range v.CountsOf(g) {
 			if holds(c.Status) {
 				counted += int64(c.N)
 			}
@@ -80,7 +80,7 @@ func (s *State) admits(j model.JobID, p place) (policy.Reason, bool) {
 	for _, d := range s.dims {
 		if minimum[d] > s.total(d) {
 			return policy.Reason{
-				Plugin: name, Code: policy.AboveTotal, Queue: s.v.Jobs[j].Queue, Dimension: d,
+				Plugin: name, Code: policy.AboveTotal, Queue: s.v.Jobs.At(j).Queue, Dimension: d,
 				Need: float64(minimum[d]), Limit: float64(s.total(d)),
 			}, false
 		}
@@ -106,7 +106,7 @@ func (s *State) admits(j model.JobID, p place) (policy.Reason, bool) {
 
 func (s *State) minimumOf(j model.JobID, minimum []int64) {
 	clear(minimum)
-	row := s.v.Jobs[j].MinResources
+	row := s.v.Jobs.At(j).MinResources
 	for m := row.Has; m != 0; m = m.Rest() {
 		minimum[m.First()] = atLeast(row.V[m.First()])
 	}
@@ -129,7 +129,7 @@ func (s *State) openInqueue() {
 // admit counts a job as admitted and reports whether it is one that counts: it names a minimum, takes part, and has no tasks or some that
 // could run.
 func (s *State) admit(j model.JobID) bool {
-	v, job, p := s.v, &s.v.Jobs[j], s.leafOf(j)
+	v, job, p := s.v, s.v.Jobs.At(j), s.leafOf(j)
 	if p == none || job.MinResources.Absent() || s.inqueue.jobs[j] != nil || s.hopeless(j) {
 		return false
 	}
@@ -141,9 +141,9 @@ func (s *State) admit(j model.JobID) bool {
 		}
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		for _, c := range v.Counts[v.Groups[g].FirstCount:v.Groups[g].EndCount] {
+		for c := range v.CountsOf(g) {
 			if holds(c.Status) {
-				addTimes(a.held, &s.requests[v.Groups[g].Request], int64(c.N))
+				addTimes(a.held, &s.requests[v.Groups.At(g).Request], int64(c.N))
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func (s *State) dismiss(j model.JobID) {
 
 // hopeless reports whether a job has tasks with numbers of which none could ever run.
 func (s *State) hopeless(j model.JobID) bool {
-	job := &s.v.Jobs[j]
+	job := s.v.Jobs.At(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		if s.requestOf(t).fits {
 			return false

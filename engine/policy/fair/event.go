@@ -11,7 +11,7 @@ func (s *State) Moved(t model.TaskID, from model.Status, node model.NodeID) {
 
 func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to model.Status, is model.NodeID) {
 	s.version++
-	task := &s.v.Tasks[t]
+	task := s.v.Tasks.At(t)
 	r, p := s.requestOf(t), s.leafOf(task.Job)
 	if s.rooms.idle != nil {
 		s.bookRoom(was, from, p == none, r, -1)

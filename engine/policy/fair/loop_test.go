@@ -22,8 +22,8 @@ func (a *asked) loop() any {
 		r.steps++
 	}
 	running := []string{}
-	for t := range a.v.Tasks {
-		if a.v.Status(model.TaskID(t)) == model.Running && !a.f.SetAside(a.v.Tasks[t].Job) {
+	for t := range a.v.Tasks.All() {
+		if a.v.Status(model.TaskID(t)) == model.Running && !a.f.SetAside(a.v.Tasks.At(t).Job) {
 			running = append(running, a.v.TaskUID(model.TaskID(t)))
 		}
 	}
@@ -90,14 +90,14 @@ func (r *run) serve(block []model.TaskID) bool {
 // candidates are all running tasks: those of less priority first, then the younger.
 func (r *run) candidates() []model.TaskID {
 	var list []model.TaskID
-	for t := range r.v.Tasks {
+	for t := range r.v.Tasks.All() {
 		if r.v.Status(model.TaskID(t)) == model.Running {
 			list = append(list, model.TaskID(t))
 		}
 	}
 	slices.SortFunc(list, func(l, o model.TaskID) int {
-		lt, ot := &r.v.Tasks[l], &r.v.Tasks[o]
-		return cmp.Or(cmp.Compare(r.v.Jobs[lt.Job].Priority, r.v.Jobs[ot.Job].Priority), cmp.Compare(lt.Priority, ot.Priority),
+		lt, ot := r.v.Tasks.At(l), r.v.Tasks.At(o)
+		return cmp.Or(cmp.Compare(r.v.Jobs.At(lt.Job).Priority, r.v.Jobs.At(ot.Job).Priority), cmp.Compare(lt.Priority, ot.Priority),
 			cmp.Compare(ot.CreateTime, lt.CreateTime), cmp.Compare(l, o))
 	})
 	return list

@@ -123,7 +123,7 @@ func (t *trial) reset() {
 func (t *trial) release(v model.TaskID, n int64) {
 	s := t.s
 	r := s.requestOf(v)
-	for p := s.leafOf(s.v.Tasks[v].Job); p != none; p = s.tree.parent[p] {
+	for p := s.leafOf(s.v.Tasks.At(v).Job); p != none; p = s.tree.parent[p] {
 		addTimes(s.row(t.gone, p), r, n)
 	}
 	addTimes(t.released, r, n)

@@ -44,11 +44,11 @@ func (s *State) fitsEmpty(r *request) bool {
 	}
 	v := s.v
 	for i := range v.Nodes {
-		if within(v.Nodes[i].Allocatable) {
+		if v.HasNode(model.NodeID(i)) && within(v.Nodes[i].Allocatable) {
 			return true
 		}
 	}
-	return len(v.Nodes) == 0 && within(v.Total)
+	return len(v.NodeOrder) == 0 && within(v.Total)
 }
 
 // sum sets dst to what tasks ask for together and returns the dimensions with an amount above 0.
@@ -66,4 +66,4 @@ func (s *State) sum(tasks []model.TaskID, dst []int64) resource.Mask {
 	return positive
 }
 
-func (s *State) requestOf(t model.TaskID) *request { return &s.requests[s.v.Tasks[t].Request] }
+func (s *State) requestOf(t model.TaskID) *request { return &s.requests[s.v.Tasks.At(t).Request] }

@@ -23,7 +23,7 @@ func (s *State) openRooms() {
 		}
 	}
 	for _, j := range v.Present() {
-		job, aside := &v.Jobs[j], s.leafOf(j) == none
+		job, aside := v.Jobs.At(j), s.leafOf(j) == none
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			s.bookRoom(v.NodeOf(t), v.Status(t), aside, s.requestOf(t), 1)
 		}
@@ -72,7 +72,7 @@ func (s *State) FirstFit(tasks []model.TaskID) ([]model.NodeID, bool) {
 	nodes := make([]model.NodeID, len(tasks))
 	for i := range nodes {
 		nodes[i] = model.None
-		if len(s.v.Nodes) > 0 {
+		if len(s.v.NodeOrder) > 0 {
 			nodes[i] = s.claims.placed[i].node
 		}
 	}

@@ -86,7 +86,7 @@ func (s *State) Accepted(why *policy.Reasons) bool {
 	}
 	said := map[model.QueueID]bool{}
 	for _, j := range s.v.Present() {
-		if q := s.v.Jobs[j].Queue; s.tree.refused[q] == 0 && s.leafOf(j) == none && !said[q] {
+		if q := s.v.Jobs.At(j).Queue; s.tree.refused[q] == 0 && s.leafOf(j) == none && !said[q] {
 			said[q] = true
 			refuse(q, hierarchy.NotLeaf)
 		}

@@ -44,7 +44,7 @@ func (t *tree) grow(v *policy.View) {
 	if !found {
 		root = model.None
 	}
-	t.refused = hierarchy.Unreachable(v.QueueOrder, func(q model.QueueID) string { return v.Queues[q].Parent }, v.Queue)
+	t.refused = hierarchy.Unreachable(len(v.Queues), v.QueueOrder, func(q model.QueueID) string { return v.Queues[q].Parent }, v.Queue)
 	t.at = make([]place, len(v.Queues))
 	children := t.siblings(v, root)
 	n := len(children) + 1

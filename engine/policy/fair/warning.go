@@ -33,14 +33,14 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		})
 	}
 	for _, j := range s.v.Present() {
-		if q := s.v.Jobs[j].Queue; s.leafOf(j) == none {
+		if q := s.v.Jobs.At(j).Queue; s.leafOf(j) == none {
 			why := "its queue is set aside"
 			if s.tree.refused[q] == 0 {
 				why = "its queue has children"
 			}
 			add(policy.Warning{
 				Code: policy.TreeRefused, Path: fmt.Sprintf("jobs[%d].queue", j), Queue: q,
-				Text: fmt.Sprintf("the job %q is set aside: %s", s.v.Jobs[j].UID, why),
+				Text: fmt.Sprintf("the job %q is set aside: %s", s.v.Jobs.At(j).UID, why),
 			})
 		}
 	}
