@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -35,49 +36,93 @@ type Work struct {
 }
 
 // Controller admits work by the memory that it is estimated to take, before it takes any, and by the processors that there are. What does
-// not fit waits for a bounded time. Decisions come before simulations, and among these the identity that was given least so far.
+// not fit waits for a bounded time. The tenant that was given least processor time so far comes first: an estimate is charged when its work
+// begins, what it took in fact when it yields or ends. A tenant's decisions come before its simulations, whose time counts four times.
 //
-// Long calls of one identity do not block another: an identity that has nothing under way may begin beyond the slots, and one that has
-// takes no more memory than it leaves.
+// Long calls of one tenant do not hold up another: they yield at every look at whether to stop, a tenant that has nothing under way may
+// begin beyond the slots, and one that has takes no more memory than it leaves. An eighth of the memory is for small work alone.
 type Controller struct {
 	options Options
 	// begun counts the calls whose headers have come.
 	begun Counts
 
 	mutex sync.Mutex
-	// free slots, below 0 where some of the reserve is taken, and room for bytes.
+	// free slots, below 0 where some of the reserve is taken, and room for bytes of large and of small work.
 	free int
-	room int64
+	room [pools]int64
 	// tenants by identity; one without work or waiters is forgotten.
 	tenants map[string]*tenantQueue
-	queued  int
+	// queued counts work that waits for its first turn, parked work that waits to go on.
+	queued, parked int
+	// crowded says that work under way must look at who waits; mixed that several tenants call.
+	crowded atomic.Bool
+	mixed   mix
 	// coming counts calls whose messages are being received.
 	coming int
 	// service is how long work takes from its turn to its end, arrival how long a message takes to come: means in which what is newer
 	// weighs more.
 	service, arrival time.Duration
 	// clock is what the tenant served last had been given.
-	clock int64
+	clock time.Duration
 }
+
+// pool is a part of the memory.
+type pool uint8
+
+const (
+	largePool pool = iota
+	smallPool
+	pools
+)
+
+// Of the memory a part is for small work, which is at most a part of that.
+const (
+	smallShare = 8
+	smallWork  = 8
+)
 
 // waiter is work that waits or is under way.
 type waiter struct {
 	bytes    int64
+	pool     pool
+	rank     Rank
 	tenant   *tenantQueue
 	since    time.Time
-	began    time.Time
 	admitted chan struct{}
+	// ran is how long it had a slot.
+	ran time.Duration
+	// charged is what its tenant was charged for it beyond what it ran.
+	charged time.Duration
+}
+
+// estimate is the time that work of a size takes: about 2 GB of memory a second.
+func estimate(bytes int64) time.Duration { return time.Duration(bytes / 2) }
+
+// callCost is what any work is charged beside its time, so that even the smallest takes a turn.
+const callCost = 50 * time.Microsecond
+
+// charge replaces what is left of the estimate by the time that the work ran.
+func (w *waiter) charge(ran time.Duration) {
+	w.ran += ran
+	if w.rank == Simulation {
+		ran *= simulationWeight
+	}
+	kept := min(ran, w.charged)
+	w.charged -= kept
+	w.tenant.given += ran - kept
 }
 
 // New returns a controller that nothing has entered.
 func New(o Options) *Controller {
 	o.Complete()
-	return &Controller{options: o, free: o.Running, room: o.Memory, tenants: map[string]*tenantQueue{}}
+	small := o.Memory / smallShare
+	return &Controller{options: o, free: o.Running, room: [pools]int64{o.Memory - small, small}, tenants: map[string]*tenantQueue{}}
 }
 
 // Begin counts a call whose headers have come, until end is called. It refuses the call while others of its identity wait for long, and
 // while too many have begun.
 func (c *Controller) Begin(identity string) (end func(), err error) {
+	c.mixed.call(identity)
 	if c.saturated(identity) {
 		return nil, c.busy("overload.wait", "others wait for long already")
 	}
@@ -110,28 +155,31 @@ func (c *Controller) Expect(identity string) (arrived func()) {
 	})
 }
 
-// Enter waits until work may begin, and returns what to call when it has ended. It returns an OVERLOADED fault if the turn does not come
-// in time, the error of ctx if that ends first, and a LIMIT_EXCEEDED fault at once for more memory than there is.
-func (c *Controller) Enter(ctx context.Context, work Work) (leave func(), err error) {
-	if work.Bytes > c.options.Memory {
-		return nil, wire.Exceeded("overload.memory", work.Bytes, c.options.Memory,
+// Enter waits until work may begin, and returns its turn. It returns an OVERLOADED fault if the turn does not come in time, the error of
+// ctx if that ends first, and a LIMIT_EXCEEDED fault at once for more memory than there is for large work.
+func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
+	if most := c.options.Memory - c.options.Memory/smallShare; work.Bytes > most {
+		return nil, wire.Exceeded("overload.memory", work.Bytes, most,
 			"the call would take about "+strconv.FormatInt(work.Bytes, 10)+" bytes of memory, more than there is for all calls together")
 	}
 	w, err := c.enqueue(work)
 	if err != nil {
 		return nil, err
 	}
-	leave = sync.OnceFunc(func() { c.leave(w) })
+	turn := func() *Turn {
+		now := time.Now()
+		return &Turn{c: c, w: w, resumed: now, breathed: now}
+	}
 	select {
 	case <-w.admitted:
-		return leave, nil
+		return turn(), nil
 	default:
 	}
 	timer := time.NewTimer(c.options.Wait)
 	defer timer.Stop()
 	select {
 	case <-w.admitted:
-		return leave, nil
+		return turn(), nil
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
@@ -139,14 +187,14 @@ func (c *Controller) Enter(ctx context.Context, work Work) (leave func(), err er
 	}
 	if !c.withdraw(w) {
 		// It was admitted meanwhile.
-		leave()
+		turn().Leave()
 	}
 	return nil, err
 }
 
 // Usage is what a Controller has admitted.
 type Usage struct {
-	// Waiting and Running count work, Begun calls.
+	// Waiting counts work that waits for its first turn, Running work that has a slot, Begun calls.
 	Waiting, Running, Begun int
 	// Bytes is the memory that work under way was estimated to take.
 	Bytes int64
@@ -156,7 +204,7 @@ type Usage struct {
 func (c *Controller) Usage() Usage {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return Usage{c.queued, c.options.Running - c.free, c.begun.All(), c.options.Memory - c.room}
+	return Usage{c.queued, c.options.Running - c.free, c.begun.All(), c.options.Memory - c.room[largePool] - c.room[smallPool]}
 }
 
 // busy is the fault of work that must wait for longer than the limit of a name allows.
@@ -174,12 +222,7 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 		return nil, c.busy("overload.waiting", "too many calls wait")
 	}
 	t := c.tenant(work.Identity)
-	w := &waiter{bytes: work.Bytes, tenant: t, admitted: make(chan struct{})}
-	if c.queued == 0 && c.begins(t) && t.mayTake(work.Bytes, c.room) && work.Bytes <= c.room {
-		c.admit(w)
-		return w, nil
-	}
-	w.since = time.Now()
+	w := &waiter{bytes: work.Bytes, rank: work.Rank, tenant: t, since: time.Now(), admitted: make(chan struct{})}
 	t.waiting[work.Rank] = append(t.waiting[work.Rank], w)
 	t.queued++
 	c.queued++
@@ -187,31 +230,62 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 	return w, nil
 }
 
+// poolFor returns where work finds its memory: small work in the small pool first. False: in neither now.
+func (c *Controller) poolFor(w *waiter) (pool, bool) {
+	if w.bytes <= c.options.Memory/smallShare/smallWork && w.bytes <= c.room[smallPool] && w.tenant.mayTake(w.bytes, smallPool, c.room[smallPool]) {
+		return smallPool, true
+	}
+	return largePool, w.bytes <= c.room[largePool] && w.tenant.mayTake(w.bytes, largePool, c.room[largePool])
+}
+
 func (c *Controller) admit(w *waiter) {
-	w.began = time.Now()
+	c.room[w.pool] -= w.bytes
+	w.tenant.bytes[w.pool] += w.bytes
+	w.charged = estimate(w.bytes)
+	if w.rank == Simulation {
+		w.charged *= simulationWeight
+	}
+	c.resume(w)
+	w.tenant.given += w.charged + callCost
+}
+
+// resume gives a slot to work whose memory is booked.
+func (c *Controller) resume(w *waiter) {
 	c.free--
-	c.room -= w.bytes
 	w.tenant.running++
-	w.tenant.bytes += w.bytes
 	c.clock = max(c.clock, w.tenant.given)
-	// Even the smallest call takes a turn.
-	w.tenant.given += w.bytes + 4<<10
 	close(w.admitted)
 }
 
-// next admits the work that may begin now.
+// next admits the work that may begin or go on now.
 func (c *Controller) next() {
-	for c.queued > 0 {
-		t, r := c.first()
+	defer c.notice()
+	// large is set once large work waits for memory: nothing large overtakes it, otherwise it would never get its turn.
+	large := false
+	var passed map[*tenantQueue]bool
+	for c.queued+c.parked > 0 {
+		t := c.first(passed)
 		if t == nil {
 			return
 		}
-		w := t.waiting[r][0]
-		if w.bytes > c.room {
-			// Nothing overtakes: otherwise large work would never get its turn.
-			return
+		w, parked := t.head()
+		if parked {
+			t.parked = t.parked[1:]
+			c.parked--
+			c.resume(w)
+			continue
 		}
-		t.waiting[r] = t.waiting[r][1:]
+		from, ok := c.poolFor(w)
+		if !ok || large && from == largePool {
+			if passed == nil {
+				passed = map[*tenantQueue]bool{}
+			}
+			passed[t] = true
+			large = large || w.bytes > c.room[largePool]
+			continue
+		}
+		w.pool = from
+		t.waiting[w.rank] = t.waiting[w.rank][1:]
 		t.queued--
 		c.queued--
 		c.admit(w)
@@ -231,14 +305,17 @@ func (c *Controller) withdraw(w *waiter) bool {
 	return true
 }
 
-func (c *Controller) leave(w *waiter) {
+// leave ends work that ran for so long since it got its slot.
+func (c *Controller) leave(w *waiter, ran time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.service += newer(c.service, time.Since(w.began))
+	w.charge(ran)
+	c.service += newer(c.service, w.ran)
+	w.tenant.given -= w.charged
 	c.free++
-	c.room += w.bytes
+	c.room[w.pool] += w.bytes
 	w.tenant.running--
-	w.tenant.bytes -= w.bytes
+	w.tenant.bytes[w.pool] -= w.bytes
 	c.next()
 	c.forget(w.tenant)
 }

@@ -23,9 +23,9 @@ func strict(o Options) *Controller {
 
 func enterNow(t *testing.T, c *Controller, identity string, r Rank, bytes int64) func() {
 	t.Helper()
-	leave, err := c.Enter(t.Context(), Work{identity, r, bytes})
+	turn, err := c.Enter(t.Context(), Work{identity, r, bytes})
 	require.NoError(t, err)
-	return leave
+	return turn.Leave
 }
 
 func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
 			enterNow(t, c, "a", Decision, 100)()
 			require.Equal(t, 300*time.Millisecond, time.Since(began), name)
 			require.Empty(t, c.tenants)
-			require.Equal(t, tc.memory, c.room)
+			require.Zero(t, c.Usage().Bytes)
 			require.Equal(t, tc.slots, c.free)
 		}
 	})
@@ -74,8 +74,8 @@ func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
 
 func TestWhatNeverFitsIsRefusedAtOnce(t *testing.T) {
 	c := strict(Options{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second})
-	_, err := c.Enter(t.Context(), Work{"a", Decision, 1001})
-	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "1001", "maximum": "1000"}, wire.AsFault(err).Metadata)
+	_, err := c.Enter(t.Context(), Work{"a", Decision, 876})
+	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "876", "maximum": "875"}, wire.AsFault(err).Metadata)
 }
 
 // queue lets callers wait in order behind one that works, and returns the order in which they were served.
@@ -88,14 +88,14 @@ func queue(t *testing.T, c *Controller, callers ...func() (string, Rank)) []stri
 	for i, caller := range callers {
 		identity, r := caller()
 		all.Go(func() {
-			leave, err := c.Enter(t.Context(), Work{identity, r, 100})
+			turn, err := c.Enter(t.Context(), Work{identity, r, 100})
 			if err != nil {
 				return
 			}
 			mutex.Lock()
 			served = append(served, identity+strconv.Itoa(i))
 			mutex.Unlock()
-			leave()
+			turn.Leave()
 		})
 		synctest.Wait()
 	}
@@ -139,8 +139,8 @@ func TestCallsAreRefusedUnreadOnceOthersWaitForLong(t *testing.T) {
 		require.False(t, c.saturated("a"))
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			if leave, err := c.Enter(t.Context(), Work{"a", Decision, 1}); err == nil {
-				leave()
+			if turn, err := c.Enter(t.Context(), Work{"a", Decision, 1}); err == nil {
+				turn.Leave()
 			}
 		})
 		synctest.Wait()
@@ -155,7 +155,7 @@ func TestCallsAreRefusedUnreadOnceOthersWaitForLong(t *testing.T) {
 }
 
 func TestNobodyWaitsForAnothersLongCallsAlone(t *testing.T) {
-	c := New(Options{Running: 2, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
+	c := New(Options{Running: 2, Reserve: 2, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
 	first, second := enterNow(t, c, "greedy", Simulation, 1), enterNow(t, c, "greedy", Simulation, 1)
 	_, err := c.Enter(t.Context(), Work{"greedy", Decision, 1})
 	require.Equal(t, "overload.wait", wire.AsFault(err).Metadata["limit"], "its own calls take all slots")
@@ -171,12 +171,12 @@ func TestNobodyWaitsForAnothersLongCallsAlone(t *testing.T) {
 		leave()
 	}
 	require.Equal(t, 2, c.free)
-	require.EqualValues(t, 1000, c.room)
+	require.Zero(t, c.Usage().Bytes)
 	require.Empty(t, c.tenants)
 }
 
 func TestOneIdentityLeavesAsMuchMemoryAsItHas(t *testing.T) {
-	c := New(Options{Running: 8, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
+	c := New(Options{Running: 8, Memory: 1144, Waiting: 10, Wait: 20 * time.Millisecond})
 	whole := enterNow(t, c, "a", Decision, 1000)
 	whole()
 	first, second := enterNow(t, c, "a", Decision, 200), enterNow(t, c, "a", Decision, 300)

@@ -10,9 +10,11 @@ import (
 type Options struct {
 	// Running is how many calls are worked on at a time. 0: as many as there are processors.
 	Running int
-	// Reserve is how many more may be, one of each identity that has none under way. 0: as many as Running.
+	// Reserve is how many more may begin, one of each tenant that has none under way, until work that ran longer makes way. 0: 4 for each
+	// of Running.
 	Reserve int
-	// Memory bounds, by an estimate made beforehand, what the calls that are worked on take.
+	// Memory bounds, by an estimate made beforehand, what the calls that are worked on take. An eighth of it is for calls that take at most
+	// an eighth of that.
 	Memory int64
 	// Waiting is how many calls may wait for their turn, Wait for how long.
 	Waiting int
@@ -32,7 +34,7 @@ func DefaultOptions() Options {
 func (o *Options) Complete() {
 	d := DefaultOptions()
 	o.Running = orDefault(o.Running, runtime.GOMAXPROCS(0))
-	o.Reserve = orDefault(o.Reserve, o.Running)
+	o.Reserve = orDefault(o.Reserve, 4*o.Running)
 	o.Memory = orDefault(o.Memory, d.Memory)
 	o.Waiting = orDefault(o.Waiting, d.Waiting)
 	o.Wait = orDefault(o.Wait, d.Wait)

@@ -1,22 +1,50 @@
 package admission
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// tenantQueue is what one identity has waiting and under way.
+// tenantQueue is what one tenant has waiting and under way.
 type tenantQueue struct {
 	identity string
 	waiting  [Ranks][]*waiter
-	// queued counts what waits, coming the messages that are being received, running the work under way.
+	// parked is work that made way for others, the first to go on first.
+	parked []*waiter
+	// queued counts what waits for its first turn, coming the messages that are being received, running the work that has a slot.
 	queued, coming, running int
 	// bytes is what the work under way was estimated to take.
-	bytes int64
-	// given is the work it was given, from what others had been given when it came.
-	given int64
+	bytes [pools]int64
+	// given is the time it was given, from what others had been given when it came.
+	given time.Duration
 }
 
-// mayTake reports whether so much more would leave as much as the tenant has, of so much room. One call may take all.
-func (t *tenantQueue) mayTake(bytes, room int64) bool {
-	return t.running == 0 || t.bytes+bytes <= room-bytes
+// mayTake reports whether so much more would leave as much as the tenant has of a pool, of so much room. One call may take all.
+func (t *tenantQueue) mayTake(bytes int64, p pool, room int64) bool {
+	return t.running == 0 && len(t.parked) == 0 || t.bytes[p]+bytes <= room-bytes
+}
+
+// head returns what goes first of what waits, and whether it was parked.
+func (t *tenantQueue) head() (w *waiter, parked bool) {
+	if len(t.parked) > 0 {
+		return t.parked[0], true
+	}
+	for r := range t.waiting {
+		if len(t.waiting[r]) > 0 {
+			return t.waiting[r][0], false
+		}
+	}
+	return nil, false
+}
+
+// takeParked takes parked work out, or returns false if it is not parked.
+func (t *tenantQueue) takeParked(w *waiter) bool {
+	i := slices.Index(t.parked, w)
+	if i < 0 {
+		return false
+	}
+	t.parked = slices.Delete(t.parked, i, i+1)
+	return true
 }
 
 // remove takes a waiter out, or returns false if it does not wait.
@@ -45,33 +73,28 @@ func (c *Controller) tenant(identity string) *tenantQueue {
 
 // forget drops a tenant that has nothing, so that there are no more than callers.
 func (c *Controller) forget(t *tenantQueue) {
-	if t.running == 0 && t.queued == 0 && t.coming == 0 {
+	if t.running == 0 && t.queued == 0 && t.coming == 0 && len(t.parked) == 0 {
 		delete(c.tenants, t.identity)
 	}
 }
 
-// begins reports whether a tenant may begin something, were there memory for it.
+// begins reports whether a tenant may begin or go on with something, were there memory for it.
 func (c *Controller) begins(t *tenantQueue) bool {
-	return c.free > 0 || t.running == 0 && c.free > -c.options.Reserve
+	return c.free > 0 || t.running == 0 && len(t.parked) == 0 && c.free > -c.options.Reserve
 }
 
-// first returns the tenant that is served next, and the rank of its work; nil if none may begin.
-func (c *Controller) first() (*tenantQueue, Rank) {
-	for r := range Ranks {
-		var best *tenantQueue
-		for _, t := range c.tenants {
-			if len(t.waiting[r]) == 0 || !c.begins(t) || !t.mayTake(t.waiting[r][0].bytes, c.room) {
-				continue
-			}
-			if best == nil || t.given < best.given || t.given == best.given && t.identity < best.identity {
-				best = t
-			}
+// first returns the tenant that is served next but for those passed over; nil if none may begin.
+func (c *Controller) first(passed map[*tenantQueue]bool) *tenantQueue {
+	var best *tenantQueue
+	for _, t := range c.tenants {
+		if t.queued == 0 && len(t.parked) == 0 || passed[t] || !c.begins(t) {
+			continue
 		}
-		if best != nil {
-			return best, r
+		if best == nil || t.given < best.given || t.given == best.given && t.identity < best.identity {
+			best = t
 		}
 	}
-	return nil, 0
+	return best
 }
 
 // overShare reports whether a tenant has at least its part of what waits.
@@ -96,17 +119,29 @@ func (c *Controller) saturated(identity string) bool {
 	if c.queued == 0 && c.free > 0 || !c.overShare(c.tenants[identity]) {
 		return false
 	}
+	if c.mixed.recent() {
+		// How long the work of others takes says nothing of how long this tenant waits.
+		return c.queued >= c.options.Waiting || c.waitsLong(c.tenants[identity])
+	}
 	if ahead := c.ahead(); ahead*float64(c.service)/float64(c.options.Running) > float64(c.options.Wait)/2 {
 		return ahead > float64(c.options.Running)
 	}
 	for _, t := range c.tenants {
-		for _, waiting := range &t.waiting {
-			if len(waiting) > 0 && time.Since(waiting[0].since) > c.options.Wait/2 {
-				return true
-			}
+		if c.waitsLong(t) {
+			return true
 		}
 	}
 	return c.queued >= c.options.Waiting
+}
+
+// waitsLong reports whether something of a tenant has waited for half of the time that it may.
+func (c *Controller) waitsLong(t *tenantQueue) bool {
+	for _, waiting := range &t.waiting {
+		if len(waiting) > 0 && time.Since(waiting[0].since) > c.options.Wait/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // ahead returns how many calls a new one would find before it: those that wait, and of those whose messages come as many as come within

@@ -1,0 +1,151 @@
+package admission
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// slice is how long work runs before it makes way for others that had less.
+	slice = 2 * time.Millisecond
+	// breath is how often work of one tenant lets go of its processor while other tenants call, and pause for how long. A goroutine that
+	// only computes keeps what comes over the network waiting for as long as the scheduler lets it run, about 10 ms.
+	breath = time.Millisecond
+	pause  = 20 * time.Microsecond
+	// mixedFor is how long after calls of two tenants followed each other both count as calling.
+	mixedFor = time.Second
+	// mostDebt is the most that a tenant may be ahead of others.
+	mostDebt = 100 * time.Millisecond
+	// simulationWeight is what a second of simulation counts for.
+	simulationWeight = 4
+)
+
+// Turn is work under way. Leave ends it; Yield is called often while it lasts. Both are for one goroutine at a time.
+type Turn struct {
+	c *Controller
+	w *waiter
+	// resumed is when the work last got a slot, breathed when it last let go of its processor.
+	resumed, breathed time.Time
+	left              bool
+}
+
+// Leave ends the work. A second time it does nothing.
+func (t *Turn) Leave() {
+	if t == nil || t.left {
+		return
+	}
+	t.left = true
+	t.c.leave(t.w, time.Since(t.resumed))
+}
+
+// Yield gives the slot to work of tenants that had less, and returns once it is the turn of this work again or ctx has ended. Without such
+// work it returns at once and costs a few nanoseconds.
+func (t *Turn) Yield(ctx context.Context) {
+	if t == nil || t.left {
+		return
+	}
+	crowded := t.c.crowded.Load()
+	if !crowded && !t.c.mixed.recent() {
+		return
+	}
+	now := time.Now()
+	if crowded && now.Sub(t.resumed) >= slice {
+		if parked := t.c.park(t.w, now.Sub(t.resumed)); parked {
+			t.await(ctx)
+			return
+		}
+		t.resumed = now
+	}
+	if now.Sub(t.breathed) >= breath {
+		time.Sleep(pause)
+		t.breathed = time.Now()
+	}
+}
+
+// await returns once parked work is admitted again, or beyond the slots if ctx ends first: it will stop soon.
+func (t *Turn) await(ctx context.Context) {
+	select {
+	case <-t.w.admitted:
+	case <-ctx.Done():
+		t.c.unpark(t.w)
+	}
+	t.resumed = time.Now()
+	t.breathed = t.resumed
+}
+
+// mix notes when calls of different tenants last followed each other.
+type mix struct {
+	last  atomic.Pointer[string]
+	since atomic.Int64
+}
+
+// call notes a call of a tenant.
+func (m *mix) call(tenant string) {
+	if last := m.last.Load(); last == nil || *last != tenant {
+		if last != nil {
+			m.since.Store(time.Now().UnixNano())
+		}
+		m.last.Store(&tenant)
+	}
+}
+
+func (m *mix) recent() bool {
+	since := m.since.Load()
+	return since != 0 && time.Now().UnixNano()-since < int64(mixedFor)
+}
+
+// park charges work for the time since it got its slot and, if another tenant's work goes first, takes its slot away until it is admitted
+// again. Its memory stays booked.
+func (c *Controller) park(w *waiter, ran time.Duration) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	w.charge(ran)
+	c.forgive(w.tenant)
+	if !c.owes(w) {
+		return false
+	}
+	w.admitted = make(chan struct{})
+	w.tenant.running--
+	w.tenant.parked = append(w.tenant.parked, w)
+	c.parked++
+	c.free++
+	c.next()
+	return true
+}
+
+// forgive bounds by how much a tenant had more than the one that had least of those with work: time that others left unused is no debt.
+func (c *Controller) forgive(t *tenantQueue) {
+	least := t.given
+	for _, other := range c.tenants {
+		if other.queued+other.running+len(other.parked) > 0 {
+			least = min(least, other.given)
+		}
+	}
+	t.given = min(t.given, least+mostDebt)
+}
+
+// owes reports whether work of another tenant that had less waits, or runs beyond the slots.
+func (c *Controller) owes(w *waiter) bool {
+	for _, t := range c.tenants {
+		if t != w.tenant && t.given < w.tenant.given && (len(t.parked) > 0 || t.queued > 0 || c.free < 0 && t.running > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// unpark lets parked work go on beyond the slots, unless it was admitted already.
+func (c *Controller) unpark(w *waiter) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if w.tenant.takeParked(w) {
+		c.parked--
+		c.free--
+		w.tenant.running++
+		c.notice()
+	}
+}
+
+// notice tells work under way whether to look at who waits.
+func (c *Controller) notice() { c.crowded.Store(c.queued+c.parked > 0 || c.free < 0) }
