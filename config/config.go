@@ -183,20 +183,20 @@ type Limit struct {
 	SessionIdle time.Duration `yaml:"session_idle" min:"1s" max:"8760h"`
 }
 
-// Overload says how work is admitted where more comes than can be done: calls that decide before those that simulate, and identities in
-// turn.
+// Overload says how work is admitted where more comes than can be done. Callers share by identity, those without one by address: the one
+// that had least processor time comes first, and its calls that decide before those that simulate, whose time counts four times.
 type Overload struct {
 	// Calls and batches that are worked on at a time. 0: as many as there are processors.
 	Running int `yaml:"running" max:"10000"`
-	// Calls and batches that are worked on beyond those, one of each identity that has none under way, so that nobody waits for another's
-	// long calls alone. 0: as many again.
+	// Calls and batches that may begin beyond those, one of each caller that has none under way. Work that ran for more than 2 ms makes way
+	// for them. 0: 4 for each of overload.running.
 	Reserve int `yaml:"reserve" max:"10000"`
-	// Memory that those may take together, by an estimate made before any is taken. An identity that has something under way gets no more
-	// than it leaves free.
+	// Memory that those may take together, by an estimate made before any is taken. A caller that has something under way gets no more than
+	// it leaves free. An eighth is for calls that take at most an eighth of that.
 	Memory Bytes `yaml:"memory" min:"1MiB" max:"2047GiB"`
 	// Calls and batches that may wait for their turn.
 	Waiting int `yaml:"waiting" min:"1" max:"1000000"`
-	// How long they may wait. Then they are refused, with a word about when to try again.
+	// How long they may wait. Then they are refused, with a RetryInfo.
 	Wait time.Duration `yaml:"wait" min:"1ms" max:"1m"`
 	// Unary calls and uploads that have begun, received or not. Each may take 128 KiB beside overload.receiving.
 	Calls int `yaml:"calls" min:"1" max:"1000000"`

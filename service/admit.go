@@ -3,16 +3,16 @@ package service
 import (
 	"context"
 	"log/slog"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
@@ -124,16 +124,24 @@ func (s *Server) begin(ctx context.Context, method string) (end func(), err erro
 	if method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method) {
 		return func() {}, nil
 	}
-	return s.admission.Begin(IdentityOf(ctx))
+	return s.admission.Begin(tenantOf(ctx))
 }
 
-// enter waits until work of about that many bytes may begin for the caller of ctx.
-func (s *Server) enter(ctx context.Context, rank admission.Rank, bytes int64) (leave func(), err error) {
-	leave, err = s.admission.Enter(ctx, admission.Work{Identity: IdentityOf(ctx), Rank: rank, Bytes: bytes})
-	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
-		s.metrics.shed.WithLabelValues(rank.String()).Inc()
+// tenantOf returns by what a caller shares the server with others: its identity, or its address where it has none.
+func tenantOf(ctx context.Context) string {
+	identity := IdentityOf(ctx)
+	if identity != anonymous {
+		return identity
 	}
-	return leave, err
+	from, ok := peer.FromContext(ctx)
+	if !ok || from.Addr == nil {
+		return identity
+	}
+	host, _, err := net.SplitHostPort(from.Addr.String())
+	if err != nil {
+		return identity
+	}
+	return identity + "@" + host
 }
 
 // questionMemory is what the messages of a question take for each of its bytes, and an answer of its size.

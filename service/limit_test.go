@@ -217,6 +217,6 @@ func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.
 func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) {
 	r := start(t, service.Options{Overload: admission.Options{Memory: 1000}})
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
-	requireLimit(t, err, "overload.memory", "1000")
+	requireLimit(t, err, "overload.memory", "875")
 	require.Positive(t, proto.Size(inputOf(t)))
 }

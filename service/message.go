@@ -72,7 +72,7 @@ func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	if !ok {
 		return nil, errNoTransport
 	}
-	identity := IdentityOf(ctx)
+	identity := tenantOf(ctx)
 	return &receiver{inbox: b, from: from, identity: identity, held: admission.NewBookings(b.budget, identity, spareBytes)}, nil
 }
 

@@ -160,19 +160,19 @@ func (s *Server) compileDecoded(ctx context.Context, decoded *apportionv1.Snapsh
 // store compiles a snapshot unless it is cached already, and caches it if it is not too large for that. Of several callers with the same
 // bytes one compiles.
 func (s *Server) store(
-	ctx context.Context, key entryKey, data []byte, stop func() bool,
+	ctx context.Context, key entryKey, data []byte, p *progress,
 ) (m *model.Model, cached, already bool, err error) {
 	for {
-		m, cached, already, err = s.storeOnce(ctx, key, data, stop)
+		m, cached, already, err = s.storeOnce(ctx, key, data, p)
 		// Who waited for a caller that has gone compiles by himself.
-		if !errors.Is(err, policy.ErrStopped) || stop() {
+		if !errors.Is(err, policy.ErrStopped) || p.stop() {
 			return m, cached, already, err
 		}
 	}
 }
 
 func (s *Server) storeOnce(
-	ctx context.Context, key entryKey, data []byte, stop func() bool,
+	ctx context.Context, key entryKey, data []byte, p *progress,
 ) (m *model.Model, cached, already bool, err error) {
 	if e := s.cache.find(key); e != nil {
 		return e.model, true, true, nil
@@ -186,9 +186,9 @@ func (s *Server) storeOnce(
 			return result{e.model, true}, nil
 		}
 		began := time.Now()
-		g, size := s.guard(stop), wire.Measure(data)
+		g, size := s.guard(p.stop), wire.Measure(data)
 		g.Size = &size
-		leave, err := s.enter(ctx, admission.Decision, size.Memory())
+		leave, err := s.enter(p, admission.Decision, size.Memory())
 		if err != nil {
 			return nil, err
 		}

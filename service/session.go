@@ -1,10 +1,8 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -28,7 +26,7 @@ func (c *call) RunSession(stream sessionStream) error {
 
 func (c *call) converse(stream sessionStream) error {
 	s := c.server
-	identity := IdentityOf(stream.Context())
+	identity := tenantOf(stream.Context())
 	defer s.sessions.Add(identity, -1)
 	mine, all := s.sessions.Add(identity, 1)
 	if all > s.options.Sessions {
@@ -38,7 +36,8 @@ func (c *call) converse(stream sessionStream) error {
 		return wire.Exceeded("identity_sessions", int64(mine), int64(s.options.IdentitySessions), "this identity has too many sessions open")
 	}
 	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
-	release := context.AfterFunc(stream.Context(), func() { v.over.Store(true) })
+	var release func() bool
+	v.progress, release = follow(stream.Context())
 	defer release()
 	defer v.release()
 	if err := v.open(); err != nil {
@@ -56,15 +55,15 @@ type conversation struct {
 	session *wire.Session
 	seen    *record
 	// memory is what the session takes.
-	memory *reservation
-	// over is set when nobody waits any more; began and limit bound the batch under way.
-	over  atomic.Bool
+	memory   *reservation
+	progress *progress
+	// began and limit bound the batch under way.
 	began time.Time
 	limit time.Duration
 }
 
 func (v *conversation) stop() bool {
-	return v.over.Load() || v.limit > 0 && time.Since(v.began) > v.limit
+	return v.progress.stop() || v.limit > 0 && time.Since(v.began) > v.limit
 }
 
 // release gives back what the session took.
@@ -93,7 +92,7 @@ func (v *conversation) open() error {
 	v.seen = v.server.watchSession(ctx, open.GetPolicyName(), r)
 	digest, err := v.openOn(open, r)
 	if err == nil {
-		v.memory, err = v.server.sessionMemory.open(IdentityOf(ctx), v.seen.Snapshot.Model, v.session)
+		v.memory, err = v.server.sessionMemory.open(tenantOf(ctx), v.seen.Snapshot.Model, v.session)
 	}
 	if err != nil {
 		v.seen.refused(err)
@@ -117,7 +116,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		if err != nil {
 			return "", err
 		}
-		leave, err := s.enter(ctx, admission.Decision, s.cache.size(e.key))
+		leave, err := s.enter(v.progress, admission.Decision, s.cache.size(e.key))
 		if err != nil {
 			return "", err
 		}
@@ -149,7 +148,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	}
 	g := s.guard(v.stop)
 	g.Size = inline.measure()
-	leave, err := s.enter(ctx, admission.Decision, g.Size.Memory())
+	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory())
 	if err != nil {
 		return err
 	}
@@ -186,11 +185,11 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 		return "", err
 	}
 	v.began = time.Now()
-	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, v.stop)
+	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, v.progress)
 	if err != nil {
 		return "", err
 	}
-	leave, err := v.server.enter(ctx, admission.Decision, wire.ModelBytes(m))
+	leave, err := v.server.enter(v.progress, admission.Decision, wire.ModelBytes(m))
 	if err != nil {
 		return "", err
 	}
@@ -289,7 +288,7 @@ func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 
 func (v *conversation) answer(next arrival) error {
 	ctx, batch := v.stream.Context(), next.batch
-	leave, err := v.server.enter(ctx, admission.Decision, questionMemory*next.bytes)
+	leave, err := v.server.enter(v.progress, admission.Decision, questionMemory*next.bytes)
 	if err != nil {
 		return err
 	}

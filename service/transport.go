@@ -30,7 +30,7 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 
 // Receive waits until there is memory for a message that takes about so many bytes, or as much as any may, and returns what gives it back.
 func (s *Server) Receive(ctx context.Context, bytes int64) (release func(), err error) {
-	b, identity := s.inbox, IdentityOf(ctx)
+	b, identity := s.inbox, tenantOf(ctx)
 	bytes = min(bytes, b.budget.Most())
 	if err := b.budget.Wait(ctx, identity, bytes, b.patience); err != nil {
 		return nil, err

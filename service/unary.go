@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"sync/atomic"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
@@ -114,14 +113,14 @@ func (c *call) decide(
 		ctx, cancel = context.WithTimeout(ctx, s.options.CallTime)
 		defer cancel()
 	}
-	stop, release := stopper(ctx)
+	p, release := follow(ctx)
 	defer release()
 	seen := s.watch(ctx, method, in.GetPolicyName())
 	var o opened
-	leave, err := c.turn(ctx, method, in)
+	leave, err := c.turn(p, method, in)
 	if err == nil {
 		defer leave()
-		o, err = c.open(ctx, in, stop, seen)
+		o, err = c.open(ctx, in, p.stop, seen)
 	}
 	if err == nil {
 		seen.begin(ctx, o.basis)
@@ -141,19 +140,11 @@ func (c *call) decide(
 	return o.basis, answers, err
 }
 
-// stopper returns a function that is cheap to ask whether a context has ended.
-func stopper(ctx context.Context) (stop func() bool, release func() bool) {
-	var over atomic.Bool
-	over.Store(ctx.Err() != nil)
-	release = context.AfterFunc(ctx, func() { over.Store(true) })
-	return over.Load, release
-}
-
 // turn waits until a unary call may be worked on.
-func (c *call) turn(ctx context.Context, method string, in *apportionv1.Input) (leave func(), err error) {
+func (c *call) turn(p *progress, method string, in *apportionv1.Input) (leave func(), err error) {
 	rank := admission.Decision
 	if method == "Simulate" {
 		rank = admission.Simulation
 	}
-	return c.server.enter(ctx, rank, c.memory(ctx, in))
+	return c.server.enter(p, rank, c.memory(p.ctx, in))
 }

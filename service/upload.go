@@ -52,7 +52,7 @@ func (s *Server) upload(
 	}
 	ctx, cancel := s.uploading(stream.Context())
 	defer cancel()
-	stop, release := stopper(ctx)
+	p, release := follow(ctx)
 	defer release()
 	u := s.newUpload(ctx, header)
 	defer u.release()
@@ -66,7 +66,7 @@ func (s *Server) upload(
 	if err != nil {
 		return nil, err
 	}
-	_, cached, already, err := s.store(ctx, entryKey{identity, u.digest}, u.data, stop)
+	_, cached, already, err := s.store(ctx, entryKey{identity, u.digest}, u.data, p)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ type upload struct {
 }
 
 func (s *Server) newUpload(ctx context.Context, header *apportionv1.UploadHeader) *upload {
-	return &upload{server: s, identity: IdentityOf(ctx), header: header}
+	return &upload{server: s, identity: tenantOf(ctx), header: header}
 }
 
 // release gives the memory back.

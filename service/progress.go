@@ -1,0 +1,45 @@
+package service
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
+)
+
+// progress is what is done for one call or session: it has a turn while it works, and stops once nobody waits for it.
+type progress struct {
+	ctx  context.Context
+	over atomic.Bool
+	turn *admission.Turn
+}
+
+// follow returns the progress of a call whose context is ctx, and a function that ends watching it.
+func follow(ctx context.Context) (p *progress, release func() bool) {
+	p = &progress{ctx: ctx}
+	p.over.Store(ctx.Err() != nil)
+	return p, context.AfterFunc(ctx, func() { p.over.Store(true) })
+}
+
+// stop lets others have their turn, and reports whether to stop. Long work asks it often.
+func (p *progress) stop() bool {
+	p.turn.Yield(p.ctx)
+	return p.over.Load()
+}
+
+// enter waits until work of about that many bytes may begin. The work has a turn until leave is called.
+func (s *Server) enter(p *progress, rank admission.Rank, bytes int64) (leave func(), err error) {
+	turn, err := s.admission.Enter(p.ctx, admission.Work{Identity: tenantOf(p.ctx), Rank: rank, Bytes: bytes})
+	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
+		s.metrics.shed.WithLabelValues(rank.String()).Inc()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.turn = turn
+	return func() {
+		p.turn = nil
+		turn.Leave()
+	}, nil
+}
