@@ -34,6 +34,7 @@ DRAINFLAGS ?=
 REPLICAFLAGS ?=
 LOADFLAGS ?=
 OVERLOADFLAGS ?=
+FAIRNESSFLAGS ?=
 SCALEFLAGS ?=
 EXTENDERFLAGS ?=
 ROUNDS ?= 6
@@ -102,6 +103,10 @@ bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a pl
 .PHONY: show-overload
 show-overload: ## Offer up to ten times what one server can do, and show what comes of it.
 	$(GO) run $(strip ./bench/load overload $(OVERLOADFLAGS))
+
+.PHONY: show-fairness
+show-fairness: ## Ask small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
+	$(GO) run $(strip ./bench/load fairness $(FAIRNESSFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.

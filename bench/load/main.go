@@ -2,6 +2,7 @@
 //
 //	load cases     makes the calls of cases.json by ghz and compares latencies with thresholds (make bench-load)
 //	load overload  offers up to ten times what a server can do, and shows what comes of it (make show-overload)
+//	load fairness  asks small questions beside hostile callers (make show-fairness)
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("one of cases and overload is expected")
+		return errors.New("one of cases, overload and fairness is expected")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -62,6 +63,14 @@ func run(args []string) error {
 			return keepOff()
 		}
 		return p.run(ctx)
+	case "fairness":
+		var s siege
+		flags.IntVar(&s.hostile, "hostile", 8, "number of hostile callers")
+		flags.DurationVar(&s.duration, "duration", 8*time.Second, "how long the small questions are measured, alone and beside the others")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return s.run(ctx)
 	}
-	return fmt.Errorf("%q is neither cases nor overload", args[0])
+	return fmt.Errorf("%q is none of cases, overload and fairness", args[0])
 }

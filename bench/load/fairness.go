@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/bench/internal/fixture"
+	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/bench/internal/peer"
+	"github.com/apportion/apportion/bench/internal/sample"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+)
+
+// siege lets one client ask small questions, first alone and then beside hostile callers, each from an address of its own, that ask the
+// most expensive questions which default limits allow.
+type siege struct {
+	hostile  int
+	duration time.Duration
+}
+
+// request is a call that is encoded once, so that the generator takes as little as it can.
+type request struct {
+	method  string
+	payload floor.Bytes
+}
+
+func (s siege) run(ctx context.Context) (err error) {
+	server, err := peer.Start(ctx, peer.Service)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	small, expensive, err := requests()
+	if err != nil {
+		return err
+	}
+	conn, err := dialFrom(server.Address, 1)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // It ends with the process.
+	s.measure(ctx, conn, small, s.duration/4)
+	idle := s.measure(ctx, conn, small, s.duration)
+
+	besieged, end := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	var answered, refused atomic.Int64
+	for i := range s.hostile {
+		conn, err := dialFrom(server.Address, 2+i)
+		if err != nil {
+			end()
+			return err
+		}
+		all.Go(func() {
+			defer conn.Close() //nolint:errcheck // As above.
+			for n := i; besieged.Err() == nil; n++ {
+				if err := call(besieged, conn, expensive[n%len(expensive)]); err == nil {
+					answered.Add(1)
+				} else if status.Code(err) == codes.ResourceExhausted {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	s.measure(ctx, conn, small, s.duration/4)
+	busy := s.measure(ctx, conn, small, s.duration)
+	end()
+	all.Wait()
+	table := sample.NewTable("small questions", "answered", "refused", "p50 ms", "p99 ms")
+	table.Add("alone", idle.answered(), idle.refused, idle.percentile(0.5), idle.percentile(0.99))
+	table.Add(fmt.Sprintf("beside %d hostile callers", s.hostile), busy.answered(), busy.refused, busy.percentile(0.5), busy.percentile(0.99))
+	if _, err := table.WriteTo(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\np99 beside / alone: %.1f; the hostile callers had %d answers and %d refusals\n",
+		busy.percentile(0.99)/idle.percentile(0.99), answered.Load(), refused.Load())
+	return nil
+}
+
+// latencies is what became of one client's calls.
+type latencies struct {
+	times   []float64
+	refused int
+}
+
+func (l *latencies) answered() int { return len(l.times) }
+
+// percentile returns the latency in milliseconds that a part of the calls did not exceed.
+func (l *latencies) percentile(part float64) float64 {
+	if len(l.times) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(l.times)
+	return l.times[min(int(part*float64(len(l.times))), len(l.times)-1)]
+}
+
+// measure makes calls one after the other, a few milliseconds apart.
+func (s siege) measure(ctx context.Context, conn *grpc.ClientConn, r request, lasts time.Duration) *latencies {
+	l := &latencies{}
+	for end := time.Now().Add(lasts); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
+		began := time.Now()
+		if err := call(ctx, conn, r); err != nil {
+			l.refused++
+			continue
+		}
+		l.times = append(l.times, float64(time.Since(began))/float64(time.Millisecond))
+	}
+	return l
+}
+
+func call(ctx context.Context, conn *grpc.ClientConn, r request) error {
+	var answer floor.Bytes
+	return conn.Invoke(ctx, r.method, &r.payload, &answer, grpc.ForceCodecV2(floor.Codec{}))
+}
+
+// dialFrom connects from an address of the loopback network.
+func dialFrom(address string, host int) (*grpc.ClientConn, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(host))}}
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", to) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+}
+
+// requests returns a small question, and expensive ones.
+func requests() (small request, expensive []request, err error) {
+	var failed error
+	encode := func(method string, m proto.Message) request {
+		data, err := proto.Marshal(m)
+		failed = errors.Join(failed, err)
+		return request{method, floor.Bytes(data)}
+	}
+	input := func(shape generate.Shape, policy string) *apportionv1.Input {
+		in, err := fixture.Input(generate.Snapshot(shape), policy)
+		failed = errors.Join(failed, err)
+		return in
+	}
+	small = encode(apportionv1.ApportionService_EvaluateShares_FullMethodName,
+		&apportionv1.EvaluateSharesRequest{Input: input(fixture.Small(), "proportion")})
+	standard := generate.Standard()
+	expensive = []request{
+		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
+			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Jobs{}},
+		}),
+		encode(apportionv1.ApportionService_ScoreNodes_FullMethodName, &apportionv1.ScoreNodesRequest{
+			Input: input(standard, "default"), Nodes: &apportionv1.NodesStep{Tasks: first(2000), Top: 1},
+		}),
+		encode(apportionv1.ApportionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
+			Input: input(standard, "default"), Steps: []*apportionv1.Step{
+				{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}}},
+				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: first(1)}}},
+			},
+		}),
+		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
+			Input: input(manyDimensions(), "proportion"), Shares: &apportionv1.SharesStep{},
+		}),
+	}
+	return small, expensive, failed
+}
+
+// first names the first tasks by number.
+func first(n int) *apportionv1.Tasks {
+	tasks := &apportionv1.Tasks{Index: make([]uint32, n)}
+	for i := range tasks.Index {
+		tasks.Index[i] = uint32(i)
+	}
+	return tasks
+}
+
+// manyDimensions is a snapshot whose division takes many rounds.
+func manyDimensions() generate.Shape {
+	return generate.Shape{Queues: 2000, Jobs: 20_000, Tasks: 40_000, Nodes: 2000, Seed: 1, Dimensions: 64}
+}
