@@ -4,6 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -24,6 +25,8 @@ func (s *Session) derive(plugin *apportionv1.PluginShares, state policy.State, q
 		plugin.Proportion, err = s.proportion(p, queues)
 	case *capacity.State:
 		plugin.Capacity, err = s.capacity(p, queues)
+	case *fair.State:
+		plugin.Fair, err = s.fair(p, queues)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math/big"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -134,6 +135,16 @@ func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
 	e.left -= reasonBytes + len(r.Plugin) + len(r.Role) + len(r.Detail)
+	return out
+}
+
+// fraction returns nil for nil.
+func (e *encoder) fraction(f *big.Rat) *apportionv1.Fraction {
+	if f == nil {
+		return nil
+	}
+	out := &apportionv1.Fraction{Numerator: f.Num().String(), Denominator: f.Denom().String()}
+	e.left -= messageBytes + len(out.Numerator) + len(out.Denominator)
 	return out
 }
 

@@ -34,7 +34,10 @@ func (s *Session) preempt(q *apportionv1.PreemptStep) (*apportionv1.Answer, erro
 
 // hunt is one question about victims.
 type hunt struct {
+	// claimants are one task, or the tasks of a job that claim together; claimant is the first.
+	claimants  []model.TaskID
 	claimant   model.TaskID
+	room       policy.Room
 	preempt    bool
 	omitNames  bool
 	candidates []model.TaskID
@@ -47,16 +50,20 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 	var faults model.Error
 	claimant := s.selectTasks(q.GetClaimant(), "claimant", &faults)
 	named := s.selectTasks(q.GetCandidates(), "candidates", &faults)
-	if len(claimant) != 1 && faults.Total == 0 {
-		faults.Add("claimant", "exactly one task claims, not %d", len(claimant))
+	s.checkClaimants(claimant, !preempt && s.engine.Plans(), &faults)
+	if reclaim, ok := q.(*apportionv1.ReclaimStep); ok {
+		h.room = s.claimRoom(reclaim, &faults)
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
-	h.claimant = claimant[0]
+	h.claimants, h.claimant = claimant, claimant[0]
 	var err error
 	if q.GetCandidates() == nil {
 		h.candidates, err = s.engine.Candidates(h.claimant, preempt)
+		if !preempt && s.engine.Plans() {
+			s.engine.SortVictims(h.claimant, h.candidates)
+		}
 	} else {
 		s.sift(&h, named, q.GetEligibleOnly())
 	}
@@ -66,11 +73,7 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 	if err := s.out.room(2*len(h.candidates)+len(h.left), "candidates"); err != nil {
 		return nil, err
 	}
-	choose := s.engine.Reclaimable
-	if preempt {
-		choose = s.engine.Preemptable
-	}
-	choice := choose(h.claimant, h.candidates, q.GetExplain())
+	choice := s.choose(&h, q.GetExplain())
 	answer, err := s.chosen(&h, &choice)
 	if err != nil {
 		return nil, err
@@ -85,6 +88,52 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 		}
 	}
 	return answer, nil
+}
+
+func (s *Session) choose(h *hunt, explain bool) engine.Choice {
+	if h.preempt {
+		return s.engine.Preemptable(h.claimant, h.candidates, explain)
+	}
+	return s.engine.Reclaim(&policy.Claim{Tasks: h.claimants, Candidates: h.candidates, Room: h.room}, explain)
+}
+
+// checkClaimants records more than one claimant, or with plans tasks of more than one job or a task named twice.
+func (s *Session) checkClaimants(claimants []model.TaskID, plans bool, faults *model.Error) {
+	v := s.engine.View()
+	switch {
+	case faults.Total > 0:
+	case len(claimants) == 0, len(claimants) > 1 && !plans:
+		faults.Add("claimant", "exactly one task claims, not %d", len(claimants))
+	default:
+		if t, twice := repeated(claimants); twice {
+			faults.Add("claimant", "task %d is named twice", t)
+		}
+		for _, t := range claimants {
+			if v.Tasks[t].Job != v.Tasks[claimants[0]].Job {
+				faults.Add("claimant", "tasks that claim together belong to one job, but task %d is of %q and task %d of %q",
+					claimants[0], v.Jobs[v.Tasks[claimants[0]].Job].UID, t, v.Jobs[v.Tasks[t].Job].UID)
+				return
+			}
+		}
+	}
+}
+
+// claimRoom reads where the claimant is to be placed.
+func (s *Session) claimRoom(q *apportionv1.ReclaimStep, faults *model.Error) policy.Room {
+	switch q.GetRoom() {
+	case apportionv1.ClaimRoom_CLAIM_ROOM_UNSPECIFIED, apportionv1.ClaimRoom_CLAIM_ROOM_CLUSTER:
+	case apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES:
+		return policy.Room{Kind: policy.AnyNodes}
+	case apportionv1.ClaimRoom_CLAIM_ROOM_NODE:
+		nodes := s.selectNodes(q.GetNode(), "node", faults)
+		if len(nodes) != 1 && faults.Total == 0 {
+			faults.Add("node", "the room is exactly one node, not %d", len(nodes))
+		}
+		return policy.Room{Kind: policy.OneNode, Node: only(nodes)}
+	default:
+		faults.Add("room", "no room %d", q.GetRoom())
+	}
+	return policy.Room{}
 }
 
 // sift takes the candidates named, each once; those the action would not consider only if nobody asks for its filter.
@@ -134,7 +183,33 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	order := append([]model.TaskID(nil), choice.Victims...)
 	s.engine.SortVictims(h.claimant, order)
 	answer.EvictionOrder = indices(&s.out, order)
+	answer.Plan = s.plan(choice.Plan)
 	return answer, s.out.check("candidates")
+}
+
+// plan tells what a plugin that makes plans decided; nil if no such plugin did.
+func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
+	if p == nil {
+		return nil
+	}
+	out := &apportionv1.ReclaimPlan{Made: p.Made}
+	s.out.left -= messageBytes
+	if !p.Made {
+		out.Refusal = s.out.reason(&p.Refusal)
+		return out
+	}
+	out.Line = apportionv1.FairLine(p.Line + 1)
+	for i := range p.Fall {
+		out.Fall = append(out.Fall, s.out.fraction(p.Fall[i]))
+		out.Rise = append(out.Rise, s.out.fraction(p.Rise[i]))
+	}
+	for _, n := range p.Nodes {
+		if n != model.None {
+			out.Node = append(out.Node, uint32(n))
+		}
+	}
+	s.out.left -= len(p.Nodes) * numberBytes
+	return out
 }
 
 // spared lists the candidates that are no victims, each with what the first plugin of the deciding tier said that protects it: first

@@ -158,6 +158,7 @@ func writeJobStanding(w *writer, m *apportionv1.JobStanding) {
 }
 
 func writeVictims(w *writer, m *apportionv1.VictimsAnswer) {
+	w.library(8, m.Plan)
 	w.numbers(7, m.EvictionOrder)
 	messages(w, 6, m.Checks, writeVictimCheck)
 	messages(w, 5, m.Spared, writeSpared)

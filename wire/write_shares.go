@@ -10,6 +10,7 @@ func writeShares(w *writer, m *apportionv1.SharesAnswer) {
 }
 
 func writePluginShares(w *writer, m *apportionv1.PluginShares) {
+	w.library(9, m.Fair)
 	w.library(8, m.Capacity)
 	w.library(7, m.Proportion)
 	messages(w, 6, m.Tree, writeTreeNode)

@@ -93,6 +93,28 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
 	},
+	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
+	apportionv1.ReasonCode_REASON_CODE_BORROWED: func(f facts) string {
+		return f.queue() + " may borrow it: no entitled task can use it now"
+	},
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string { return f.exceeds("is limited to " + f.limit() + f.of()) },
+	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
+		return fmt.Sprintf("%s%s are free, %s of them must stay for others, %s are asked", f.limit(), f.of(), f.have(), f.need())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS: tasks("the job has", "tasks that could ever run", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string {
+		return fmt.Sprintf("the job needs %s%s, there are %s in all", f.need(), f.of(), f.limit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string { return f.exceeds("is entitled to " + f.limit() + f.of()) },
+	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:      plain("no plan makes room for the claimant"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_CALM: func(f facts) string {
+		return fmt.Sprintf("taking it would cost its queue more than the claimant would gain: %.4g against %.4g",
+			f.reason.GetHave(), f.reason.GetLimit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED: plain("the plan does without it"),
+	apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
+		return fmt.Sprintf("%s is within its line: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
+	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined("the node takes no new tasks", f.reason.GetDetail())
 	},

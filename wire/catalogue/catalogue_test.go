@@ -74,7 +74,7 @@ func taken(state policy.State) engine.Decisions {
 		engine.Overused:         is[policy.Overuser](state),
 		engine.Allocatable:      is[policy.Allocater](state),
 		engine.Preemptive:       is[policy.Preempter](state),
-		engine.Reclaimable:      is[policy.Reclaimer](state),
+		engine.Reclaimable:      is[policy.Reclaimer](state) || is[policy.Planner](state),
 		engine.Preemptable:      is[policy.Preemptor](state),
 		engine.Predicate:        is[policy.Predicater](state),
 		engine.NodeOrder:        is[policy.NodeScorer](state),

@@ -2,6 +2,8 @@ package catalogue
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy/binpack"
@@ -9,6 +11,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/conformance"
 	"github.com/apportion/apportion/engine/policy/cooldown"
 	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/hdrf"
 	"github.com/apportion/apportion/engine/policy/nodegroup"
@@ -99,6 +102,13 @@ var Policies = []Policy{
 		Decisions: engine.DecisionsOf(engine.JobEnqueued),
 		Forms:     []Form{{Name: "overcommit"}},
 	},
+	{
+		Name:     "fair",
+		Settings: SettingsOf(readFair, writeFair),
+		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.JobOrder, engine.TaskOrder, engine.Overused, engine.Allocatable,
+			engine.JobEnqueued, engine.Preemptive, engine.Reclaimable),
+		Forms: []Form{{Name: "fair", Preset: [][]string{{"priority", "gang", "conformance", "fair"}}}},
+	},
 	{Name: "undecided", Settings: SettingsOf(readUndecided, writeUndecided)},
 }
 
@@ -172,4 +182,46 @@ func readUndecided(m *apportionv1.Undecided, fault Fault) undecided.Plugin {
 
 func writeUndecided(p undecided.Plugin) *apportionv1.Undecided {
 	return &apportionv1.Undecided{Name: p.Called}
+}
+
+// maxQuantum bounds quanta: amounts above are no exact numbers in a snapshot.
+const maxQuantum = 1 << 53
+
+func readFair(m *apportionv1.Fair, fault Fault) fair.Plugin {
+	p := fair.Plugin{ReserveGuarantee: m.GetReserveGuarantee()}
+	switch m.GetBase() {
+	case apportionv1.FairBase_FAIR_BASE_UNSPECIFIED, apportionv1.FairBase_FAIR_BASE_NONE:
+	case apportionv1.FairBase_FAIR_BASE_GUARANTEE:
+		p.Base = fair.OnGuarantee
+	case apportionv1.FairBase_FAIR_BASE_DESERVED:
+		p.Base = fair.OnDeserved
+	default:
+		fault("base", "no base %d", m.GetBase())
+	}
+	seen := map[string]bool{}
+	for i, q := range m.GetQuanta() {
+		path := fmt.Sprintf("quanta[%d].", i)
+		switch {
+		case q.GetName() == "":
+			fault(path+"name", "a quantum needs the name of a dimension")
+		case seen[q.GetName()]:
+			fault(path+"name", "%q is named twice", q.GetName())
+		}
+		if q.GetAmount() < 1 || q.GetAmount() > maxQuantum {
+			fault(path+"amount", "%d is not from 1 to %d", q.GetAmount(), maxQuantum)
+		}
+		seen[q.GetName()] = true
+		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: q.GetName(), Amount: int64(min(q.GetAmount(), maxQuantum))})
+	}
+	return p
+}
+
+// writeFair lists quanta by name: their order says nothing.
+func writeFair(p fair.Plugin) *apportionv1.Fair {
+	m := &apportionv1.Fair{Base: apportionv1.FairBase(p.Base + 1), ReserveGuarantee: p.ReserveGuarantee}
+	for _, q := range p.Quanta {
+		m.Quanta = append(m.Quanta, &apportionv1.Quantum{Name: q.Dimension, Amount: uint64(q.Amount)})
+	}
+	slices.SortStableFunc(m.Quanta, func(l, r *apportionv1.Quantum) int { return strings.Compare(l.GetName(), r.GetName()) })
+	return m
 }

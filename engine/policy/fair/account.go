@@ -25,15 +25,15 @@ func holds(status model.Status) bool { return status.Holds() || status == model.
 // occupies reports whether a task of this status occupies its node and the cluster.
 func occupies(status model.Status) bool { return status.Holds() || status == model.Releasing }
 
-// demanded reports whether a task of this status is part of the demand of a leaf that is open or not.
-func (s *State) demanded(status model.Status, gate model.Gate, r *request, open bool) bool {
+// demanded reports whether a task of this status is part of the demand. counts: its queue is open and it fits an empty cluster.
+func demanded(status model.Status, gate model.Gate, counts bool) bool {
 	switch {
 	case holds(status):
 		return true
 	case status == model.Pending:
-		return gate != model.GateOther && open && r.fits
+		return gate != model.GateOther && counts
 	}
-	return status == model.Releasing && open && r.fits
+	return status == model.Releasing && counts
 }
 
 // total is what there is of a dimension to divide.
@@ -84,18 +84,18 @@ func (s *State) openAccounts() error {
 func (s *State) bookJob(j model.JobID) {
 	v, job, p := s.v, s.v.Jobs.At(j), s.leafOf(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		s.bookTasks(j, p, v.Status(t), v.Tasks.At(t).Gate, s.requestOf(t), 1)
+		s.bookTasks(j, p, v.Status(t), v.Tasks.At(t).Gate, s.requestOf(t), s.fitsTask(t), 1)
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		group := v.Groups.At(g)
 		for c := range v.CountsOf(g) {
-			s.bookTasks(j, p, c.Status, c.Gate, &s.requests[group.Request], int64(c.N))
+			s.bookTasks(j, p, c.Status, c.Gate, &s.requests[group.Request], s.fits(group.Request, group.NodeSet), int64(c.N))
 		}
 	}
 }
 
 // bookTasks adds n tasks to a leaf, not to the places above it, and to the cluster.
-func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate model.Gate, r *request, n int64) {
+func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate model.Gate, r *request, fits bool, n int64) {
 	a := &s.accounts
 	if p == none {
 		if occupies(status) {
@@ -107,7 +107,7 @@ func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate mode
 		a.holding[j] += int32(n)
 		addTimes(s.row(a.held, p), r, n)
 	}
-	if s.demanded(status, gate, r, s.tree.open[p]) {
+	if demanded(status, gate, fits && s.tree.open[p]) {
 		addTimes(s.row(a.demand, p), r, n)
 	}
 	s.bookCluster(status, r, n)

@@ -48,10 +48,13 @@ func (t *trial) overLimit(a place, d int) policy.Reason {
 func (t *trial) makeRoom() bool {
 	room := t.claim.Room
 	switch {
-	case room.Kind == policy.WholeCluster, len(t.s.v.NodeOrder) == 0:
+	case room.Kind == policy.WholeCluster, len(t.s.v.Nodes) == 0:
 		return t.clear(model.None, t.need, t.positive)
 	case room.Kind == policy.OneNode:
-		for range t.claim.Tasks {
+		for _, task := range t.claim.Tasks {
+			if !t.s.v.Takes(room.Node, t.s.v.NodeSetOf(task)) {
+				return false
+			}
 			t.nodes = append(t.nodes, room.Node)
 		}
 		ok := t.clear(room.Node, t.need, t.positive)
@@ -68,16 +71,21 @@ func (t *trial) makeRoom() bool {
 
 // house finds a node for one task: the first that has room, or else the first on which enough can be evicted.
 func (t *trial) house(task model.TaskID) bool {
-	r, nodes := t.s.requestOf(task), len(t.s.v.Nodes)
-	for n := model.NodeID(0); int(n) < nodes; n++ {
-		if t.s.v.HasNode(n) && t.short(n, r.amount, r.positive) == 0 {
+	v, r := t.s.v, t.s.requestOf(task)
+	set := v.NodeSetOf(task)
+	for i := range v.Nodes {
+		if n := model.NodeID(i); t.short(n, r.amount, r.positive) == 0 && v.Takes(n, set) {
 			t.settleOn(n, r)
 			return true
 		}
 	}
-	for n := model.NodeID(0); int(n) < nodes; n++ {
+	for i := range v.Nodes {
+		n := model.NodeID(i)
+		if !v.Takes(n, set) {
+			continue
+		}
 		before := len(t.victims)
-		if t.s.v.HasNode(n) && t.clear(n, r.amount, r.positive) {
+		if t.clear(n, r.amount, r.positive) {
 			t.settleOn(n, r)
 			return true
 		}

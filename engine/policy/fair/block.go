@@ -70,7 +70,7 @@ func (s *State) Blocks(q model.QueueID) []Block {
 func (s *State) waiting(j model.JobID, dst []model.TaskID) []model.TaskID {
 	v, job, from := s.v, s.v.Jobs.At(j), len(dst)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if v.Status(t) == model.Pending && v.Tasks.At(t).Gate != model.GateOther && s.requestOf(t).fits {
+		if v.Status(t) == model.Pending && v.Tasks.At(t).Gate != model.GateOther && s.fitsTask(t) {
 			dst = append(dst, t)
 		}
 	}

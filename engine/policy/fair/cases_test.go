@@ -170,9 +170,10 @@ func (a *asked) answer(t *testing.T, q question) any {
 	case "claims":
 		out := object{}
 		for _, id := range a.f.Order() {
-			row := []int64{}
+			claimed, row := make([]int64, a.v.Dims.Len()), []int64{}
+			a.f.Claims(id, claimed, nil)
 			for _, d := range a.dims {
-				row = append(row, a.f.Claim(id, d))
+				row = append(row, claimed[d])
 			}
 			out[a.v.Queues[id].Name] = row
 		}
@@ -282,7 +283,7 @@ func (a *asked) shares() any {
 		}
 	}
 	byQueue := map[string]object{}
-	add := func(p fair.Portion, d int, name string) {
+	add := func(p fair.Portion, d int, name, bound string) {
 		// Recorded are the weight and base of the third case, whatever the case.
 		p.Base, p.Weight = p.Begin, 1
 		if a.base == fair.OnNothing {
@@ -291,24 +292,25 @@ func (a *asked) shares() any {
 		if q, ok := a.v.Queue(name); ok {
 			p.Weight = int64(a.v.Queues[q].Weight)
 		}
+		u := a.f.Quantum(d)
 		byQueue[name+"\x00"+a.v.Dims.Name(d)] = object{
-			"queue": name, "dimension": a.v.Dims.Name(d), "lo": p.Guaranteed, "m": p.Begin, "b": p.Base, "hi": p.Useful, "e": p.Share,
-			"lines": p.Lines, "weight": p.Weight, "bound": []string{"", "UPPER", "LOWER", "LEVEL", "ROOT"}[p.Bound],
+			"queue": name, "dimension": a.v.Dims.Name(d), "lo": p.Guaranteed * u, "m": p.Begin * u, "b": p.Base * u, "hi": p.Useful * u,
+			"e": p.Share * u, "lines": []int64{p.Lines[0] * u, p.Lines[1] * u, p.Lines[2] * u}, "weight": p.Weight, "bound": bound,
 		}
 	}
 	for _, d := range a.dims {
 		if q, ok := a.v.Queue("root"); ok {
 			p := a.f.Root(d)
-			add(p, d, a.v.Queues[q].Name)
+			add(p, d, a.v.Queues[q].Name, "ROOT")
 		}
 		for _, q := range a.f.Inner() {
 			name := "root"
 			if q != model.None {
 				name = a.v.Queues[q].Name
 			}
-			division, _ := a.f.Division(q, d)
+			division := a.f.Division(q, d, false)
 			for _, c := range division.Children {
-				add(c, d, a.v.Queues[c.Queue].Name)
+				add(c, d, a.v.Queues[c.Queue].Name, []string{"", "UPPER", "LOWER", "LEVEL"}[c.Bound])
 			}
 			if len(division.Children) > 0 {
 				var level any
@@ -316,7 +318,7 @@ func (a *asked) shares() any {
 					level = []any{division.Level.Num(), division.Level.Denom()}
 				}
 				nodes = append(nodes, object{
-					"node": name, "dimension": a.v.Dims.Name(d), "X": division.Amount,
+					"node": name, "dimension": a.v.Dims.Name(d), "X": division.Amount * a.f.Quantum(d),
 					"case": []string{"", "a", "b", "c"}[division.Stage], "R": level,
 				})
 			}

@@ -17,41 +17,39 @@ const (
 	AtLower
 	// AtLevel: the share is what the level gives.
 	AtLevel
-	// AtRoot: nothing divides to the root.
-	AtRoot
 )
 
-// Division is the division of one dimension among the children of one queue, with what proves it.
+// Division is the division of one dimension among the children of one queue, with what proves it. All amounts are whole quanta.
 type Division struct {
 	// Queue is model.None for a root that is no queue.
 	Queue     model.QueueID
 	Dimension int
-	// Amount is what was divided, Given what the children were given of it, in raw amounts.
-	Amount, Given int64
-	Stage         Stage
-	// Level is the last signpost awarded, in quanta by weight; nil if no child was given more than its start.
+	Amount    int64
+	Stage     Stage
+	// Level is the last signpost awarded; nil if no child was given more than its start.
 	Level *big.Rat
 	// Children in order of rank.
 	Children []Portion
 }
 
-// Portion is one queue's part of a division. Amounts are raw, whole numbers of quanta.
+// Portion is one queue's part of a division, in quanta.
 type Portion struct {
 	Queue model.QueueID
 	// Guaranteed, Begin and Useful are the bounds: the guarantee as far as there is a use for it, where weights begin, and what there is a
 	// use for.
 	Guaranteed, Begin, Useful int64
-	// Weight is the one that counts in the division's stage. In the first two stages it is an amount in quanta.
+	// Weight is the one that counts in the division's stage.
 	Weight int64
 	// Start and Ceiling bound the share, Base is what it is counted from.
 	Start, Ceiling, Base int64
 	Share                int64
-	Bound                Bound
+	// Bound is 0 for the root, to which nothing divides.
+	Bound Bound
 	// Lines are guarantee, fair share and entitlement.
 	Lines [lines]int64
 }
 
-// Inner lists the queues that divide, the root first even if it is no queue or divides nothing.
+// Inner lists the queues that divide, parents first. The root is the first, model.None if it is no queue, even if it divides nothing.
 func (s *State) Inner() []model.QueueID {
 	list := []model.QueueID{s.tree.queue[0]}
 	for p := place(1); int(p) < s.tree.len(); p++ {
@@ -62,62 +60,84 @@ func (s *State) Inner() []model.QueueID {
 	return list
 }
 
-// Division returns how a queue, or model.None for a root that is no queue, divides dimension d; false if it does not take part.
-func (s *State) Division(q model.QueueID, d int) (Division, bool) {
+// Parent returns the queue above a queue; model.None if that is no queue, or the queue is set aside.
+func (s *State) Parent(q model.QueueID) model.QueueID {
+	p := s.tree.at[q]
+	if p <= 0 {
+		return model.None
+	}
+	return s.tree.queue[s.tree.parent[p]]
+}
+
+// Children lists the queues below a queue, or below a root that is no queue, in order of rank. Callers only read it.
+func (s *State) Children(q model.QueueID) []model.QueueID {
 	p := place(0)
 	if q != model.None {
 		p = s.tree.at[q]
 	}
 	if p == none {
-		return Division{}, false
+		return nil
+	}
+	return s.tree.queue[s.tree.first[p]:s.tree.end[p]]
+}
+
+// Division returns how a queue of Inner divides dimension d; sated, how it would if every queue without children that wants any of it
+// wanted the whole cluster.
+func (s *State) Division(q model.QueueID, d int, sated bool) Division {
+	p := place(0)
+	if q != model.None {
+		p = s.tree.at[q]
 	}
 	s.settle()
 	c := &s.division.columns[d]
-	pr := s.problem(c, &c.bounds, p)
-	u := s.quantum[d]
-	out := Division{Queue: s.tree.queue[p], Dimension: d, Amount: pr.amount * u, Stage: pr.stage}
-	for i := range pr.share {
-		k := s.tree.first[p] + place(i)
-		portion := s.portion(k, d)
-		portion.Weight, portion.Start, portion.Ceiling, portion.Base = pr.weight[i], pr.from(i)*u, pr.ceiling[i]*u, pr.zero(i)*u
-		switch pr.share[i] {
-		case pr.ceiling[i]:
+	if sated {
+		c = s.sated(d)
+	}
+	pr := s.problem(c, p)
+	out := Division{Queue: q, Dimension: d, Amount: pr.amount, Stage: pr.stage, Children: make([]Portion, len(pr.share))}
+	last := award{}
+	for i, share := range pr.share {
+		portion := &out.Children[i]
+		*portion = s.portion(c, s.tree.first[p]+place(i), d)
+		portion.Weight, portion.Start, portion.Ceiling, portion.Base = pr.weight[i], pr.from(i), pr.ceiling[i], pr.zero(i)
+		switch share {
+		case portion.Ceiling:
 			portion.Bound = AtUpper
-		case pr.from(i):
+		case portion.Start:
 			portion.Bound = AtLower
 		default:
 			portion.Bound = AtLevel
 		}
-		if pr.share[i] > pr.from(i) {
-			last := big.NewRat(2*(pr.share[i]-pr.zero(i))-1, 2)
-			last.Quo(last, new(big.Rat).SetInt64(pr.weight[i]))
-			if out.Level == nil || last.Cmp(out.Level) > 0 {
-				out.Level = last
-			}
+		if share == portion.Start {
+			continue
 		}
-		out.Given += portion.Share
-		out.Children = append(out.Children, portion)
+		if a := (award{2*(share-portion.Base) - 1, portion.Weight, int32(i)}); last.weight == 0 || last.before(&a) {
+			last = a
+		}
 	}
-	return out, true
+	if last.weight > 0 {
+		out.Level = new(big.Rat).SetFrac(big.NewInt(last.odd), new(big.Int).Lsh(big.NewInt(last.weight), 1))
+	}
+	return out
 }
 
 // Root returns the root's own numbers of dimension d.
 func (s *State) Root(d int) Portion {
 	s.settle()
-	portion := s.portion(0, d)
-	portion.Bound = AtRoot
-	portion.Weight = s.weights()[0]
-	return portion
+	return s.portion(&s.division.columns[d], 0, d)
 }
 
 // portion returns the numbers of a place that do not depend on how its parent divides.
-func (s *State) portion(p place, d int) Portion {
-	c, u := &s.division.columns[d], s.quantum[d]
-	out := Portion{
-		Queue: s.tree.queue[p], Guaranteed: c.lo[p] * u, Begin: c.m[p] * u, Useful: c.hi[p] * u, Share: c.share[p] * u,
-	}
+func (s *State) portion(c *column, p place, d int) Portion {
+	out := Portion{Queue: s.tree.queue[p], Guaranteed: c.lo[p], Begin: c.m[p], Useful: c.hi[p], Share: c.share[p]}
 	for i := range out.Lines {
-		out.Lines[i] = s.line(i, p, d)
+		out.Lines[i] = s.line(i, p, d) / s.quantum[d]
 	}
 	return out
 }
+
+// Quantum returns what dimension d is handed out in.
+func (s *State) Quantum(d int) int64 { return s.quantum[d] }
+
+// Total returns what there is of dimension d to divide.
+func (s *State) Total(d int) int64 { return s.total(d) }

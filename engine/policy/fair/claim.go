@@ -127,7 +127,7 @@ func (s *State) claimRoom(tasks []model.TaskID) bool {
 	c.placed = c.placed[:0]
 	for _, t := range tasks {
 		r := s.requestOf(t)
-		n := s.firstFit(r)
+		n := s.firstFit(r, s.v.NodeSetOf(t))
 		if n == model.None {
 			for _, p := range c.placed {
 				addTimes(s.roomOf(c.nodes, p.node), p.request, 1)
@@ -140,10 +140,10 @@ func (s *State) claimRoom(tasks []model.TaskID) bool {
 	return true
 }
 
-// firstFit returns the first node on which claims leave room for a request.
-func (s *State) firstFit(r *request) model.NodeID {
-	for n := range model.NodeID(len(s.v.Nodes)) {
-		if s.v.HasNode(n) && covers(s.roomOf(s.claims.nodes, n), r.amount, r.positive) {
+// firstFit returns the first node of a set that takes new tasks and on which claims leave room for a request.
+func (s *State) firstFit(r *request, set model.NodeSetID) model.NodeID {
+	for _, n := range s.v.NodeOrder {
+		if covers(s.roomOf(s.claims.nodes, n), r.amount, r.positive) && s.v.Takes(n, set) {
 			return n
 		}
 	}
@@ -170,12 +170,23 @@ func (s *State) aside(p place, d int) int64 {
 	return sum
 }
 
-// Claim returns what a leaf claims of dimension d.
-func (s *State) Claim(q model.QueueID, d int) int64 {
+// Claims returns what a leaf claims of each dimension and what it must leave to others when it borrows; false if the queue is no leaf. The
+// amounts are raw.
+func (s *State) Claims(q model.QueueID, claimed, aside []int64) bool {
 	p := s.tree.at[q]
 	if p == none || !s.tree.isLeaf(p) {
-		return 0
+		return false
 	}
 	s.formClaims()
-	return s.claims.claimed[int(p)*s.width+d]
+	copy(claimed, s.row(s.claims.claimed, p))
+	for d := range aside {
+		aside[d] = s.aside(p, d)
+	}
+	return true
+}
+
+// Wants reports whether a queue without children has a block, not of best effort, that it is entitled to.
+func (s *State) Wants(q model.QueueID) bool {
+	s.ordered()
+	return s.order.wants[s.tree.at[q]]
 }

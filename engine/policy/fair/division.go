@@ -32,8 +32,8 @@ type column struct {
 	guaranteed, deserving []int64
 	// total is X.
 	total int64
-	// sated is the share of a second division, in which every leaf that wants anything wants everything; nil until somebody asks.
-	sated []int64
+	// sated is a second division, in which every leaf that wants anything wants everything; nil until somebody asks.
+	sated *column
 }
 
 // division is the shares of all places, by dimension. Columns of stale are to be divided anew.
@@ -57,8 +57,8 @@ func (s *State) settle() {
 		c := s.column(d)
 		c.total = s.total(d) / s.quantum[d]
 		c.sated = nil
-		s.bound(c, d, false, &c.bounds)
-		s.share(c, &c.bounds)
+		s.bound(c, d, false)
+		s.share(c)
 	}
 	if s.division.stale != 0 {
 		s.division.stale = 0
@@ -99,7 +99,8 @@ func (s *State) column(d int) *column {
 }
 
 // bound sets the bounds of all places, bottom up. all: every leaf that wants anything wants the whole cluster.
-func (s *State) bound(c *column, d int, all bool, b *bounds) {
+func (s *State) bound(c *column, d int, all bool) {
+	b := &c.bounds
 	t := &s.tree
 	for p := place(t.len()) - 1; p >= 0; p-- {
 		ceiling := c.capability[p]
@@ -127,12 +128,13 @@ func (s *State) bound(c *column, d int, all bool, b *bounds) {
 			}
 		}
 		b.hi[p] = max(b.hi[p], b.lo[p])
-		s.begin(c, b, p)
+		s.begin(c, p)
 	}
 }
 
 // begin sets the line where weights begin, and the weight of the second case.
-func (s *State) begin(c *column, b *bounds, p place) {
+func (s *State) begin(c *column, p place) {
+	b := &c.bounds
 	b.m[p], c.deserving[p] = b.lo[p], c.guaranteed[p]
 	if s.plugin.Base != OnDeserved {
 		return
@@ -150,21 +152,22 @@ func (s *State) begin(c *column, b *bounds, p place) {
 }
 
 // share divides top down.
-func (s *State) share(c *column, b *bounds) {
-	t := &s.tree
+func (s *State) share(c *column) {
+	t, b := &s.tree, &c.bounds
 	b.share[0] = min(c.total, c.capability[0])
 	if t.isLeaf(0) {
 		b.share[0] = min(b.share[0], b.hi[0])
 	}
 	for p := place(0); int(p) < t.len(); p++ {
 		if !t.isLeaf(p) {
-			s.division.divide.run(s.problem(c, b, p))
+			s.division.divide.run(s.problem(c, p))
 		}
 	}
 }
 
 // problem is what a place divides among its children.
-func (s *State) problem(c *column, b *bounds, p place) problem {
+func (s *State) problem(c *column, p place) problem {
+	b := &c.bounds
 	from, to := s.tree.first[p], s.tree.end[p]
 	pr := problem{amount: b.share[p], stage: ByWeight, share: b.share[from:to]}
 	var lo, m int64

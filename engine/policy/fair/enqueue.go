@@ -52,7 +52,7 @@ func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
 	}
 	fitting := int64(0)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if s.requestOf(t).fits {
+		if s.fitsTask(t) {
 			fitting++
 		}
 	}
@@ -178,7 +178,7 @@ func (s *State) dismiss(j model.JobID) {
 func (s *State) hopeless(j model.JobID) bool {
 	job := s.v.Jobs.At(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if s.requestOf(t).fits {
+		if s.fitsTask(t) {
 			return false
 		}
 	}

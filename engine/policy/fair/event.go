@@ -30,8 +30,8 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 	if holds(from) != holds(to) {
 		s.hold(task.Job, p, r, sign(holds(to)))
 	}
-	open := s.tree.open[p]
-	if before, after := s.demanded(from, task.Gate, r, open), s.demanded(to, task.Gate, r, open); before != after {
+	counts := s.tree.open[p] && s.fitsTask(t)
+	if before, after := demanded(from, task.Gate, counts), demanded(to, task.Gate, counts); before != after {
 		addTimes(s.row(s.accounts.demand, p), r, sign(after))
 		s.division.stale |= r.positive
 	}

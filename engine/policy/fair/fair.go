@@ -58,6 +58,7 @@ type State struct {
 	quantum []int64
 	// requests are those of the model's, in whole amounts.
 	requests []request
+	fitting  map[restricted]bool
 	limits   []limit
 	accounts accounts
 	division division
@@ -80,7 +81,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	}
 	s.tree.grow(v)
 	s.limits = s.readLimits()
-	s.requests = s.readRequests()
+	s.requests, s.fitting = s.readRequests(), map[restricted]bool{}
 	if err := s.openAccounts(); err != nil {
 		return nil, err
 	}

@@ -18,19 +18,21 @@ func (s *State) line(i int, p place, d int) int64 {
 }
 
 // satedShare returns what every place would be given of a dimension if every leaf that wants any of it wanted the whole cluster.
-func (s *State) satedShare(d int) []int64 {
+func (s *State) satedShare(d int) []int64 { return s.sated(d).share }
+
+// sated returns the division in which every leaf that wants any of a dimension wants the whole cluster.
+func (s *State) sated(d int) *column {
 	c := &s.division.columns[d]
 	if c.sated == nil {
 		n := s.tree.len()
 		cells := make([]int64, 6*n)
-		second := column{
+		c.sated = &column{
 			bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
 			capability: c.capability, guarantee: c.guarantee, deserved: c.deserved,
 			guaranteed: cells[4*n : 5*n], deserving: cells[5*n:], total: c.total,
 		}
-		s.bound(&second, d, true, &second.bounds)
-		s.share(&second, &second.bounds)
-		c.sated = second.bounds.share
+		s.bound(c.sated, d, true)
+		s.share(c.sated)
 	}
 	return c.sated
 }

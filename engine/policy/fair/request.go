@@ -1,6 +1,8 @@
 package fair
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -10,7 +12,7 @@ type request struct {
 	amount []int64
 	// positive are the dimensions with an amount above 0.
 	positive resource.Mask
-	// fits reports whether some node could hold it if empty or, where there are no nodes, the cluster.
+	// fits reports whether some node that takes new tasks could hold it if empty or, where there are no nodes, the cluster.
 	fits bool
 }
 
@@ -27,13 +29,14 @@ func (s *State) readRequests() []request {
 			r.amount[d] = atLeast(v.Requests[i].V[d])
 		}
 		r.positive = v.Requests[i].Positive()
-		r.fits = s.fitsEmpty(r)
+		r.fits = s.fitsEmpty(r, model.AllNodes)
 	}
 	return list
 }
 
-// fitsEmpty reports whether a request is within the allocatable of some node or, where there are no nodes, within the total.
-func (s *State) fitsEmpty(r *request) bool {
+// fitsEmpty reports whether a request is within the allocatable of some node of a set that takes new tasks or, where there are no nodes,
+// within the total.
+func (s *State) fitsEmpty(r *request, set model.NodeSetID) bool {
 	within := func(offer resource.Row) bool {
 		for m := r.positive; m != 0; m = m.Rest() {
 			if d := m.First(); r.amount[d] > atMost(offer.V[d]) {
@@ -43,12 +46,46 @@ func (s *State) fitsEmpty(r *request) bool {
 		return true
 	}
 	v := s.v
-	for i := range v.Nodes {
-		if v.HasNode(model.NodeID(i)) && within(v.Nodes[i].Allocatable) {
+	if set != model.AllNodes {
+		return slices.ContainsFunc(v.NodeSets[set].Nodes, func(n model.NodeID) bool {
+			return v.Takes(n, model.AllNodes) && within(v.Nodes[n].Allocatable)
+		})
+	}
+	for _, n := range v.NodeOrder {
+		if v.Nodes[n].Unschedulable == nil && within(v.Nodes[n].Allocatable) {
 			return true
 		}
 	}
 	return len(v.NodeOrder) == 0 && within(v.Total)
+}
+
+// restricted is a request of tasks that may use the nodes of a set only.
+type restricted struct {
+	request int32
+	set     model.NodeSetID
+}
+
+// fits reports whether a request of tasks that are restricted to a set could be placed if the cluster were empty.
+func (s *State) fits(request int32, set model.NodeSetID) bool {
+	if set == model.AllNodes {
+		return s.requests[request].fits
+	}
+	key := restricted{request, set}
+	fits, known := s.fitting[key]
+	if !known {
+		fits = s.fitsEmpty(&s.requests[request], set)
+		s.fitting[key] = fits
+	}
+	return fits
+}
+
+// fitsTask reports whether a task could be placed if the cluster were empty.
+func (s *State) fitsTask(t model.TaskID) bool {
+	set := model.NodeSetID(model.AllNodes)
+	if len(s.v.NodeSets) > 0 {
+		set = s.v.NodeSetOf(t)
+	}
+	return s.fits(s.v.Tasks.At(t).Request, set)
 }
 
 // sum sets dst to what tasks ask for together and returns the dimensions with an amount above 0.

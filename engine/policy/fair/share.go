@@ -43,7 +43,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 			out.Ancestors = append([]model.QueueID{above}, out.Ancestors...)
 		}
 	}
-	out.Children = s.tree.queue[s.tree.first[p]:s.tree.end[p]]
+	out.Children = s.Children(q)
 	return out, true
 }
 

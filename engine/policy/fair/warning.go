@@ -64,7 +64,7 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 				Text: fmt.Sprintf("the guarantee of %s is above the capability, which counts", s.v.Dims.Name(d)),
 			})
 		}
-		if !s.tree.isLeaf(p) && s.problem(c, &c.bounds, p).stage == ByGuarantee {
+		if !s.tree.isLeaf(p) && s.problem(c, p).stage == ByGuarantee {
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: q,
 				Text: fmt.Sprintf("guarantees of %s that are in use do not fit below %s: they are cut in proportion", s.v.Dims.Name(d), label),

@@ -22,6 +22,174 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FairCase says how a queue divides an amount among its children.
+type FairCase int32
+
+const (
+	FairCase_FAIR_CASE_UNSPECIFIED FairCase = 0
+	// The guarantees do not fit: they are cut in proportion.
+	FairCase_FAIR_CASE_GUARANTEE FairCase = 1
+	// The guarantees fit; what is deserved does not and is cut in proportion.
+	FairCase_FAIR_CASE_DESERVED FairCase = 2
+	// What is left is divided by weight.
+	FairCase_FAIR_CASE_WEIGHT FairCase = 3
+)
+
+// Enum value maps for FairCase.
+var (
+	FairCase_name = map[int32]string{
+		0: "FAIR_CASE_UNSPECIFIED",
+		1: "FAIR_CASE_GUARANTEE",
+		2: "FAIR_CASE_DESERVED",
+		3: "FAIR_CASE_WEIGHT",
+	}
+	FairCase_value = map[string]int32{
+		"FAIR_CASE_UNSPECIFIED": 0,
+		"FAIR_CASE_GUARANTEE":   1,
+		"FAIR_CASE_DESERVED":    2,
+		"FAIR_CASE_WEIGHT":      3,
+	}
+)
+
+func (x FairCase) Enum() *FairCase {
+	p := new(FairCase)
+	*p = x
+	return p
+}
+
+func (x FairCase) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FairCase) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_answer_proto_enumTypes[0].Descriptor()
+}
+
+func (FairCase) Type() protoreflect.EnumType {
+	return &file_apportion_v1_answer_proto_enumTypes[0]
+}
+
+func (x FairCase) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FairCase.Descriptor instead.
+func (FairCase) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{0}
+}
+
+// FairBound says what a share is held by.
+type FairBound int32
+
+const (
+	FairBound_FAIR_BOUND_UNSPECIFIED FairBound = 0
+	// The ceiling.
+	FairBound_FAIR_BOUND_UPPER FairBound = 1
+	// The start.
+	FairBound_FAIR_BOUND_LOWER FairBound = 2
+	// Neither: the share is what the level gives.
+	FairBound_FAIR_BOUND_LEVEL FairBound = 3
+)
+
+// Enum value maps for FairBound.
+var (
+	FairBound_name = map[int32]string{
+		0: "FAIR_BOUND_UNSPECIFIED",
+		1: "FAIR_BOUND_UPPER",
+		2: "FAIR_BOUND_LOWER",
+		3: "FAIR_BOUND_LEVEL",
+	}
+	FairBound_value = map[string]int32{
+		"FAIR_BOUND_UNSPECIFIED": 0,
+		"FAIR_BOUND_UPPER":       1,
+		"FAIR_BOUND_LOWER":       2,
+		"FAIR_BOUND_LEVEL":       3,
+	}
+)
+
+func (x FairBound) Enum() *FairBound {
+	p := new(FairBound)
+	*p = x
+	return p
+}
+
+func (x FairBound) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FairBound) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_answer_proto_enumTypes[1].Descriptor()
+}
+
+func (FairBound) Type() protoreflect.EnumType {
+	return &file_apportion_v1_answer_proto_enumTypes[1]
+}
+
+func (x FairBound) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FairBound.Descriptor instead.
+func (FairBound) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{1}
+}
+
+// FairLine is a part of a queue's entitlement; each holds the one before.
+type FairLine int32
+
+const (
+	FairLine_FAIR_LINE_UNSPECIFIED FairLine = 0
+	// The guarantee, as far as it is in use.
+	FairLine_FAIR_LINE_GUARANTEE FairLine = 1
+	// What stays while all others want more.
+	FairLine_FAIR_LINE_FAIR_SHARE FairLine = 2
+	// All of it.
+	FairLine_FAIR_LINE_ENTITLEMENT FairLine = 3
+)
+
+// Enum value maps for FairLine.
+var (
+	FairLine_name = map[int32]string{
+		0: "FAIR_LINE_UNSPECIFIED",
+		1: "FAIR_LINE_GUARANTEE",
+		2: "FAIR_LINE_FAIR_SHARE",
+		3: "FAIR_LINE_ENTITLEMENT",
+	}
+	FairLine_value = map[string]int32{
+		"FAIR_LINE_UNSPECIFIED": 0,
+		"FAIR_LINE_GUARANTEE":   1,
+		"FAIR_LINE_FAIR_SHARE":  2,
+		"FAIR_LINE_ENTITLEMENT": 3,
+	}
+)
+
+func (x FairLine) Enum() *FairLine {
+	p := new(FairLine)
+	*p = x
+	return p
+}
+
+func (x FairLine) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FairLine) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_answer_proto_enumTypes[2].Descriptor()
+}
+
+func (FairLine) Type() protoreflect.EnumType {
+	return &file_apportion_v1_answer_proto_enumTypes[2]
+}
+
+func (x FairLine) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FairLine.Descriptor instead.
+func (FairLine) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{2}
+}
+
 // PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for six tasks on seven nodes whatever they
 // request; often for many more.
 type PlacementOutcome int32
@@ -63,11 +231,11 @@ func (x PlacementOutcome) String() string {
 }
 
 func (PlacementOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_answer_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_answer_proto_enumTypes[3].Descriptor()
 }
 
 func (PlacementOutcome) Type() protoreflect.EnumType {
-	return &file_apportion_v1_answer_proto_enumTypes[0]
+	return &file_apportion_v1_answer_proto_enumTypes[3]
 }
 
 func (x PlacementOutcome) Number() protoreflect.EnumNumber {
@@ -76,7 +244,7 @@ func (x PlacementOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlacementOutcome.Descriptor instead.
 func (PlacementOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{3}
 }
 
 // Basis says what an answer rests on. Equal basis and equal question: equal answer.
@@ -523,7 +691,9 @@ type PluginShares struct {
 	// Explain only, of plugin proportion.
 	Proportion *ProportionDerivation `protobuf:"bytes,7,opt,name=proportion,proto3" json:"proportion,omitempty"`
 	// Explain only, of plugin capacity.
-	Capacity      *CapacityDerivation `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Capacity *CapacityDerivation `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	// Explain only, of plugin fair.
+	Fair          *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +784,471 @@ func (x *PluginShares) GetCapacity() *CapacityDerivation {
 	return nil
 }
 
+func (x *PluginShares) GetFair() *FairDerivation {
+	if x != nil {
+		return x.Fair
+	}
+	return nil
+}
+
+// FairDerivation holds the numbers of plugin fair with what proves them. With a selection: the divisions above the selected queues, and
+// these queues.
+type FairDerivation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One entry for each dimension and queue that has children, parents first, and for the root even if it has none.
+	Divisions []*FairDivision `protobuf:"bytes,1,rep,name=divisions,proto3" json:"divisions,omitempty"`
+	// The same in a second division, in which every queue without children that wants any of the dimension wants the whole cluster. Its
+	// shares decide the fair lines.
+	Sated []*FairDivision `protobuf:"bytes,2,rep,name=sated,proto3" json:"sated,omitempty"`
+	// One entry for each queue without children.
+	Queues []*FairQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
+	// What each dimension is handed out in, by dimension.
+	Quanta []uint64 `protobuf:"varint,4,rep,packed,name=quanta,proto3" json:"quanta,omitempty"`
+	// What there is to divide: the total less what others use and what tasks occupy that are set aside, in units of the dimension.
+	Total         *Resource `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairDerivation) Reset() {
+	*x = FairDerivation{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairDerivation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairDerivation) ProtoMessage() {}
+
+func (x *FairDerivation) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairDerivation.ProtoReflect.Descriptor instead.
+func (*FairDerivation) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FairDerivation) GetDivisions() []*FairDivision {
+	if x != nil {
+		return x.Divisions
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetSated() []*FairDivision {
+	if x != nil {
+		return x.Sated
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetQueues() []*FairQueue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetQuanta() []uint64 {
+	if x != nil {
+		return x.Quanta
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetTotal() *Resource {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+// FairDivision is how one queue divides one dimension among its children. All amounts are whole quanta. Each quantum went to the child with
+// a weight, below its ceiling, whose signpost (share - base + 1/2) / weight was smallest, among equals to the first in the list.
+type FairDivision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue. Absent: a root that is no queue.
+	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
+	// Index of the dimension.
+	Dimension uint32 `protobuf:"varint,2,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// What was divided.
+	Amount uint64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	// The case.
+	Case FairCase `protobuf:"varint,4,opt,name=case,proto3,enum=apportion.v1.FairCase" json:"case,omitempty"`
+	// The last signpost awarded. Absent: no child has more than its start.
+	Level *Fraction `protobuf:"bytes,5,opt,name=level,proto3" json:"level,omitempty"`
+	// In order of rank: priority, then create_time, then name.
+	Children []*FairPortion `protobuf:"bytes,6,rep,name=children,proto3" json:"children,omitempty"`
+	// The root's own numbers; absent elsewhere. Its share is what it divides, and it has no bound, start, ceiling, base or weight.
+	Root          *FairPortion `protobuf:"bytes,7,opt,name=root,proto3" json:"root,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairDivision) Reset() {
+	*x = FairDivision{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairDivision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairDivision) ProtoMessage() {}
+
+func (x *FairDivision) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairDivision.ProtoReflect.Descriptor instead.
+func (*FairDivision) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FairDivision) GetQueue() uint32 {
+	if x != nil && x.Queue != nil {
+		return *x.Queue
+	}
+	return 0
+}
+
+func (x *FairDivision) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *FairDivision) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *FairDivision) GetCase() FairCase {
+	if x != nil {
+		return x.Case
+	}
+	return FairCase_FAIR_CASE_UNSPECIFIED
+}
+
+func (x *FairDivision) GetLevel() *Fraction {
+	if x != nil {
+		return x.Level
+	}
+	return nil
+}
+
+func (x *FairDivision) GetChildren() []*FairPortion {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *FairDivision) GetRoot() *FairPortion {
+	if x != nil {
+		return x.Root
+	}
+	return nil
+}
+
+// FairPortion is one queue's part of a division, in whole quanta.
+type FairPortion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue. Absent: a root that is no queue.
+	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
+	// The guarantee, as far as there is a use for it or it is reserved.
+	Guaranteed uint64 `protobuf:"varint,2,opt,name=guaranteed,proto3" json:"guaranteed,omitempty"`
+	// Where weights begin.
+	Begin uint64 `protobuf:"varint,3,opt,name=begin,proto3" json:"begin,omitempty"`
+	// What there is a use for, within the limits.
+	Useful uint64 `protobuf:"varint,4,opt,name=useful,proto3" json:"useful,omitempty"`
+	// The weight that counts in the division's case: the guarantee, what is deserved, or the queue's weight.
+	Weight uint64 `protobuf:"varint,5,opt,name=weight,proto3" json:"weight,omitempty"`
+	// The least share in the division's case.
+	Start uint64 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	// The greatest share in the division's case.
+	Ceiling uint64 `protobuf:"varint,7,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
+	// What the share is counted from.
+	Base uint64 `protobuf:"varint,8,opt,name=base,proto3" json:"base,omitempty"`
+	// What the queue is given: its entitlement.
+	Share uint64 `protobuf:"varint,9,opt,name=share,proto3" json:"share,omitempty"`
+	// What holds the share.
+	Bound FairBound `protobuf:"varint,10,opt,name=bound,proto3,enum=apportion.v1.FairBound" json:"bound,omitempty"`
+	// The part of the share that is guarantee.
+	GuaranteeLine uint64 `protobuf:"varint,11,opt,name=guarantee_line,json=guaranteeLine,proto3" json:"guarantee_line,omitempty"`
+	// The part of the share that stays while all others want more.
+	FairLine      uint64 `protobuf:"varint,12,opt,name=fair_line,json=fairLine,proto3" json:"fair_line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairPortion) Reset() {
+	*x = FairPortion{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairPortion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairPortion) ProtoMessage() {}
+
+func (x *FairPortion) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairPortion.ProtoReflect.Descriptor instead.
+func (*FairPortion) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *FairPortion) GetQueue() uint32 {
+	if x != nil && x.Queue != nil {
+		return *x.Queue
+	}
+	return 0
+}
+
+func (x *FairPortion) GetGuaranteed() uint64 {
+	if x != nil {
+		return x.Guaranteed
+	}
+	return 0
+}
+
+func (x *FairPortion) GetBegin() uint64 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *FairPortion) GetUseful() uint64 {
+	if x != nil {
+		return x.Useful
+	}
+	return 0
+}
+
+func (x *FairPortion) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *FairPortion) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *FairPortion) GetCeiling() uint64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
+}
+
+func (x *FairPortion) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+func (x *FairPortion) GetShare() uint64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *FairPortion) GetBound() FairBound {
+	if x != nil {
+		return x.Bound
+	}
+	return FairBound_FAIR_BOUND_UNSPECIFIED
+}
+
+func (x *FairPortion) GetGuaranteeLine() uint64 {
+	if x != nil {
+		return x.GuaranteeLine
+	}
+	return 0
+}
+
+func (x *FairPortion) GetFairLine() uint64 {
+	if x != nil {
+		return x.FairLine
+	}
+	return 0
+}
+
+// FairQueue is what a queue without children claims and leaves, in units of the dimensions.
+type FairQueue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// What its entitled tasks could be given now.
+	Claimed *Resource `protobuf:"bytes,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
+	// What it must leave to others when it borrows: their claims and, if guarantees are reserved, what they lack of these.
+	Aside *Resource `protobuf:"bytes,3,opt,name=aside,proto3" json:"aside,omitempty"`
+	// It has a block that is not of best effort and that it is entitled to.
+	Wants         bool `protobuf:"varint,4,opt,name=wants,proto3" json:"wants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairQueue) Reset() {
+	*x = FairQueue{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairQueue) ProtoMessage() {}
+
+func (x *FairQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairQueue.ProtoReflect.Descriptor instead.
+func (*FairQueue) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FairQueue) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *FairQueue) GetClaimed() *Resource {
+	if x != nil {
+		return x.Claimed
+	}
+	return nil
+}
+
+func (x *FairQueue) GetAside() *Resource {
+	if x != nil {
+		return x.Aside
+	}
+	return nil
+}
+
+func (x *FairQueue) GetWants() bool {
+	if x != nil {
+		return x.Wants
+	}
+	return false
+}
+
+// Fraction is an exact number.
+type Fraction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A decimal integer.
+	Numerator string `protobuf:"bytes,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
+	// A positive decimal integer; the two have no common divisor.
+	Denominator   string `protobuf:"bytes,2,opt,name=denominator,proto3" json:"denominator,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fraction) Reset() {
+	*x = Fraction{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fraction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fraction) ProtoMessage() {}
+
+func (x *Fraction) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fraction.ProtoReflect.Descriptor instead.
+func (*Fraction) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Fraction) GetNumerator() string {
+	if x != nil {
+		return x.Numerator
+	}
+	return ""
+}
+
+func (x *Fraction) GetDenominator() string {
+	if x != nil {
+		return x.Denominator
+	}
+	return ""
+}
+
 // QueueShare is one queue's account in one plugin. A queue that takes no part (without jobs, in a flat policy) has `participating` false
 // and no numbers.
 type QueueShare struct {
@@ -658,7 +1293,7 @@ type QueueShare struct {
 
 func (x *QueueShare) Reset() {
 	*x = QueueShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +1305,7 @@ func (x *QueueShare) String() string {
 func (*QueueShare) ProtoMessage() {}
 
 func (x *QueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +1318,7 @@ func (x *QueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueShare.ProtoReflect.Descriptor instead.
 func (*QueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *QueueShare) GetQueue() uint32 {
@@ -824,7 +1459,7 @@ type QueueStanding struct {
 
 func (x *QueueStanding) Reset() {
 	*x = QueueStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1471,7 @@ func (x *QueueStanding) String() string {
 func (*QueueStanding) ProtoMessage() {}
 
 func (x *QueueStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1484,7 @@ func (x *QueueStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStanding.ProtoReflect.Descriptor instead.
 func (*QueueStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QueueStanding) GetQueue() uint32 {
@@ -906,7 +1541,7 @@ type JobShare struct {
 
 func (x *JobShare) Reset() {
 	*x = JobShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1553,7 @@ func (x *JobShare) String() string {
 func (*JobShare) ProtoMessage() {}
 
 func (x *JobShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1566,7 @@ func (x *JobShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobShare.ProtoReflect.Descriptor instead.
 func (*JobShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JobShare) GetJob() uint32 {
@@ -996,7 +1631,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1643,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1656,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TreeNode) GetParent() uint32 {
@@ -1098,7 +1733,7 @@ type JobsAnswer struct {
 
 func (x *JobsAnswer) Reset() {
 	*x = JobsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1745,7 @@ func (x *JobsAnswer) String() string {
 func (*JobsAnswer) ProtoMessage() {}
 
 func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1758,7 @@ func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsAnswer.ProtoReflect.Descriptor instead.
 func (*JobsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JobsAnswer) GetJobs() []*JobStanding {
@@ -1166,7 +1801,7 @@ type JobStanding struct {
 
 func (x *JobStanding) Reset() {
 	*x = JobStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1813,7 @@ func (x *JobStanding) String() string {
 func (*JobStanding) ProtoMessage() {}
 
 func (x *JobStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1826,7 @@ func (x *JobStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStanding.ProtoReflect.Descriptor instead.
 func (*JobStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JobStanding) GetJob() uint32 {
@@ -1289,7 +1924,7 @@ type EnqueueAnswer struct {
 
 func (x *EnqueueAnswer) Reset() {
 	*x = EnqueueAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1936,7 @@ func (x *EnqueueAnswer) String() string {
 func (*EnqueueAnswer) ProtoMessage() {}
 
 func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1949,7 @@ func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueAnswer.ProtoReflect.Descriptor instead.
 func (*EnqueueAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
@@ -1339,7 +1974,7 @@ type EnqueueVerdict struct {
 
 func (x *EnqueueVerdict) Reset() {
 	*x = EnqueueVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1986,7 @@ func (x *EnqueueVerdict) String() string {
 func (*EnqueueVerdict) ProtoMessage() {}
 
 func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1999,7 @@ func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueVerdict.ProtoReflect.Descriptor instead.
 func (*EnqueueVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EnqueueVerdict) GetJob() uint32 {
@@ -1399,7 +2034,7 @@ type AllocatableAnswer struct {
 
 func (x *AllocatableAnswer) Reset() {
 	*x = AllocatableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +2046,7 @@ func (x *AllocatableAnswer) String() string {
 func (*AllocatableAnswer) ProtoMessage() {}
 
 func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +2059,7 @@ func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableAnswer.ProtoReflect.Descriptor instead.
 func (*AllocatableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
@@ -1445,7 +2080,7 @@ type PreemptiveAnswer struct {
 
 func (x *PreemptiveAnswer) Reset() {
 	*x = PreemptiveAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +2092,7 @@ func (x *PreemptiveAnswer) String() string {
 func (*PreemptiveAnswer) ProtoMessage() {}
 
 func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +2105,7 @@ func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveAnswer.ProtoReflect.Descriptor instead.
 func (*PreemptiveAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
@@ -1495,7 +2130,7 @@ type TaskVerdict struct {
 
 func (x *TaskVerdict) Reset() {
 	*x = TaskVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +2142,7 @@ func (x *TaskVerdict) String() string {
 func (*TaskVerdict) ProtoMessage() {}
 
 func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +2155,7 @@ func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskVerdict.ProtoReflect.Descriptor instead.
 func (*TaskVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskVerdict) GetTask() uint32 {
@@ -1557,7 +2192,7 @@ type AccountCheck struct {
 
 func (x *AccountCheck) Reset() {
 	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +2204,7 @@ func (x *AccountCheck) String() string {
 func (*AccountCheck) ProtoMessage() {}
 
 func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +2217,7 @@ func (x *AccountCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
 func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AccountCheck) GetPassed() bool {
@@ -1616,13 +2251,15 @@ type VictimsAnswer struct {
 	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
 	EvictionOrder []uint32 `protobuf:"varint,7,rep,packed,name=eviction_order,json=evictionOrder,proto3" json:"eviction_order,omitempty"`
+	// What a plugin that reclaims by plans decided. Absent: such a plugin did not decide.
+	Plan          *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +2271,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +2284,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -1699,6 +2336,105 @@ func (x *VictimsAnswer) GetEvictionOrder() []uint32 {
 	return nil
 }
 
+func (x *VictimsAnswer) GetPlan() *ReclaimPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+// ReclaimPlan is whole or not at all: the victims of the answer are evicted, and all tasks of the claimant wait for the room (PIPELINED).
+type ReclaimPlan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There is a plan. Without victims: there is room, or it is being released.
+	Made bool `protobuf:"varint,1,opt,name=made,proto3" json:"made,omitempty"`
+	// Why there is none. Absent if there is one.
+	Refusal *Reason `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// The line of the claimant's queue that the claimant is within, and that the victims' queues exceed.
+	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
+	// By how much what the claimant's queue lacks of each line (guarantee, fair share, entitlement) falls, as a share of the cluster summed
+	// over the dimensions.
+	Fall []*Fraction `protobuf:"bytes,4,rep,name=fall,proto3" json:"fall,omitempty"`
+	// By how much what the victims' queues lack of each line rises. Compared from the left it is less than `fall`.
+	Rise []*Fraction `protobuf:"bytes,5,rep,name=rise,proto3" json:"rise,omitempty"`
+	// Index of a node for each task of the claimant, in their order. Empty with CLAIM_ROOM_CLUSTER, and in a snapshot without nodes.
+	Node          []uint32 `protobuf:"varint,6,rep,packed,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReclaimPlan) Reset() {
+	*x = ReclaimPlan{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReclaimPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReclaimPlan) ProtoMessage() {}
+
+func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
+func (*ReclaimPlan) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReclaimPlan) GetMade() bool {
+	if x != nil {
+		return x.Made
+	}
+	return false
+}
+
+func (x *ReclaimPlan) GetRefusal() *Reason {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+func (x *ReclaimPlan) GetLine() FairLine {
+	if x != nil {
+		return x.Line
+	}
+	return FairLine_FAIR_LINE_UNSPECIFIED
+}
+
+func (x *ReclaimPlan) GetFall() []*Fraction {
+	if x != nil {
+		return x.Fall
+	}
+	return nil
+}
+
+func (x *ReclaimPlan) GetRise() []*Fraction {
+	if x != nil {
+		return x.Rise
+	}
+	return nil
+}
+
+func (x *ReclaimPlan) GetNode() []uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
 // Victim is a task that may be evicted.
 type Victim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1712,7 +2448,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +2460,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +2473,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -1771,7 +2507,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +2519,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +2532,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -1842,7 +2578,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2590,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2603,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -1908,7 +2644,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2656,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2669,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -1981,7 +2717,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2729,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2742,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -2050,7 +2786,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2798,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2811,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -2108,7 +2844,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2856,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2869,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -2178,7 +2914,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2926,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2939,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -2261,7 +2997,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +3009,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +3022,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -2316,7 +3052,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +3064,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +3077,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -2385,7 +3121,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +3133,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +3146,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -2495,7 +3231,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +3243,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +3256,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -2591,7 +3327,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +3339,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +3352,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -2736,7 +3472,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +3484,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +3497,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -2857,7 +3593,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +3605,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +3618,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 // AddJobAnswer tells how to refer to the new job.
@@ -2900,7 +3636,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3648,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3661,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -2960,7 +3696,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3708,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3721,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -3029,7 +3765,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xb7\x03\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe9\x03\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
@@ -3040,8 +3776,49 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"proportion\x18\a \x01(\v2\".apportion.v1.ProportionDerivationR\n" +
 	"proportion\x12<\n" +
-	"\bcapacity\x18\b \x01(\v2 .apportion.v1.CapacityDerivationR\bcapacityB\x12\n" +
-	"\x10_hierarchy_ready\"\xbd\x05\n" +
+	"\bcapacity\x18\b \x01(\v2 .apportion.v1.CapacityDerivationR\bcapacity\x120\n" +
+	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fairB\x12\n" +
+	"\x10_hierarchy_ready\"\xf3\x01\n" +
+	"\x0eFairDerivation\x128\n" +
+	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x120\n" +
+	"\x05sated\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x05sated\x12/\n" +
+	"\x06queues\x18\x03 \x03(\v2\x17.apportion.v1.FairQueueR\x06queues\x12\x16\n" +
+	"\x06quanta\x18\x04 \x03(\x04R\x06quanta\x12,\n" +
+	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\"\xa9\x02\n" +
+	"\fFairDivision\x12\x19\n" +
+	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
+	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x04R\x06amount\x12*\n" +
+	"\x04case\x18\x04 \x01(\x0e2\x16.apportion.v1.FairCaseR\x04case\x12,\n" +
+	"\x05level\x18\x05 \x01(\v2\x16.apportion.v1.FractionR\x05level\x125\n" +
+	"\bchildren\x18\x06 \x03(\v2\x19.apportion.v1.FairPortionR\bchildren\x12-\n" +
+	"\x04root\x18\a \x01(\v2\x19.apportion.v1.FairPortionR\x04rootB\b\n" +
+	"\x06_queue\"\xe5\x02\n" +
+	"\vFairPortion\x12\x19\n" +
+	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1e\n" +
+	"\n" +
+	"guaranteed\x18\x02 \x01(\x04R\n" +
+	"guaranteed\x12\x14\n" +
+	"\x05begin\x18\x03 \x01(\x04R\x05begin\x12\x16\n" +
+	"\x06useful\x18\x04 \x01(\x04R\x06useful\x12\x16\n" +
+	"\x06weight\x18\x05 \x01(\x04R\x06weight\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x18\n" +
+	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x12\n" +
+	"\x04base\x18\b \x01(\x04R\x04base\x12\x14\n" +
+	"\x05share\x18\t \x01(\x04R\x05share\x12-\n" +
+	"\x05bound\x18\n" +
+	" \x01(\x0e2\x17.apportion.v1.FairBoundR\x05bound\x12%\n" +
+	"\x0eguarantee_line\x18\v \x01(\x04R\rguaranteeLine\x12\x1b\n" +
+	"\tfair_line\x18\f \x01(\x04R\bfairLineB\b\n" +
+	"\x06_queue\"\x97\x01\n" +
+	"\tFairQueue\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\rR\x05queue\x120\n" +
+	"\aclaimed\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\aclaimed\x12,\n" +
+	"\x05aside\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x05aside\x12\x14\n" +
+	"\x05wants\x18\x04 \x01(\bR\x05wants\"J\n" +
+	"\bFraction\x12\x1c\n" +
+	"\tnumerator\x18\x01 \x01(\tR\tnumerator\x12 \n" +
+	"\vdenominator\x18\x02 \x01(\tR\vdenominator\"\xbd\x05\n" +
 	"\n" +
 	"QueueShare\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -3129,7 +3906,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05_task\"T\n" +
 	"\fAccountCheck\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xbd\x02\n" +
+	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xec\x02\n" +
 	"\rVictimsAnswer\x12\x18\n" +
 	"\adecided\x18\x01 \x01(\bR\adecided\x12.\n" +
 	"\avictims\x18\x02 \x03(\v2\x14.apportion.v1.VictimR\avictims\x12\x17\n" +
@@ -3137,8 +3914,16 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\tby_plugin\x18\x04 \x03(\v2\x1b.apportion.v1.PluginVictimsR\bbyPlugin\x12,\n" +
 	"\x06spared\x18\x05 \x03(\v2\x14.apportion.v1.SparedR\x06spared\x121\n" +
 	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12%\n" +
-	"\x0eeviction_order\x18\a \x03(\rR\revictionOrderB\a\n" +
-	"\x05_tier\".\n" +
+	"\x0eeviction_order\x18\a \x03(\rR\revictionOrder\x12-\n" +
+	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04planB\a\n" +
+	"\x05_tier\"\xe9\x01\n" +
+	"\vReclaimPlan\x12\x12\n" +
+	"\x04made\x18\x01 \x01(\bR\x04made\x12.\n" +
+	"\arefusal\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\arefusal\x12*\n" +
+	"\x04line\x18\x03 \x01(\x0e2\x16.apportion.v1.FairLineR\x04line\x12*\n" +
+	"\x04fall\x18\x04 \x03(\v2\x16.apportion.v1.FractionR\x04fall\x12*\n" +
+	"\x04rise\x18\x05 \x03(\v2\x16.apportion.v1.FractionR\x04rise\x12\x12\n" +
+	"\x04node\x18\x06 \x03(\rR\x04node\".\n" +
 	"\x06Victim\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\"}\n" +
@@ -3242,7 +4027,22 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"task_count\x18\x03 \x01(\rR\ttaskCount\" \n" +
 	"\n" +
 	"MarkAnswer\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04mark*\x95\x01\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark*l\n" +
+	"\bFairCase\x12\x19\n" +
+	"\x15FAIR_CASE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13FAIR_CASE_GUARANTEE\x10\x01\x12\x16\n" +
+	"\x12FAIR_CASE_DESERVED\x10\x02\x12\x14\n" +
+	"\x10FAIR_CASE_WEIGHT\x10\x03*i\n" +
+	"\tFairBound\x12\x1a\n" +
+	"\x16FAIR_BOUND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10FAIR_BOUND_UPPER\x10\x01\x12\x14\n" +
+	"\x10FAIR_BOUND_LOWER\x10\x02\x12\x14\n" +
+	"\x10FAIR_BOUND_LEVEL\x10\x03*s\n" +
+	"\bFairLine\x12\x19\n" +
+	"\x15FAIR_LINE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13FAIR_LINE_GUARANTEE\x10\x01\x12\x18\n" +
+	"\x14FAIR_LINE_FAIR_SHARE\x10\x02\x12\x19\n" +
+	"\x15FAIR_LINE_ENTITLEMENT\x10\x03*\x95\x01\n" +
 	"\x10PlacementOutcome\x12!\n" +
 	"\x1dPLACEMENT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17PLACEMENT_OUTCOME_FOUND\x10\x01\x12 \n" +
@@ -3262,138 +4062,164 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_answer_proto_rawDescData
 }
 
-var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_apportion_v1_answer_proto_goTypes = []any{
-	(PlacementOutcome)(0),        // 0: apportion.v1.PlacementOutcome
-	(*Basis)(nil),                // 1: apportion.v1.Basis
-	(*Answer)(nil),               // 2: apportion.v1.Answer
-	(*SharesAnswer)(nil),         // 3: apportion.v1.SharesAnswer
-	(*PluginShares)(nil),         // 4: apportion.v1.PluginShares
-	(*QueueShare)(nil),           // 5: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 6: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 7: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 8: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 9: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 10: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 11: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 12: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 13: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 14: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 15: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 16: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 17: apportion.v1.VictimsAnswer
-	(*Victim)(nil),               // 18: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 19: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 20: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 21: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 22: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 23: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 24: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 25: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 26: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 27: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 28: apportion.v1.InspectAnswer
-	(*InspectedNode)(nil),        // 29: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 30: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 31: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 32: apportion.v1.DoneAnswer
-	(*AddJobAnswer)(nil),         // 33: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 34: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 35: apportion.v1.Warning
-	(*status.Status)(nil),        // 36: google.rpc.Status
-	(*Reason)(nil),               // 37: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 38: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 39: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 40: apportion.v1.Resource
-	(*Verdict)(nil),              // 41: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 42: apportion.v1.VictimCheck
-	(Vote)(0),                    // 43: apportion.v1.Vote
-	(*Policy)(nil),               // 44: apportion.v1.Policy
-	(JobPhase)(0),                // 45: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 46: apportion.v1.TaskStatus
+	(FairCase)(0),                // 0: apportion.v1.FairCase
+	(FairBound)(0),               // 1: apportion.v1.FairBound
+	(FairLine)(0),                // 2: apportion.v1.FairLine
+	(PlacementOutcome)(0),        // 3: apportion.v1.PlacementOutcome
+	(*Basis)(nil),                // 4: apportion.v1.Basis
+	(*Answer)(nil),               // 5: apportion.v1.Answer
+	(*SharesAnswer)(nil),         // 6: apportion.v1.SharesAnswer
+	(*PluginShares)(nil),         // 7: apportion.v1.PluginShares
+	(*FairDerivation)(nil),       // 8: apportion.v1.FairDerivation
+	(*FairDivision)(nil),         // 9: apportion.v1.FairDivision
+	(*FairPortion)(nil),          // 10: apportion.v1.FairPortion
+	(*FairQueue)(nil),            // 11: apportion.v1.FairQueue
+	(*Fraction)(nil),             // 12: apportion.v1.Fraction
+	(*QueueShare)(nil),           // 13: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 14: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 15: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 16: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 17: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 18: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 19: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 20: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 21: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 22: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 23: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 24: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 25: apportion.v1.VictimsAnswer
+	(*ReclaimPlan)(nil),          // 26: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 27: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 28: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 29: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 30: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 31: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 32: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 33: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 34: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 35: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 36: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 37: apportion.v1.InspectAnswer
+	(*InspectedNode)(nil),        // 38: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 39: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 40: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 41: apportion.v1.DoneAnswer
+	(*AddJobAnswer)(nil),         // 42: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 43: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 44: apportion.v1.Warning
+	(*status.Status)(nil),        // 45: google.rpc.Status
+	(*Reason)(nil),               // 46: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 47: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 48: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 49: apportion.v1.Resource
+	(*Verdict)(nil),              // 50: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 51: apportion.v1.VictimCheck
+	(Vote)(0),                    // 52: apportion.v1.Vote
+	(*Policy)(nil),               // 53: apportion.v1.Policy
+	(JobPhase)(0),                // 54: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 55: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	35, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	36, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
-	3,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	9,  // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	11, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	13, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	14, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	17, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	17, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	21, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	23, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	28, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	32, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	33, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	34, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	4,  // 15: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	6,  // 16: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	37, // 17: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	5,  // 18: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	7,  // 19: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	8,  // 20: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	38, // 21: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	39, // 22: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	40, // 23: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	40, // 24: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	40, // 25: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	40, // 26: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	40, // 27: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	40, // 28: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	40, // 29: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	40, // 30: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	37, // 31: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	40, // 32: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	40, // 33: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	40, // 34: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	10, // 35: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	41, // 36: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	41, // 37: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	41, // 38: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	41, // 39: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	12, // 40: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	41, // 41: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	15, // 42: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	15, // 43: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	41, // 44: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	16, // 45: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	37, // 46: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	18, // 47: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	19, // 48: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	20, // 49: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	42, // 50: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	43, // 51: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	37, // 52: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	22, // 53: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	25, // 54: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	24, // 55: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	0,  // 56: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	26, // 57: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	27, // 58: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	37, // 59: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	40, // 60: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	29, // 61: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	30, // 62: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	31, // 63: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	44, // 64: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	40, // 65: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	40, // 66: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	40, // 67: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	45, // 68: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	40, // 69: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	40, // 70: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	40, // 71: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	40, // 72: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	46, // 73: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	40, // 74: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	44, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	45, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	6,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
+	17, // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	19, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	21, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	22, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	25, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	25, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	30, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	32, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	37, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	41, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	42, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	43, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	7,  // 15: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	14, // 16: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	46, // 17: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	13, // 18: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	15, // 19: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	16, // 20: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	47, // 21: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	48, // 22: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	8,  // 23: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	9,  // 24: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	9,  // 25: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	11, // 26: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	49, // 27: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,  // 28: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	12, // 29: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	10, // 30: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	10, // 31: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,  // 32: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	49, // 33: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	49, // 34: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	49, // 35: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	49, // 36: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	49, // 37: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	49, // 38: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	49, // 39: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	49, // 40: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	49, // 41: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	49, // 42: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	46, // 43: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	49, // 44: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	49, // 45: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	49, // 46: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	18, // 47: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	50, // 48: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	50, // 49: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	50, // 50: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	50, // 51: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	20, // 52: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	50, // 53: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	23, // 54: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	23, // 55: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	50, // 56: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	24, // 57: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	46, // 58: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	27, // 59: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	28, // 60: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	29, // 61: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	51, // 62: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	26, // 63: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	46, // 64: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,  // 65: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	12, // 66: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	12, // 67: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	52, // 68: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	46, // 69: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	31, // 70: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	34, // 71: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	33, // 72: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,  // 73: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	35, // 74: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	36, // 75: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	46, // 76: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	49, // 77: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	38, // 78: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	39, // 79: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	40, // 80: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	53, // 81: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	49, // 82: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	49, // 83: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	49, // 84: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	54, // 85: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	49, // 86: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	49, // 87: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	49, // 88: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	49, // 89: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	55, // 90: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	49, // 91: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -3422,20 +4248,22 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Mark)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[4].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[7].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[16].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[30].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[12].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[19].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[21].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   34,
+			NumEnums:      4,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

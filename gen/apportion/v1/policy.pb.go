@@ -168,6 +168,63 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
 }
 
+// FairBase says what the weights of `fair` are applied on top of.
+type FairBase int32
+
+const (
+	// Treated as FAIR_BASE_NONE.
+	FairBase_FAIR_BASE_UNSPECIFIED FairBase = 0
+	// Weights decide the whole share; a guarantee only lifts it.
+	FairBase_FAIR_BASE_NONE FairBase = 1
+	// Each queue has its guarantee, and its weighted part of the rest.
+	FairBase_FAIR_BASE_GUARANTEE FairBase = 2
+	// Each queue has its deserved amount, and its weighted part of the rest.
+	FairBase_FAIR_BASE_DESERVED FairBase = 3
+)
+
+// Enum value maps for FairBase.
+var (
+	FairBase_name = map[int32]string{
+		0: "FAIR_BASE_UNSPECIFIED",
+		1: "FAIR_BASE_NONE",
+		2: "FAIR_BASE_GUARANTEE",
+		3: "FAIR_BASE_DESERVED",
+	}
+	FairBase_value = map[string]int32{
+		"FAIR_BASE_UNSPECIFIED": 0,
+		"FAIR_BASE_NONE":        1,
+		"FAIR_BASE_GUARANTEE":   2,
+		"FAIR_BASE_DESERVED":    3,
+	}
+)
+
+func (x FairBase) Enum() *FairBase {
+	p := new(FairBase)
+	*p = x
+	return p
+}
+
+func (x FairBase) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FairBase) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_policy_proto_enumTypes[2].Descriptor()
+}
+
+func (FairBase) Type() protoreflect.EnumType {
+	return &file_apportion_v1_policy_proto_enumTypes[2]
+}
+
+func (x FairBase) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FairBase.Descriptor instead.
+func (FairBase) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
+}
+
 // Policy is a list of tiers of plugins, as in volcano-scheduler.conf. A policy without plugins is valid: it permits everything and
 // selects no victims.
 type Policy struct {
@@ -287,6 +344,7 @@ type Plugin struct {
 	//	*Plugin_NodeGroup
 	//	*Plugin_Overcommit
 	//	*Plugin_Undecided
+	//	*Plugin_Fair
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions that this plugin takes no part in. Empty: it takes part in all that it knows.
 	Disabled      []Decision `protobuf:"varint,16,rep,packed,name=disabled,proto3,enum=apportion.v1.Decision" json:"disabled,omitempty"`
@@ -439,6 +497,15 @@ func (x *Plugin) GetUndecided() *Undecided {
 	return nil
 }
 
+func (x *Plugin) GetFair() *Fair {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Fair); ok {
+			return x.Fair
+		}
+	}
+	return nil
+}
+
 func (x *Plugin) GetDisabled() []Decision {
 	if x != nil {
 		return x.Disabled
@@ -510,6 +577,11 @@ type Plugin_Undecided struct {
 	Undecided *Undecided `protobuf:"bytes,12,opt,name=undecided,proto3,oneof"`
 }
 
+type Plugin_Fair struct {
+	// This project's own; Volcano has no such plugin.
+	Fair *Fair `protobuf:"bytes,13,opt,name=fair,proto3,oneof"`
+}
+
 func (*Plugin_Proportion) isPlugin_Plugin() {}
 
 func (*Plugin_Capacity) isPlugin_Plugin() {}
@@ -533,6 +605,8 @@ func (*Plugin_NodeGroup) isPlugin_Plugin() {}
 func (*Plugin_Overcommit) isPlugin_Plugin() {}
 
 func (*Plugin_Undecided) isPlugin_Plugin() {}
+
+func (*Plugin_Fair) isPlugin_Plugin() {}
 
 // Proportion divides the cluster among queues by weight, within guarantee, request and capability.
 type Proportion struct {
@@ -1133,6 +1207,128 @@ func (x *Undecided) GetName() string {
 	return ""
 }
 
+// Fair divides the cluster through the tree of queues in whole quanta by guarantee, weight and limit, lends what no entitled task can use
+// now, and takes back only by plans that cannot go in circles; see docs/fair.md. Callers ask for the order of queues anew after every
+// allocation, and place the tasks of a gang's rest together.
+type Fair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What weights are applied on top of. Unspecified: nothing.
+	Base FairBase `protobuf:"varint,1,opt,name=base,proto3,enum=apportion.v1.FairBase" json:"base,omitempty"`
+	// Withhold unused guarantees from borrowers. Default: they may be borrowed.
+	ReserveGuarantee bool `protobuf:"varint,2,opt,name=reserve_guarantee,json=reserveGuarantee,proto3" json:"reserve_guarantee,omitempty"`
+	// Amounts in which dimensions are handed out, no dimension twice. Others have the defaults: 1 of `cpu` (a milli-core) and `pods`, 1 MiB
+	// (1048576) of `memory`, 1000 of everything else (one device).
+	Quanta        []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fair) Reset() {
+	*x = Fair{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fair) ProtoMessage() {}
+
+func (x *Fair) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fair.ProtoReflect.Descriptor instead.
+func (*Fair) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Fair) GetBase() FairBase {
+	if x != nil {
+		return x.Base
+	}
+	return FairBase_FAIR_BASE_UNSPECIFIED
+}
+
+func (x *Fair) GetReserveGuarantee() bool {
+	if x != nil {
+		return x.ReserveGuarantee
+	}
+	return false
+}
+
+func (x *Fair) GetQuanta() []*Quantum {
+	if x != nil {
+		return x.Quanta
+	}
+	return nil
+}
+
+// Quantum is the amount in which one dimension is handed out.
+type Quantum struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the dimension, such as `nvidia.com/gpu`. One that the snapshot does not have changes nothing.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// In units of the dimension; from 1 to 2^53.
+	Amount        uint64 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quantum) Reset() {
+	*x = Quantum{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quantum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quantum) ProtoMessage() {}
+
+func (x *Quantum) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
+func (*Quantum) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Quantum) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Quantum) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 var File_apportion_v1_policy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_policy_proto_rawDesc = "" +
@@ -1142,7 +1338,7 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x05tiers\x18\x01 \x03(\v2\x12.apportion.v1.TierR\x05tiers\x123\n" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xe2\x05\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\x8c\x06\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -1161,7 +1357,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"overcommit\x18\v \x01(\v2\x18.apportion.v1.OvercommitH\x00R\n" +
 	"overcommit\x127\n" +
-	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x122\n" +
+	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x12(\n" +
+	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x122\n" +
 	"\bdisabled\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\bdisabledB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
@@ -1199,7 +1396,14 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06factor\x18\x01 \x01(\x01H\x00R\x06factor\x88\x01\x01B\t\n" +
 	"\a_factor\"\x1f\n" +
 	"\tUndecided\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name*R\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x8e\x01\n" +
+	"\x04Fair\x12*\n" +
+	"\x04base\x18\x01 \x01(\x0e2\x16.apportion.v1.FairBaseR\x04base\x12+\n" +
+	"\x11reserve_guarantee\x18\x02 \x01(\bR\x10reserveGuarantee\x12-\n" +
+	"\x06quanta\x18\x03 \x03(\v2\x15.apportion.v1.QuantumR\x06quanta\"5\n" +
+	"\aQuantum\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x04R\x06amount*R\n" +
 	"\bTierWalk\x12\x19\n" +
 	"\x15TIER_WALK_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TIER_WALK_STRICT\x10\x01\x12\x15\n" +
@@ -1222,7 +1426,12 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x12DECISION_PREDICATE\x10\r\x12\x17\n" +
 	"\x13DECISION_NODE_ORDER\x10\x0e\x12\x16\n" +
 	"\x12DECISION_JOB_VALID\x10\x0f\x12\x1f\n" +
-	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10BQ\n" +
+	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10*j\n" +
+	"\bFairBase\x12\x19\n" +
+	"\x15FAIR_BASE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eFAIR_BASE_NONE\x10\x01\x12\x17\n" +
+	"\x13FAIR_BASE_GUARANTEE\x10\x02\x12\x16\n" +
+	"\x12FAIR_BASE_DESERVED\x10\x03BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -1237,51 +1446,57 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_policy_proto_rawDescData
 }
 
-var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(TierWalk)(0),           // 0: apportion.v1.TierWalk
 	(Decision)(0),           // 1: apportion.v1.Decision
-	(*Policy)(nil),          // 2: apportion.v1.Policy
-	(*Tier)(nil),            // 3: apportion.v1.Tier
-	(*Plugin)(nil),          // 4: apportion.v1.Plugin
-	(*Proportion)(nil),      // 5: apportion.v1.Proportion
-	(*Capacity)(nil),        // 6: apportion.v1.Capacity
-	(*Drf)(nil),             // 7: apportion.v1.Drf
-	(*HierarchicalDrf)(nil), // 8: apportion.v1.HierarchicalDrf
-	(*Gang)(nil),            // 9: apportion.v1.Gang
-	(*Priority)(nil),        // 10: apportion.v1.Priority
-	(*Conformance)(nil),     // 11: apportion.v1.Conformance
-	(*Cooldown)(nil),        // 12: apportion.v1.Cooldown
-	(*Binpack)(nil),         // 13: apportion.v1.Binpack
-	(*ResourceWeight)(nil),  // 14: apportion.v1.ResourceWeight
-	(*NodeGroup)(nil),       // 15: apportion.v1.NodeGroup
-	(*Overcommit)(nil),      // 16: apportion.v1.Overcommit
-	(*Undecided)(nil),       // 17: apportion.v1.Undecided
+	(FairBase)(0),           // 2: apportion.v1.FairBase
+	(*Policy)(nil),          // 3: apportion.v1.Policy
+	(*Tier)(nil),            // 4: apportion.v1.Tier
+	(*Plugin)(nil),          // 5: apportion.v1.Plugin
+	(*Proportion)(nil),      // 6: apportion.v1.Proportion
+	(*Capacity)(nil),        // 7: apportion.v1.Capacity
+	(*Drf)(nil),             // 8: apportion.v1.Drf
+	(*HierarchicalDrf)(nil), // 9: apportion.v1.HierarchicalDrf
+	(*Gang)(nil),            // 10: apportion.v1.Gang
+	(*Priority)(nil),        // 11: apportion.v1.Priority
+	(*Conformance)(nil),     // 12: apportion.v1.Conformance
+	(*Cooldown)(nil),        // 13: apportion.v1.Cooldown
+	(*Binpack)(nil),         // 14: apportion.v1.Binpack
+	(*ResourceWeight)(nil),  // 15: apportion.v1.ResourceWeight
+	(*NodeGroup)(nil),       // 16: apportion.v1.NodeGroup
+	(*Overcommit)(nil),      // 17: apportion.v1.Overcommit
+	(*Undecided)(nil),       // 18: apportion.v1.Undecided
+	(*Fair)(nil),            // 19: apportion.v1.Fair
+	(*Quantum)(nil),         // 20: apportion.v1.Quantum
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
-	3,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
+	4,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
 	0,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
-	4,  // 2: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
-	5,  // 3: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
-	6,  // 4: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
-	7,  // 5: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
-	8,  // 6: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
-	9,  // 7: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
-	10, // 8: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
-	11, // 9: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
-	12, // 10: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
-	13, // 11: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
-	15, // 12: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
-	16, // 13: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	17, // 14: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	1,  // 15: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
-	14, // 16: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	5,  // 2: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
+	6,  // 3: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
+	7,  // 4: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
+	8,  // 5: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
+	9,  // 6: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
+	10, // 7: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
+	11, // 8: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
+	12, // 9: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
+	13, // 10: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
+	14, // 11: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
+	16, // 12: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
+	17, // 13: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
+	18, // 14: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	19, // 15: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	1,  // 16: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
+	15, // 17: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	2,  // 18: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	20, // 19: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1302,6 +1517,7 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_NodeGroup)(nil),
 		(*Plugin_Overcommit)(nil),
 		(*Plugin_Undecided)(nil),
+		(*Plugin_Fair)(nil),
 	}
 	file_apportion_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
@@ -1312,8 +1528,8 @@ func file_apportion_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   16,
+			NumEnums:      3,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -202,6 +202,64 @@ func (AccountingMode) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
+// ClaimRoom says where a claimant is to be placed.
+type ClaimRoom int32
+
+const (
+	// Treated as CLAIM_ROOM_CLUSTER.
+	ClaimRoom_CLAIM_ROOM_UNSPECIFIED ClaimRoom = 0
+	// The cluster counts as one room.
+	ClaimRoom_CLAIM_ROOM_CLUSTER ClaimRoom = 1
+	// All tasks on one node.
+	ClaimRoom_CLAIM_ROOM_NODE ClaimRoom = 2
+	// Task by task on the first node that has room, or else on the first on which enough can be evicted. Nodes that take no new tasks, or
+	// that a task may not use, are left out.
+	ClaimRoom_CLAIM_ROOM_ANY_NODES ClaimRoom = 3
+)
+
+// Enum value maps for ClaimRoom.
+var (
+	ClaimRoom_name = map[int32]string{
+		0: "CLAIM_ROOM_UNSPECIFIED",
+		1: "CLAIM_ROOM_CLUSTER",
+		2: "CLAIM_ROOM_NODE",
+		3: "CLAIM_ROOM_ANY_NODES",
+	}
+	ClaimRoom_value = map[string]int32{
+		"CLAIM_ROOM_UNSPECIFIED": 0,
+		"CLAIM_ROOM_CLUSTER":     1,
+		"CLAIM_ROOM_NODE":        2,
+		"CLAIM_ROOM_ANY_NODES":   3,
+	}
+)
+
+func (x ClaimRoom) Enum() *ClaimRoom {
+	p := new(ClaimRoom)
+	*p = x
+	return p
+}
+
+func (x ClaimRoom) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimRoom) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_step_proto_enumTypes[3].Descriptor()
+}
+
+func (ClaimRoom) Type() protoreflect.EnumType {
+	return &file_apportion_v1_step_proto_enumTypes[3]
+}
+
+func (x ClaimRoom) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimRoom.Descriptor instead.
+func (ClaimRoom) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
+}
+
 // Step asks one question, or changes one thing, on the state that the steps before it left. The answer at the same position is a result
 // or an error; a step that fails changes nothing, and the next one runs.
 type Step struct {
@@ -1179,10 +1237,11 @@ func (x *PreemptiveStep) GetExplain() bool {
 // ReclaimStep asks which candidates of other queues the claimant may evict.
 type ReclaimStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one task.
+	// Exactly one task; or, with a policy that reclaims by plans (`fair`), the tasks of one job that are to be placed together.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order. Absent: every task that the action itself would consider (implies eligible_only), job by job in order of their uids,
 	// within a job the newest task first by `create_time`, then by uid (`namespace/name` where a task has none; tasks with neither by number).
+	// With a policy that reclaims by plans: in eviction order.
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the reclaim action leaves out: tasks that do not run, are not preemptable, are best effort, belong to the
 	// claimant's queue, or to a queue that is not reclaimable.
@@ -1190,7 +1249,11 @@ type ReclaimStep struct {
 	// Adds every check that every plugin made.
 	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
 	// Leaves uids out of the answer; numbers identify.
-	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	OmitNames bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	// Where the claimant is to be placed. Only policies that reclaim by plans look at it.
+	Room ClaimRoom `protobuf:"varint,6,opt,name=room,proto3,enum=apportion.v1.ClaimRoom" json:"room,omitempty"`
+	// The one node of CLAIM_ROOM_NODE; absent otherwise.
+	Node          *Nodes `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1258,6 +1321,20 @@ func (x *ReclaimStep) GetOmitNames() bool {
 		return x.OmitNames
 	}
 	return false
+}
+
+func (x *ReclaimStep) GetRoom() ClaimRoom {
+	if x != nil {
+		return x.Room
+	}
+	return ClaimRoom_CLAIM_ROOM_UNSPECIFIED
+}
+
+func (x *ReclaimStep) GetNode() *Nodes {
+	if x != nil {
+		return x.Node
+	}
+	return nil
 }
 
 // PreemptStep asks which candidates of the same queue the claimant may evict.
@@ -1695,7 +1772,8 @@ func (x *InspectStep) GetTasks() bool {
 	return false
 }
 
-// SetStatusStep changes the status of tasks without telling the plugins: the accounts of queues stay as they are.
+// SetStatusStep changes the status of tasks without telling the plugins: the accounts of queues stay as they are, except those of `fair`,
+// which are what the statuses say.
 type SetStatusStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which tasks. None: nothing changes.
@@ -2118,7 +2196,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x0ePreemptiveStep\x12)\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x18\n" +
 	"\ajointly\x18\x02 \x01(\bR\ajointly\x12\x18\n" +
-	"\aexplain\x18\x03 \x01(\bR\aexplain\"\xd1\x01\n" +
+	"\aexplain\x18\x03 \x01(\bR\aexplain\"\xa7\x02\n" +
 	"\vReclaimStep\x12/\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\bclaimant\x123\n" +
 	"\n" +
@@ -2127,7 +2205,9 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xd1\x01\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\x12+\n" +
+	"\x04room\x18\x06 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\x12'\n" +
+	"\x04node\x18\a \x01(\v2\x13.apportion.v1.NodesR\x04node\"\xd1\x01\n" +
 	"\vPreemptStep\x12/\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\bclaimant\x123\n" +
 	"\n" +
@@ -2202,7 +2282,12 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x0eAccountingMode\x12\x1f\n" +
 	"\x1bACCOUNTING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17ACCOUNTING_MODE_SESSION\x10\x01\x12\x1e\n" +
-	"\x1aACCOUNTING_MODE_SIMULATION\x10\x02BQ\n" +
+	"\x1aACCOUNTING_MODE_SIMULATION\x10\x02*n\n" +
+	"\tClaimRoom\x12\x1a\n" +
+	"\x16CLAIM_ROOM_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12CLAIM_ROOM_CLUSTER\x10\x01\x12\x13\n" +
+	"\x0fCLAIM_ROOM_NODE\x10\x02\x12\x18\n" +
+	"\x14CLAIM_ROOM_ANY_NODES\x10\x03BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -2217,90 +2302,93 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_step_proto_rawDescData
 }
 
-var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
 	(AccountingMode)(0),     // 2: apportion.v1.AccountingMode
-	(*Step)(nil),            // 3: apportion.v1.Step
-	(*Queues)(nil),          // 4: apportion.v1.Queues
-	(*Jobs)(nil),            // 5: apportion.v1.Jobs
-	(*Tasks)(nil),           // 6: apportion.v1.Tasks
-	(*Nodes)(nil),           // 7: apportion.v1.Nodes
-	(*Explain)(nil),         // 8: apportion.v1.Explain
-	(*SharesStep)(nil),      // 9: apportion.v1.SharesStep
-	(*JobsStep)(nil),        // 10: apportion.v1.JobsStep
-	(*EnqueueStep)(nil),     // 11: apportion.v1.EnqueueStep
-	(*AllocatableStep)(nil), // 12: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),  // 13: apportion.v1.PreemptiveStep
-	(*ReclaimStep)(nil),     // 14: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),     // 15: apportion.v1.PreemptStep
-	(*OrderStep)(nil),       // 16: apportion.v1.OrderStep
-	(*NodesStep)(nil),       // 17: apportion.v1.NodesStep
-	(*InspectStep)(nil),     // 18: apportion.v1.InspectStep
-	(*SetStatusStep)(nil),   // 19: apportion.v1.SetStatusStep
-	(*AllocateStep)(nil),    // 20: apportion.v1.AllocateStep
-	(*DeallocateStep)(nil),  // 21: apportion.v1.DeallocateStep
-	(*AddJobStep)(nil),      // 22: apportion.v1.AddJobStep
-	(*RemoveJobStep)(nil),   // 23: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 24: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 25: apportion.v1.RollbackStep
-	(TaskStatus)(0),         // 26: apportion.v1.TaskStatus
-	(*Job)(nil),             // 27: apportion.v1.Job
+	(ClaimRoom)(0),          // 3: apportion.v1.ClaimRoom
+	(*Step)(nil),            // 4: apportion.v1.Step
+	(*Queues)(nil),          // 5: apportion.v1.Queues
+	(*Jobs)(nil),            // 6: apportion.v1.Jobs
+	(*Tasks)(nil),           // 7: apportion.v1.Tasks
+	(*Nodes)(nil),           // 8: apportion.v1.Nodes
+	(*Explain)(nil),         // 9: apportion.v1.Explain
+	(*SharesStep)(nil),      // 10: apportion.v1.SharesStep
+	(*JobsStep)(nil),        // 11: apportion.v1.JobsStep
+	(*EnqueueStep)(nil),     // 12: apportion.v1.EnqueueStep
+	(*AllocatableStep)(nil), // 13: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),  // 14: apportion.v1.PreemptiveStep
+	(*ReclaimStep)(nil),     // 15: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),     // 16: apportion.v1.PreemptStep
+	(*OrderStep)(nil),       // 17: apportion.v1.OrderStep
+	(*NodesStep)(nil),       // 18: apportion.v1.NodesStep
+	(*InspectStep)(nil),     // 19: apportion.v1.InspectStep
+	(*SetStatusStep)(nil),   // 20: apportion.v1.SetStatusStep
+	(*AllocateStep)(nil),    // 21: apportion.v1.AllocateStep
+	(*DeallocateStep)(nil),  // 22: apportion.v1.DeallocateStep
+	(*AddJobStep)(nil),      // 23: apportion.v1.AddJobStep
+	(*RemoveJobStep)(nil),   // 24: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 25: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 26: apportion.v1.RollbackStep
+	(TaskStatus)(0),         // 27: apportion.v1.TaskStatus
+	(*Job)(nil),             // 28: apportion.v1.Job
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
-	9,  // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
-	10, // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
-	11, // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
-	12, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
-	13, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
-	14, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
-	15, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
-	16, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
-	17, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
-	18, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	19, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
-	20, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
-	21, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
-	22, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	23, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	24, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	25, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	4,  // 17: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	5,  // 18: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	6,  // 19: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	4,  // 20: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	5,  // 21: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	10, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
+	11, // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
+	12, // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
+	13, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
+	14, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
+	15, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
+	16, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
+	17, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
+	18, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
+	19, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
+	20, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
+	21, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
+	22, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
+	23, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
+	24, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	25, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	26, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	5,  // 17: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	6,  // 18: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	7,  // 19: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	5,  // 20: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	6,  // 21: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
 	0,  // 22: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	8,  // 23: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	5,  // 24: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	5,  // 25: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	9,  // 23: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	6,  // 24: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 25: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
 	1,  // 26: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	6,  // 27: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 27: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
 	2,  // 28: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	6,  // 29: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	6,  // 30: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	6,  // 31: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	6,  // 32: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	6,  // 33: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	4,  // 34: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	5,  // 35: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 36: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	6,  // 37: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 38: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	6,  // 39: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	26, // 40: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	6,  // 41: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	6,  // 42: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	26, // 43: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	27, // 44: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	5,  // 45: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	7,  // 29: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 30: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 31: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 32: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	8,  // 33: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	7,  // 34: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 35: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	5,  // 36: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	6,  // 37: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 38: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 39: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 40: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 41: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	27, // 42: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	7,  // 43: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 44: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	27, // 45: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	28, // 46: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	6,  // 47: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2342,7 +2430,7 @@ func file_apportion_v1_step_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
