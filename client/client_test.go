@@ -263,10 +263,10 @@ func TestPresetsAreDecidedBy(t *testing.T) {
 		_, err := client.InProcess().Shares(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: policy}, client.SharesQuestion{})
 		require.NoError(t, err, name)
 	}
-	_, ok := client.Preset("fair")
+	_, ok := client.Preset("unknown")
 	require.False(t, ok)
-	_, err := client.Policy(client.Tier{"fair"})
-	require.ErrorContains(t, err, `no plugin "fair"; there are binpack`)
+	_, err := client.Policy(client.Tier{"unknown"})
+	require.ErrorContains(t, err, `no plugin "unknown"; there are binpack`)
 }
 
 func TestDialRefusesWhatIsNoTarget(t *testing.T) {

@@ -227,8 +227,13 @@ func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]
 		if _, victim := taken[t]; victim {
 			continue
 		}
-		if check := protected[t]; check != nil {
+		check := protected[t]
+		switch {
+		case check != nil:
 			spared = append(spared, *check)
+			continue
+		case choice.Plan != nil:
+			// A claimant that may not have a plan at all is no reason to spare anybody.
 			continue
 		}
 		spared = append(spared, policy.Check{Task: t, Reason: policy.Because("", policy.NotInDecidingTier, model.None)})

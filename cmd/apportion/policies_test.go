@@ -88,7 +88,7 @@ apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOM
 
 	require.Regexp(t, `(?m)^tide +job enqueued$`, outputOf(t, exitYes, "policies"), "the command line")
 	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "policies"))
-	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, tide")
+	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, tide")
 	require.Contains(t, outputOf(t, exitNo, "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
 }
 

@@ -1,9 +1,9 @@
-// Command reference compares our answers with the recorded answers of Volcano.
+// Command reference compares our answers with recorded ones: those of Volcano, and for `fair` those of an independent implementation.
 //
 //	reference [flags] [PATH…]
 //
-// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: testdata/reference. The last line of the output sums
-// up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
+// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: testdata/reference and testdata/fair. The last line of
+// the output sums up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/apportion/apportion/internal/test/reference"
 )
 
-// defaultPath is where the project keeps its recorded answers.
-const defaultPath = "testdata/reference"
+// defaultPaths are where the project keeps its recorded answers.
+var defaultPaths = []string{"testdata/reference", "testdata/fair"}
 
 func main() {
 	var run reference.Run
@@ -34,7 +34,7 @@ func main() {
 // check makes the run and returns the exit status.
 func check(run *reference.Run, way string, most int) int {
 	if len(run.Paths) == 0 {
-		run.Paths = []string{defaultPath}
+		run.Paths = defaultPaths
 	}
 	ways, stop, err := reference.Ways(way)
 	if err != nil {

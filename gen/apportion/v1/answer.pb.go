@@ -2245,7 +2245,8 @@ type VictimsAnswer struct {
 	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
 	// Every plugin that voted, tier by tier.
 	ByPlugin []*PluginVictims `protobuf:"bytes,4,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
-	// Every candidate that was left alone, and the first plugin that protected it.
+	// Every candidate that was left alone, and the first plugin that protected it. Where no plan was sought, because the claimant may have
+	// none, only those that other plugins protected.
 	Spared []*Spared `protobuf:"bytes,5,rep,name=spared,proto3" json:"spared,omitempty"`
 	// Explain only.
 	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`

@@ -22,6 +22,7 @@ type absent struct{}
 
 // comparison compares what is recorded with what came along each way.
 type comparison struct {
+	// judge is nil if everything is held.
 	*judge
 	// only is a part of pointers to look at; empty for everything.
 	only    string
@@ -33,7 +34,7 @@ type comparison struct {
 
 // tree compares what is recorded below a pointer with what came there.
 func (c *comparison) tree(pointer string, path []string, want any, got []any) {
-	if len(path) > 0 {
+	if len(path) > 0 && c.judge != nil {
 		if rule := c.judge.unheld(pointer, path, want); rule != "" {
 			if n := leaves(want); n > 0 && c.looksAt(pointer) {
 				c.unheld[rule] += n

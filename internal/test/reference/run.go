@@ -58,6 +58,12 @@ func (r *Run) Do(ctx context.Context) ([]*Result, error) {
 
 // check checks one case; the result is nil if the case is not asked for.
 func (r *Run) check(ctx context.Context, line Line) (*Result, error) {
+	if c, ok := readFair(line); ok {
+		if r.Group != "" && !strings.EqualFold(r.Group, fairGroup) || r.Label != "" && r.Label != c.ID {
+			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
+		}
+		return c.check(ctx, r.Ways, r.Only), nil
+	}
 	c, err := ReadCase(line)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func renamed(t *testing.T, path string) string {
 
 // failing is a way along which every case fails.
 func failing(name string, code codes.Code) Way {
-	return Way{name, func(context.Context, *apportionv1.Input, []*apportionv1.Step) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
+	return Way{Name: name, Evaluate: func(context.Context, *apportionv1.Input, []*apportionv1.Step) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
 		return nil, nil, status.Error(code, "out of order")
 	}}
 }

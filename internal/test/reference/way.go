@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
@@ -24,11 +25,13 @@ type Evaluator func(context.Context, *apportionv1.Input, []*apportionv1.Step) ([
 type Way struct {
 	Name     string
 	Evaluate Evaluator
+	// Open opens a session.
+	Open func(context.Context, *apportionv1.Snapshot, *apportionv1.Policy) (Session, error)
 }
 
 // InProcess answers without a service: the snapshot is compiled, a session opened, and each step done in it.
 func InProcess() Way {
-	return Way{"process", func(_ context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
+	return Way{Name: "process", Open: openLocal, Evaluate: func(_ context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
 	) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
 		model, err := wire.Compile(input.GetSnapshot())
 		if err != nil {
@@ -50,7 +53,7 @@ func statusOf(err error) error { return status.FromProto(wire.Status(err)).Err()
 
 // Called answers through a service: all steps in one call of Simulate.
 func Called(client apportionv1.ApportionServiceClient) Way {
-	return Way{"service", func(ctx context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
+	return Way{Name: "service", Evaluate: func(ctx context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
 	) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
 		response, err := client.Simulate(ctx, &apportionv1.SimulateRequest{Input: input, Steps: steps})
 		return response.GetAnswers(), response.GetBasis(), err
@@ -64,22 +67,31 @@ func Served() (way Way, stop func() error, err error) {
 		return Way{}, nil, err
 	}
 	listener := bufconn.Listen(connectionBuffer)
-	connection, err := grpc.NewClient("passthrough:///reference", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), dialer,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {
 		return Way{}, nil, err
+	}
+	sessions, err := client.Dial(target, client.WithPlaintext(), client.WithDialOptions(dialer))
+	if err != nil {
+		return Way{}, nil, errors.Join(err, connection.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- answering.Serve(ctx, listener) }()
 	stop = func() error {
-		closed := connection.Close()
+		closed := errors.Join(sessions.Close(), connection.Close())
 		cancel()
 		return errors.Join(closed, <-served)
 	}
-	return Called(apportionv1.NewApportionServiceClient(connection)), stop, nil
+	way = Called(apportionv1.NewApportionServiceClient(connection))
+	way.Open = openWith(sessions)
+	return way, stop, nil
 }
+
+// target stands for a service behind a buffer.
+const target = "passthrough:///reference"
 
 // connectionBuffer is how many bytes a connection holds, in each direction.
 const connectionBuffer = 1 << 20

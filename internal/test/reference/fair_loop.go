@@ -1,0 +1,159 @@
+package reference
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// fairLoop is a run to rest, played through the steps of a session as a scheduler plays it: which tasks there are, and where they fit, is
+// counted here.
+type fairLoop struct {
+	*fairAsked
+	cluster                 fairCluster
+	steps, plans, evictions int
+}
+
+func (a *fairAsked) loop(ctx context.Context) (any, error) {
+	l := fairLoop{fairAsked: a, cluster: newFairCluster(a)}
+	for {
+		moved, err := l.move(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !moved {
+			break
+		}
+		l.steps++
+	}
+	running := []string{}
+	for i := range l.cluster.tasks {
+		if t := &l.cluster.tasks[i]; !t.aside && t.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING {
+			running = append(running, t.uid)
+		}
+	}
+	slices.Sort(running)
+	list := []any{}
+	for _, uid := range running {
+		list = append(list, uid)
+	}
+	return object{
+		"steps": strconv.Itoa(l.steps), "plans": strconv.Itoa(l.plans), "evictions": strconv.Itoa(l.evictions), "running": list,
+	}, nil
+}
+
+// move makes the first move there is: queue by queue in order, block by block.
+func (l *fairLoop) move(ctx context.Context) (bool, error) {
+	queues, err := l.inOrder(ctx)
+	if err != nil {
+		return false, err
+	}
+	var blocks [][]uint32
+	for _, q := range queues {
+		blocks = append(blocks, l.cluster.blocks(q)...)
+	}
+	if len(blocks) == 0 {
+		return false, nil
+	}
+	var steps []*apportionv1.Step
+	for _, block := range blocks {
+		tasks := &apportionv1.Tasks{Index: block}
+		steps = append(steps, jointlyAllocatable(tasks), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
+			Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true},
+		}})
+	}
+	answers, err := l.session.Do(ctx, steps...)
+	if err != nil {
+		return false, err
+	}
+	for i, block := range blocks {
+		permitted := answers[2*i].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT
+		if nodes, fits := l.cluster.firstFit(block); permitted && fits {
+			return true, l.start(ctx, block, nodes)
+		}
+		if answers[2*i+1].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
+			continue
+		}
+		if made, err := l.evictFor(ctx, block); made || err != nil {
+			return made, err
+		}
+	}
+	return false, nil
+}
+
+// start places a block and lets it run.
+func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
+	for i, t := range block {
+		l.cluster.tasks[t].status, l.cluster.tasks[t].node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, -1
+		if len(nodes) > 0 {
+			l.cluster.tasks[t].node = int(nodes[i])
+		}
+	}
+	tasks := &apportionv1.Tasks{Index: block}
+	return l.all(ctx,
+		&apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: tasks, Node: nodes}}},
+		&apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
+			Tasks: tasks, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING,
+		}}})
+}
+
+// evictFor asks for a plan for a block and carries it out: the victims are pending again, the block runs.
+func (l *fairLoop) evictFor(ctx context.Context, block []uint32) (bool, error) {
+	answer, err := l.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+		Claimant: &apportionv1.Tasks{Index: block}, Candidates: &apportionv1.Tasks{Index: l.cluster.candidates()},
+		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+	}}})
+	if err != nil || !answer.GetReclaim().GetPlan().GetMade() {
+		return false, err
+	}
+	victims := []uint32{}
+	for _, v := range answer.GetReclaim().GetVictims() {
+		victims = append(victims, v.GetTask())
+		l.cluster.tasks[v.GetTask()].status, l.cluster.tasks[v.GetTask()].node = apportionv1.TaskStatus_TASK_STATUS_PENDING, -1
+	}
+	l.plans++
+	l.evictions += len(victims)
+	if len(victims) > 0 {
+		err = l.all(ctx, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
+			Tasks: &apportionv1.Tasks{Index: victims}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		}}})
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, l.start(ctx, block, answer.GetReclaim().GetPlan().GetNode())
+}
+
+// all does steps that change something.
+func (l *fairLoop) all(ctx context.Context, steps ...*apportionv1.Step) error {
+	answers, err := l.session.Do(ctx, steps...)
+	if err != nil {
+		return err
+	}
+	for _, answer := range answers {
+		if failure := answer.GetError(); failure != nil {
+			return fmt.Errorf("code %d: %s", failure.GetCode(), failure.GetMessage())
+		}
+	}
+	return nil
+}
+
+// candidates lists the running tasks: those of lower priority first, then the younger.
+func (c *fairCluster) candidates() []uint32 {
+	list := []uint32{}
+	for i := range c.tasks {
+		if c.tasks[i].status == apportionv1.TaskStatus_TASK_STATUS_RUNNING {
+			list = append(list, uint32(i))
+		}
+	}
+	slices.SortFunc(list, func(l, r uint32) int {
+		lt, rt := &c.tasks[l], &c.tasks[r]
+		return cmp.Or(cmp.Compare(lt.job.GetPriority(), rt.job.GetPriority()), cmp.Compare(lt.priority, rt.priority),
+			cmp.Compare(rt.created, lt.created), cmp.Compare(l, r))
+	})
+	return list
+}
