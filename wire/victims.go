@@ -109,9 +109,9 @@ func (s *Session) checkClaimants(claimants []model.TaskID, plans bool, faults *m
 			faults.Add("claimant", "task %d is named twice", t)
 		}
 		for _, t := range claimants {
-			if v.Tasks[t].Job != v.Tasks[claimants[0]].Job {
+			if v.Tasks.At(t).Job != v.Tasks.At(claimants[0]).Job {
 				faults.Add("claimant", "tasks that claim together belong to one job, but task %d is of %q and task %d of %q",
-					claimants[0], v.Jobs[v.Tasks[claimants[0]].Job].UID, t, v.Jobs[v.Tasks[t].Job].UID)
+					claimants[0], v.Jobs.At(v.Tasks.At(claimants[0]).Job).UID, t, v.Jobs.At(v.Tasks.At(t).Job).UID)
 				return
 			}
 		}

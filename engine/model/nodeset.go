@@ -157,7 +157,7 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 	return found
 }
 
-// Takes reports whether a node takes new tasks that are restricted to a set: it is in the set and schedulable.
+// Takes reports whether a node takes new tasks that are restricted to a set: it is there, in the set and schedulable.
 func (m *Model) Takes(n NodeID, s NodeSetID) bool {
-	return m.Nodes[n].Unschedulable == nil && m.InSet(s, n)
+	return m.HasNode(n) && m.Nodes[n].Unschedulable == nil && m.InSet(s, n)
 }

@@ -48,7 +48,7 @@ func (t *trial) overLimit(a place, d int) policy.Reason {
 func (t *trial) makeRoom() bool {
 	room := t.claim.Room
 	switch {
-	case room.Kind == policy.WholeCluster, len(t.s.v.Nodes) == 0:
+	case room.Kind == policy.WholeCluster, len(t.s.v.NodeOrder) == 0:
 		return t.clear(model.None, t.need, t.positive)
 	case room.Kind == policy.OneNode:
 		for _, task := range t.claim.Tasks {
@@ -73,14 +73,13 @@ func (t *trial) makeRoom() bool {
 func (t *trial) house(task model.TaskID) bool {
 	v, r := t.s.v, t.s.requestOf(task)
 	set := v.NodeSetOf(task)
-	for i := range v.Nodes {
-		if n := model.NodeID(i); t.short(n, r.amount, r.positive) == 0 && v.Takes(n, set) {
+	for _, n := range v.NodeOrder {
+		if t.short(n, r.amount, r.positive) == 0 && v.Takes(n, set) {
 			t.settleOn(n, r)
 			return true
 		}
 	}
-	for i := range v.Nodes {
-		n := model.NodeID(i)
+	for _, n := range v.NodeOrder {
 		if !v.Takes(n, set) {
 			continue
 		}
