@@ -2,10 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/extender/delegation"
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
@@ -13,18 +18,27 @@ import (
 // newConvert is `apportion convert`.
 func newConvert(s streams) *cobra.Command {
 	var input inputFlags
-	var format string
+	var format, delegate, form string
+	var reached delegation.Options
 	command := &cobra.Command{
 		Use:   "convert",
 		Short: "Translate manifests into a snapshot, or a configuration into a policy",
 		Long: `Translate manifests into the Snapshot of the contract (apportion.v1), or, without manifests, a
 volcano-scheduler.conf or a preset into the Policy. Calls from other languages take these as they
-are; -o binary is the form whose bytes have a digest.`,
+are; -o binary is the form whose bytes have a digest.
+
+With --extender, rewrite a volcano-scheduler.conf so that stock Volcano asks Apportion through its
+extender plugin: the delegating form, which decides as the original does and says what cannot be
+delegated exactly, and the shadow form, which takes no decision from Apportion.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --config volcano-scheduler.conf > policy.json
-  apportion shares --snapshot snapshot.json --policy policy.json`,
+  apportion shares --snapshot snapshot.json --policy policy.json
+  apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if delegate != "" {
+				return convertExtender(s, delegate, form, reached)
+			}
 			var result proto.Message
 			if len(input.files) == 0 && input.snapshot == "" {
 				policy, warnings, err := input.rules()
@@ -47,7 +61,48 @@ are; -o binary is the form whose bytes have a digest.`,
 	input.register(command.Flags())
 	command.Flags().StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
 	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
+	command.Flags().StringVar(&delegate, "extender", "", "a volcano-scheduler.conf `FILE` to rewrite so that Volcano asks Apportion")
+	command.Flags().StringVar(&form, "extender-form", formBoth, "delegate, shadow or both")
+	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "where Volcano reaches Apportion")
+	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
+	mustComplete(command, "extender-form", formDelegate, formShadow, formBoth)
+	for _, other := range []string{"file", "snapshot", "config", "policy", "output"} {
+		command.MarkFlagsMutuallyExclusive("extender", other)
+	}
 	return command
+}
+
+// The forms of a configuration that asks Apportion.
+const (
+	formDelegate = "delegate"
+	formShadow   = "shadow"
+	formBoth     = "both"
+)
+
+// convertExtender writes a configuration in the forms that ask Apportion, two of them as documents of one stream.
+func convertExtender(s streams, file, form string, options delegation.Options) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	forms, warnings, err := delegation.New(volcano.Source{Name: file, Data: data}, options)
+	if err != nil {
+		return err
+	}
+	render.Warnings(s.err, warnings)
+	var out []byte
+	switch form {
+	case formDelegate:
+		out = forms.Delegating
+	case formShadow:
+		out = forms.Shadow
+	case formBoth:
+		out = slices.Concat(forms.Delegating, []byte("---\n"), forms.Shadow)
+	default:
+		return fmt.Errorf("--extender-form: %q is neither delegate, shadow nor both", form)
+	}
+	_, err = s.out.Write(out)
+	return err
 }
 
 func writeConverted(s streams, format string, result proto.Message) error {

@@ -1,0 +1,108 @@
+// Package delegation rewrites a volcano-scheduler.conf so that Volcano's extender plugin asks Apportion, and Volcano decides as before.
+package delegation
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Options say how Volcano reaches Apportion.
+type Options struct {
+	// URL is that of the scheduler's path, such as http://127.0.0.1:7173/volcano.
+	URL string
+	// Timeout bounds each request.
+	Timeout time.Duration
+}
+
+func (o *Options) check() error {
+	parsed, err := url.Parse(o.URL)
+	switch {
+	case err != nil:
+		return err
+	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "":
+		return fmt.Errorf("%q is not the URL of a path, such as http://127.0.0.1:7173/volcano", o.URL)
+	case o.Timeout <= 0:
+		return errors.New("the timeout must be positive: Volcano waits for ever without one")
+	}
+	return nil
+}
+
+// Forms are two configurations that ask Apportion, and what they leave to Volcano's plugins.
+type Forms struct {
+	// Delegating takes the delegated decisions from Apportion, whose policy is the original configuration.
+	Delegating []byte
+	// Shadow asks Apportion and takes no decision from it.
+	Shadow []byte
+	// Delegated are the verbs of the decisions that Apportion takes, exactly as Volcano's own plugins would.
+	Delegated []string
+	// Kept are decisions that stay with Volcano, although Apportion decides for some of its plugins.
+	Kept []Kept
+}
+
+// Kept is a decision that would differ if it were delegated.
+type Kept struct {
+	// Verb is the extender's name for the decision.
+	Verb string
+	// Line is that of the plugin that stands in the way, in the original.
+	Line int
+	// Reason says why.
+	Reason string
+}
+
+// New returns the forms of a configuration, and warnings about it. The error is a *volcano.Error if the configuration cannot be read, and
+// says so if there is nothing to delegate.
+func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning, error) {
+	if err := options.check(); err != nil {
+		return nil, nil, err
+	}
+	policy, warnings, err := volcano.ReadConfiguration(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := wire.Policy(policy); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", source.Name, err)
+	}
+	d, err := parse(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	forms := &Forms{}
+	all := make([][]voter, len(functions))
+	for i := range functions {
+		all[i] = voters(&functions[i], policy, d)
+	}
+	where, found := choose(all, policy)
+	if !found {
+		return nil, nil, fmt.Errorf("%s: no plugin takes part in a decision that can be delegated", source.Name)
+	}
+	var taken, asked []*function
+	for i := range functions {
+		f := &functions[i]
+		if !slices.ContainsFunc(all[i], decided) {
+			continue
+		}
+		asked = append(asked, f)
+		if obstacle := f.obstacle(all[i], where); obstacle != nil {
+			forms.Kept = append(forms.Kept, *obstacle)
+			continue
+		}
+		taken, forms.Delegated = append(taken, f), append(forms.Delegated, f.verb)
+	}
+	if forms.Shadow, err = d.shadow(asked, &options); err != nil {
+		return nil, nil, err
+	}
+	for i := range functions {
+		if slices.Contains(taken, &functions[i]) {
+			d.switchOff(&functions[i], all[i])
+		}
+	}
+	forms.Delegating, err = d.delegating(taken, where, forms, &options)
+	return forms, warnings, err
+}

@@ -1,0 +1,97 @@
+package delegation_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/extender/delegation"
+	"github.com/apportion/apportion/adapter/volcano"
+)
+
+var update = flag.Bool("update", false, "write the forms anew")
+
+var options = delegation.Options{URL: "http://127.0.0.1:7173/volcano", Timeout: time.Second}
+
+// configurations are those of testdata, by name.
+func configurations(t *testing.T) map[string]volcano.Source {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.conf")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	all := map[string]volcano.Source{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name := filepath.Base(file)
+		all[strings.TrimSuffix(name, ".conf")] = volcano.Source{Name: name, Data: data}
+	}
+	return all
+}
+
+func TestFormsOfConfigurations(t *testing.T) {
+	for name, source := range configurations(t) {
+		t.Run(name, func(t *testing.T) {
+			forms, _, err := delegation.New(source, options)
+			require.NoError(t, err)
+			got := string(forms.Delegating) + "---\n" + string(forms.Shadow)
+			file := filepath.Join("testdata", name+".forms")
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+		})
+	}
+}
+
+func TestWhatCannotBeRewritten(t *testing.T) {
+	for name, c := range map[string]struct{ conf, want string }{
+		"not a configuration": {conf: "tiers: 3\n", want: "v.conf:1: tiers: not a list"},
+		"nothing":             {conf: "# nothing\n", want: "v.conf: nothing is configured"},
+		"no tiers":            {conf: "actions: allocate\n", want: "v.conf: there are no tiers"},
+		"nothing to delegate": {
+			conf: "tiers:\n- plugins:\n  - name: predicates\n  - name: sla\n-\n- plugins:\n",
+			want: "v.conf: no plugin takes part in a decision that can be delegated",
+		},
+		"everything is switched off": {
+			conf: "tiers:\n- plugins:\n  - name: priority\n    enablePreemptable: false\n",
+			want: "v.conf: no plugin takes part in a decision that can be delegated",
+		},
+		"an extender": {
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: extender\n",
+			want: "v.conf:4: tiers[0].plugins[1]: an extender is configured already, and Volcano asks only one",
+		},
+		"a plugin twice": {
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: gang\n",
+			want: "v.conf: 1 violation\npolicy.tiers[0].plugins[1]: plugin \"gang\" is tiers[0].plugins[0] already",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := delegation.New(volcano.Source{Name: "v.conf", Data: []byte(c.conf)}, options)
+			require.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestWhereApportionIsMustMakeSense(t *testing.T) {
+	source := volcano.Source{Name: "v.conf", Data: []byte("tiers: [{plugins: [{name: gang}]}]")}
+	for _, o := range []delegation.Options{
+		{URL: "apportion:7173", Timeout: 1},
+		{URL: "unix:///run/apportion.sock", Timeout: 1},
+		{URL: "http://", Timeout: 1},
+		{URL: "http://a/b?c=d", Timeout: 1},
+		{URL: "http://a b", Timeout: 1},
+		{URL: "http://a/b", Timeout: 0},
+		{URL: "http://a/b", Timeout: -1},
+	} {
+		_, _, err := delegation.New(source, o)
+		require.Error(t, err, o)
+	}
+}

@@ -1,0 +1,182 @@
+package delegation
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apportion/apportion/engine"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
+)
+
+// function is a decision that Volcano offers to an extender, and that plugins take part in by votes.
+type function struct {
+	decision apportionv1.Decision
+	// verb is the extender's name for it, flag the switch of a plugin.
+	verb, flag string
+	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not decide for.
+	others []string
+	// obstacleOf returns why a vote of another plugin keeps Apportion's from being the same as those of the plugins that it decides for, if
+	// the extender is asked where it is; empty if nothing does. Volcano's walks are in pkg/scheduler/framework/session_plugins.go.
+	obstacleOf func(other voter, ours []voter, where slot) string
+}
+
+const jobEnqueued = apportionv1.Decision_DECISION_JOB_ENQUEUED
+
+// functions are in the order in which they are listed. Of what an extender may decide besides, predicate and prioritize would cost a
+// request for each task and node, and a failure of jobReady counts as ready: they stay with the plugins.
+var functions = []function{
+	{
+		decision: apportionv1.Decision_DECISION_OVERUSED, verb: "queueOverused", flag: "enabledOverused",
+		// One plugin's yes is final, and none of them learns of the others'.
+		obstacleOf: func(voter, []voter, slot) string { return "" },
+	},
+	{
+		decision: jobEnqueued, verb: "jobEnqueueable", flag: "enableJobEnqueued",
+		others: []string{"resourcequota", "sla"}, obstacleOf: admissionObstacle,
+	},
+	{
+		decision: apportionv1.Decision_DECISION_RECLAIMABLE, verb: "reclaimable", flag: "enableReclaimable",
+		others: []string{"pdb"}, obstacleOf: victimObstacle,
+	},
+	{
+		decision: apportionv1.Decision_DECISION_PREEMPTABLE, verb: "preemptable", flag: "enablePreemptable",
+		others: []string{"pdb", "tdm"}, obstacleOf: victimObstacle,
+	},
+}
+
+// silent are the plugins of Volcano v1.15.1 that take part in none of the functions and that Apportion does not decide for. Any other
+// plugin is taken to take part in all of them.
+var silent = []string{
+	"predicates", "nodeorder", "deviceshare", "resource-strategy-fit", "task-topology", "numa-aware", "rescheduling", "usage",
+	"network-topology-aware",
+}
+
+// voter is a plugin that takes part in a function.
+type voter struct {
+	name string
+	// tier and place count from 0.
+	tier, place int
+	line        int
+	// decided says that Apportion decides for it.
+	decided bool
+}
+
+func decided(v voter) bool { return v.decided }
+
+// voters are the plugins that take part in a function and are not switched off there, in the order of the walk.
+func voters(f *function, policy *apportionv1.Policy, d *document) []voter {
+	var list []voter
+	for tier, t := range policy.GetTiers() {
+		for place, p := range t.GetPlugins() {
+			if slices.Contains(p.GetDisabled(), f.decision) {
+				continue
+			}
+			v := voter{tier: tier, place: place, line: d.plugin(tier, place).Line}
+			other := p.GetUndecided().GetName()
+			row, ok := catalogue.Of(p)
+			switch {
+			case other != "":
+				v.name = other
+				if !slices.Contains(f.others, other) && isVolcanos(other) {
+					continue
+				}
+			case ok && row.Decisions.Has(engine.Decision(f.decision)):
+				v.name, v.decided = row.Name, true
+			default:
+				continue
+			}
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// isVolcanos reports whether a plugin that Apportion does not decide for is one of Volcano's own.
+func isVolcanos(name string) bool {
+	return slices.Contains(silent, name) ||
+		slices.ContainsFunc(functions, func(f function) bool { return slices.Contains(f.others, name) })
+}
+
+// slot is where the extender stands: in a tier, before the plugin of this number.
+type slot struct{ tier, place int }
+
+// choose returns the slot in which most functions can be delegated, of several the first one at the end of a tier; false if none can be.
+func choose(all [][]voter, policy *apportionv1.Policy) (best slot, found bool) {
+	most := 0
+	try := func(s slot) {
+		n := 0
+		for i, list := range all {
+			if slices.ContainsFunc(list, decided) && functions[i].obstacle(list, s) == nil {
+				n++
+			}
+		}
+		if n > most {
+			best, most = s, n
+		}
+	}
+	for tier, t := range policy.GetTiers() {
+		if n := len(t.GetPlugins()); n > 0 {
+			try(slot{tier, n})
+		}
+	}
+	for tier, t := range policy.GetTiers() {
+		for place := range t.GetPlugins() {
+			try(slot{tier, place})
+		}
+	}
+	return best, most > 0
+}
+
+// obstacle returns what keeps a function from being delegated to an extender in a slot; nil if nothing does.
+func (f *function) obstacle(list []voter, where slot) *Kept {
+	ours := slices.DeleteFunc(slices.Clone(list), func(v voter) bool { return !v.decided })
+	for _, other := range list {
+		if other.decided {
+			continue
+		}
+		if reason := f.obstacleOf(other, ours, where); reason != "" {
+			return &Kept{Verb: f.verb, Line: other.line, Reason: reason}
+		}
+	}
+	return nil
+}
+
+// elsewhere is the reason where the extender would have to stand in another place than for the other functions.
+const elsewhere = "the extender would have to be asked before or after %s, where another decision cannot be delegated"
+
+// victimObstacle: the first tier that names victims decides. Within a tier lists are intersected one after the other, a list that is empty
+// ends the tier, and after an intersection that is empty the next list counts alone; so what plugins of one tier say cannot be put
+// together beforehand.
+func victimObstacle(other voter, ours []voter, where slot) string {
+	first, last := ours[0], ours[len(ours)-1]
+	switch {
+	case other.tier >= first.tier && other.tier <= last.tier:
+		return fmt.Sprintf("%s names victims in the same tier as plugins that Apportion decides for, or between them", other.name)
+	case (other.tier < first.tier) != (other.tier < where.tier) || other.tier == where.tier:
+		return fmt.Sprintf(elsewhere, other.name)
+	}
+	return ""
+}
+
+// admissionObstacle: one plugin's no is final, and the first tier with a yes admits the job. Proportion and capacity book a job that they
+// have said yes to, but overcommit one that is admitted, and Apportion hears of its own yes alone.
+func admissionObstacle(other voter, ours []voter, where slot) string {
+	books := slices.ContainsFunc(ours, func(v voter) bool { return v.name == "overcommit" })
+	first, last := ours[0], ours[len(ours)-1]
+	one := first.tier == last.tier
+	before := one && other.tier == first.tier && other.place < first.place
+	after := one && other.tier == first.tier && other.place > last.place
+	switch {
+	case other.tier >= first.tier && other.tier <= last.tier && !before && !after:
+		return fmt.Sprintf("%s votes between plugins that Apportion decides for", other.name)
+	case books && (after || other.tier < first.tier):
+		return fmt.Sprintf("overcommit books jobs that are admitted, and Apportion does not hear what %s votes", other.name)
+	case before && (where.tier != other.tier || where.place <= other.place),
+		after && (where.tier != other.tier || where.place > other.place),
+		other.tier < first.tier && other.tier >= where.tier,
+		other.tier > last.tier && other.tier <= where.tier:
+		return fmt.Sprintf(elsewhere, other.name)
+	}
+	return ""
+}

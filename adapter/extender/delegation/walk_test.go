@@ -1,0 +1,423 @@
+package delegation_test
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/adapter/extender/delegation"
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
+)
+
+// Volcano's walks over plugins that vote in any way, as Session of pkg/scheduler/framework/session_plugins.go has them in v1.15.1: what a
+// configuration decides and what its delegating form decides, with an extender that decides as the original's plugins would.
+
+// registered are the plugins that register a function in Volcano v1.15.1; magic is one of somebody's own, which registers all.
+var registered = map[apportionv1.Decision][]string{
+	apportionv1.Decision_DECISION_OVERUSED:     {"proportion", "extender", "magic"},
+	apportionv1.Decision_DECISION_JOB_ENQUEUED: {"proportion", "capacity", "overcommit", "resourcequota", "sla", "extender", "magic"},
+	apportionv1.Decision_DECISION_RECLAIMABLE:  {"proportion", "capacity", "cdp", "conformance", "gang", "drf/hierarchical", "pdb", "extender", "magic"},
+	apportionv1.Decision_DECISION_PREEMPTABLE: {
+		"cdp", "conformance", "drf", "drf/hierarchical", "gang", "pdb", "priority", "tdm", "extender", "magic",
+	},
+}
+
+var verbs = map[string]apportionv1.Decision{
+	"queueOverused": apportionv1.Decision_DECISION_OVERUSED, "jobEnqueueable": apportionv1.Decision_DECISION_JOB_ENQUEUED,
+	"reclaimable": apportionv1.Decision_DECISION_RECLAIMABLE, "preemptable": apportionv1.Decision_DECISION_PREEMPTABLE,
+}
+
+// walk is the plugins that are asked about a decision, tier by tier.
+type walk [][]string
+
+// walkOf returns the walk of a policy; without those that Apportion does not decide for, if only is set.
+func walkOf(p *apportionv1.Policy, d apportionv1.Decision, only bool) walk {
+	var w walk
+	for _, tier := range p.GetTiers() {
+		var names []string
+		for _, plugin := range tier.GetPlugins() {
+			name, ours := plugin.GetUndecided().GetName(), false
+			if row, ok := catalogue.Of(plugin); ok && name == "" {
+				name, ours = row.Name, true
+			}
+			if plugin.GetHierarchicalDrf() != nil {
+				name = "drf/hierarchical"
+			}
+			if slices.Contains(registered[d], name) && !slices.Contains(plugin.GetDisabled(), d) && (ours || !only) {
+				names = append(names, name)
+			}
+		}
+		w = append(w, names)
+	}
+	return w
+}
+
+// ballot is a plugin's answer about victims.
+type ballot struct {
+	status  int
+	victims []int
+}
+
+func (w walk) victims(ask func(string) ballot) (victims []int, voted bool) {
+	for _, tier := range w {
+		for _, name := range tier {
+			b := ask(name)
+			if b.status == 0 {
+				continue
+			}
+			voted = true
+			if len(b.victims) == 0 {
+				victims = nil
+				break
+			}
+			if victims == nil {
+				victims = b.victims
+				continue
+			}
+			var both []int
+			for _, v := range victims {
+				if slices.Contains(b.victims, v) {
+					both = append(both, v)
+				}
+			}
+			victims = both
+		}
+		if victims != nil {
+			return victims, voted
+		}
+	}
+	return nil, voted
+}
+
+// admits is Session.JobEnqueueable, with the vote that an extender gives for the walk: 0 if nobody votes.
+func (w walk) admits(ask func(string) int) (admitted bool, vote int) {
+	for _, tier := range w {
+		yes := false
+		for _, name := range tier {
+			switch v := ask(name); {
+			case v < 0:
+				return false, -1
+			case v > 0:
+				yes = true
+			}
+		}
+		if yes {
+			return true, 1
+		}
+	}
+	return true, 0
+}
+
+// books are those of plugins that count what they have let in: overcommit when a job is admitted, the others at their own yes.
+type books map[string]int
+
+// room is what each of them lets in.
+const room = 5
+
+func (b books) vote(name string, size int, others func(string) int) int {
+	switch name {
+	case "proportion", "capacity", "overcommit":
+		if b[name]+size > room {
+			return -1
+		}
+		if name != "overcommit" {
+			b[name] += size
+		}
+		return 1
+	}
+	vote := others(name)
+	if vote > 0 && name != "sla" {
+		if b[name]+size > room {
+			return -1
+		}
+		b[name] += size
+	}
+	return vote
+}
+
+func (b books) admitted(w walk, size int) {
+	for _, tier := range w {
+		if slices.Contains(tier, "overcommit") {
+			b["overcommit"] += size
+		}
+	}
+}
+
+// forms are the walks of a configuration and of its delegating form.
+type forms struct{ original, delegating, apportion walk }
+
+func formsOf(t require.TestingT, source volcano.Source, d apportionv1.Decision) (f forms, delegated bool) {
+	converted, _, err := delegation.New(source, options)
+	require.NoError(t, err)
+	for _, verb := range converted.Delegated {
+		delegated = delegated || verbs[verb] == d
+	}
+	read := func(data []byte) *apportionv1.Policy {
+		p, _, err := volcano.ReadConfiguration(volcano.Source{Name: "form", Data: data})
+		require.NoError(t, err)
+		return p
+	}
+	original := read(source.Data)
+	f.original, f.apportion = walkOf(original, d, false), walkOf(original, d, true)
+	f.delegating = walkOf(read(converted.Delegating), d, false)
+	if !delegated {
+		for i := range f.delegating {
+			f.delegating[i] = slices.DeleteFunc(f.delegating[i], func(name string) bool { return name == "extender" })
+		}
+	}
+	return f, delegated
+}
+
+func requireVictimsAlike(t *rapid.T, f forms) {
+	votes := map[string]ballot{}
+	ask := func(name string) ballot {
+		if _, ok := votes[name]; !ok {
+			votes[name] = ballot{
+				rapid.IntRange(-1, 1).Draw(t, name), rapid.SliceOfNDistinct(rapid.IntRange(0, 4), 0, 4, rapid.ID[int]).Draw(t, name+" names"),
+			}
+		}
+		return votes[name]
+	}
+	want, _ := f.original.victims(ask)
+	got, _ := f.delegating.victims(func(name string) ballot {
+		if name != "extender" {
+			return ask(name)
+		}
+		victims, voted := f.apportion.victims(ask)
+		switch {
+		case len(victims) > 0:
+			return ballot{1, victims}
+		case voted && rapid.Bool().Draw(t, "nobody"):
+			return ballot{-1, nil}
+		}
+		return ballot{}
+	})
+	require.Equal(t, want, got)
+}
+
+func requireAdmissionAlike(t *rapid.T, f forms) {
+	native, residual, apportion := books{}, books{}, books{}
+	for range rapid.IntRange(1, 8).Draw(t, "jobs") {
+		size := rapid.IntRange(0, 3).Draw(t, "size")
+		votes := map[string]int{}
+		others := func(name string) int {
+			if _, ok := votes[name]; !ok {
+				votes[name] = rapid.IntRange(-1, 1).Draw(t, name)
+			}
+			return votes[name]
+		}
+		want, _ := f.original.admits(func(name string) int { return native.vote(name, size, others) })
+		if want {
+			native.admitted(f.original, size)
+		}
+		got, _ := f.delegating.admits(func(name string) int {
+			if name != "extender" {
+				return residual.vote(name, size, others)
+			}
+			admitted, vote := f.apportion.admits(func(name string) int { return apportion.vote(name, size, nil) })
+			if admitted && vote > 0 {
+				apportion.admitted(f.apportion, size)
+			}
+			return vote
+		})
+		if got {
+			residual.admitted(f.delegating, size)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+func requireOverusedAlike(t *rapid.T, f forms) {
+	votes := map[string]bool{}
+	ask := func(name string) bool {
+		if _, ok := votes[name]; !ok {
+			votes[name] = rapid.Bool().Draw(t, name)
+		}
+		return votes[name]
+	}
+	anyOf := func(w walk, ask func(string) bool) bool { return slices.ContainsFunc(slices.Concat(w...), ask) }
+	require.Equal(t, anyOf(f.original, ask), anyOf(f.delegating, func(name string) bool {
+		return name == "extender" && anyOf(f.apportion, ask) || name != "extender" && ask(name)
+	}))
+}
+
+func requireAlike(t *rapid.T, source volcano.Source) {
+	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
+		d := verbs[verb]
+		f, delegated := formsOf(t, source, d)
+		if !delegated {
+			require.Equal(t, slices.Concat(f.original...), slices.Concat(f.delegating...), "%s stays as it is", verb)
+			continue
+		}
+		switch verb {
+		case "queueOverused":
+			requireOverusedAlike(t, f)
+		case "jobEnqueueable":
+			requireAdmissionAlike(t, f)
+		default:
+			requireVictimsAlike(t, f)
+		}
+	}
+}
+
+func TestTheDelegatingFormDecidesAsTheOriginal(t *testing.T) {
+	for name, source := range configurations(t) {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { requireAlike(t, source) })
+		})
+	}
+}
+
+// someConfiguration draws tiers of any plugins, each once, with any switches.
+func someConfiguration(t *rapid.T) string {
+	names := []string{
+		"priority", "gang", "conformance", "cdp", "drf", "proportion", "capacity", "overcommit", "pdb", "tdm", "sla", "resourcequota", "magic", "binpack",
+		"predicates",
+	}
+	chosen := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 8, rapid.ID[string]).Draw(t, "plugins")
+	flags := []string{"enablePreemptable", "enableReclaimable", "enableJobEnqueued", "enabledOverused", "enableJobOrder"}
+	conf := "tiers:\n- plugins:\n"
+	for _, name := range chosen {
+		if rapid.IntRange(0, 3).Draw(t, "tier") == 0 {
+			conf += "- plugins:\n"
+		}
+		conf += "  - name: " + name + "\n"
+		for _, flag := range flags {
+			if rapid.IntRange(0, 5).Draw(t, flag) == 0 {
+				conf += "    " + flag + ": false\n"
+			}
+		}
+	}
+	return conf
+}
+
+func TestAnyDelegatingFormDecidesAsItsOriginal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		source := volcano.Source{Name: "v.conf", Data: []byte(someConfiguration(t))}
+		if _, _, err := delegation.New(source, options); err != nil {
+			require.ErrorContains(t, err, "no plugin takes part")
+			return
+		}
+		requireAlike(t, source)
+	})
+}
+
+// TestWhatIsKeptWouldDiffer delegates what is kept, wherever the extender may stand, and requires that votes exist with another result.
+func TestWhatIsKeptWouldDiffer(t *testing.T) {
+	for name, verb := range map[string]string{
+		"pdb": "reclaimable", "custom": "reclaimable", "sla-and-overcommit": "jobEnqueueable", "quota-between": "jobEnqueueable",
+	} {
+		t.Run(name, func(t *testing.T) {
+			original, _, err := volcano.ReadConfiguration(configurations(t)[name])
+			require.NoError(t, err)
+			full, ours := walkOf(original, verbs[verb], false), walkOf(original, verbs[verb], true)
+			for tier := range full {
+				others := slices.DeleteFunc(slices.Clone(full[tier]), func(n string) bool { return slices.Contains(ours[tier], n) })
+				for place := range len(others) + 1 {
+					f := forms{original: full, apportion: ours}
+					for i := range full {
+						rest := slices.DeleteFunc(slices.Clone(full[i]), func(n string) bool { return slices.Contains(ours[i], n) })
+						if i == tier {
+							rest = slices.Insert(rest, place, "extender")
+						}
+						f.delegating = append(f.delegating, rest)
+					}
+					require.True(t, differs(f, verb), "tier %d, place %d", tier, place)
+				}
+			}
+		})
+	}
+}
+
+// differs looks for votes by which two forms decide differently.
+func differs(f forms, verb string) bool {
+	state := uint64(1)
+	draw := func(n int) int {
+		state = state*6364136223846793005 + 1442695040888963407
+		return int(state >> 33 % uint64(n))
+	}
+	for range 20_000 {
+		if verb == "jobEnqueueable" {
+			if admissionDiffers(f, draw) {
+				return true
+			}
+			continue
+		}
+		votes := map[string]ballot{}
+		for _, name := range slices.Sorted(maps.Keys(toSet(f.original))) {
+			b := ballot{status: draw(3) - 1}
+			for v := range 4 {
+				if draw(2) == 0 {
+					b.victims = append(b.victims, v)
+				}
+			}
+			votes[name] = b
+		}
+		ask := func(name string) ballot { return votes[name] }
+		want, _ := f.original.victims(ask)
+		got, _ := f.delegating.victims(func(name string) ballot {
+			if name != "extender" {
+				return votes[name]
+			}
+			victims, voted := f.apportion.victims(ask)
+			if len(victims) > 0 {
+				return ballot{1, victims}
+			}
+			return ballot{status: -cmp.Compare(toInt(voted), 0)}
+		})
+		if !slices.Equal(want, got) {
+			return true
+		}
+	}
+	return false
+}
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func toSet(w walk) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range slices.Concat(w...) {
+		all[name] = true
+	}
+	return all
+}
+
+func admissionDiffers(f forms, draw func(int) int) bool {
+	native, residual, apportion := books{}, books{}, books{}
+	for range 6 {
+		size, votes := draw(4), map[string]int{}
+		for _, name := range slices.Sorted(maps.Keys(toSet(f.original))) {
+			votes[name] = draw(3) - 1
+		}
+		others := func(name string) int { return votes[name] }
+		want, _ := f.original.admits(func(name string) int { return native.vote(name, size, others) })
+		if want {
+			native.admitted(f.original, size)
+		}
+		got, _ := f.delegating.admits(func(name string) int {
+			if name != "extender" {
+				return residual.vote(name, size, others)
+			}
+			_, vote := f.apportion.admits(func(name string) int { return apportion.vote(name, size, nil) })
+			if vote > 0 {
+				apportion.admitted(f.apportion, size)
+			}
+			return vote
+		})
+		if want != got {
+			return true
+		}
+	}
+	return false
+}
