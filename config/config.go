@@ -49,7 +49,7 @@ type HTTP struct {
 	Listen string `yaml:"listen"`
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
-	// Calls that are answered at a time; more are told to try again.
+	// Calls that are answered at a time; more are told to try again. One identity gets as many as it leaves free: a half, if it is alone.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 }
 

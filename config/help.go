@@ -11,7 +11,7 @@ var help = map[string]string{
 	"HTTP":                      "HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of gRPC.",
 	"HTTP.Listen":               "Address to answer on: host:port, or unix:PATH. Empty: there is none.",
 	"HTTP.Origins":              "Origins of pages that may call from a browser, such as https://example.org; [\"*\"]: all. Empty: none.",
-	"HTTP.Calls":                "Calls that are answered at a time; more are told to try again.",
+	"HTTP.Calls":                "Calls that are answered at a time; more are told to try again. One identity gets as many as it leaves free: a half, if it is alone.",
 	"Admin":                     "Admin is the listener for operators, of which clients know nothing.",
 	"Admin.Listen":              "Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. Nobody is authenticated here, so that it should not be reachable from outside.",
 	"Admin.Profiling":           "Serve Go's profiles below /debug/pprof/ too.",

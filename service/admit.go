@@ -124,11 +124,11 @@ func (s *Server) begin(ctx context.Context, method string) (end func(), err erro
 	if method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method) {
 		return func() {}, nil
 	}
-	return s.admission.Begin(tenantOf(ctx))
+	return s.admission.Begin(TenantOf(ctx))
 }
 
-// tenantOf returns by what a caller shares the server with others: its identity, or its address where it has none.
-func tenantOf(ctx context.Context) string {
+// TenantOf returns by what a caller shares the server with others: its identity, or its address where it has none.
+func TenantOf(ctx context.Context) string {
 	identity := IdentityOf(ctx)
 	if identity != anonymous {
 		return identity

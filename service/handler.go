@@ -104,12 +104,8 @@ func (c *call) receive(ctx context.Context, request any) error {
 // only receives the message of a unary call, within MessageTime.
 func (c *call) only(ctx context.Context) (message, error) {
 	limit := c.server.options.MessageTime
-	late := time.AfterFunc(limit, func() {
-		fault := wire.Exceeded("deadline.message", limit.Milliseconds(), limit.Milliseconds(), "the message did not come in time")
-		fault.Code = codes.DeadlineExceeded
-		endCall(ctx, fault)
-	})
-	defer late.Stop()
+	timer := time.AfterFunc(limit, func() { endCall(ctx, late(limit)) })
+	defer timer.Stop()
 	arrived := c.server.admission.Expect(c.messages.identity)
 	defer arrived()
 	m, err := c.messages.next(ctx, c.messages.patience)
@@ -124,6 +120,13 @@ func (c *call) only(ctx context.Context) (message, error) {
 		return message{}, err
 	}
 	return m, nil
+}
+
+// late is the fault of a message that did not come within a limit.
+func late(limit time.Duration) error {
+	fault := wire.Exceeded("deadline.message", limit.Milliseconds(), limit.Milliseconds(), "the message did not come in time")
+	fault.Code = codes.DeadlineExceeded
+	return fault
 }
 
 // takePending hands the booking of the message received last to the caller, who gives it back.

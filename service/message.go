@@ -72,7 +72,7 @@ func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	if !ok {
 		return nil, errNoTransport
 	}
-	identity := tenantOf(ctx)
+	identity := TenantOf(ctx)
 	return &receiver{inbox: b, from: from, identity: identity, held: admission.NewBookings(b.budget, identity, spareBytes)}, nil
 }
 
@@ -192,37 +192,44 @@ func (in *receiver) inflated(ctx context.Context, packed message) (message, erro
 	}
 	reader, err := compressor.Decompress(mem.BufferSlice{packed.buffer}.Reader())
 	if err != nil {
-		return message{}, invalidRequest("", "the message cannot be decompressed")
+		return message{}, undecompressed(err)
 	}
-	var (
-		out  message
-		data []byte
-	)
+	m, err := in.grown(ctx, reader, 4*int64(packed.buffer.Len()))
+	if err != nil {
+		return message{}, undecompressed(err)
+	}
+	return m, nil
+}
+
+// grown reads a message to its end into memory that is booked before it is taken: first so many bytes, then twice as many as before. It
+// returns the reader's errors as they are.
+func (in *receiver) grown(ctx context.Context, from io.Reader, first int64) (m message, err error) {
+	var data []byte
 	for {
 		if len(data) == cap(data) {
-			room := min(max(4*int64(packed.buffer.Len()), 2*int64(cap(data)), 4<<10), in.maximum+1)
+			room := min(max(first, 2*int64(cap(data)), 4<<10), in.maximum+1)
 			more, err := in.held.Book(ctx, room, in.patience)
 			if err != nil {
-				out.unbook()
+				m.unbook()
 				return message{}, err
 			}
 			data = append(make([]byte, 0, room), data...)
-			out.unbook()
-			out.booked[0] = more
+			m.unbook()
+			m.booked[0] = more
 		}
-		n, err := reader.Read(data[len(data):cap(data)])
+		n, err := from.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if int64(len(data)) > in.maximum {
-			out.unbook()
+			m.unbook()
 			return message{}, in.tooLarge(int64(len(data)))
 		}
 		if errors.Is(err, io.EOF) {
-			out.buffer, out.length = mem.SliceBuffer(data), int64(len(data))
-			return out, nil
+			m.buffer, m.length = mem.SliceBuffer(data), int64(len(data))
+			return m, nil
 		}
 		if err != nil {
-			out.unbook()
-			return message{}, invalidRequest("", "the message cannot be decompressed")
+			m.unbook()
+			return message{}, err
 		}
 	}
 }
@@ -239,6 +246,9 @@ func interrupted(ctx context.Context, err error) error {
 func broken(ctx context.Context, err error) error {
 	if fault, ok := errors.AsType[*wire.Fault](context.Cause(ctx)); ok {
 		return fault
+	}
+	if _, ok := errors.AsType[*wire.Fault](err); ok {
+		return err
 	}
 	if _, ok := status.FromError(err); ok {
 		return err

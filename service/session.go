@@ -26,7 +26,7 @@ func (c *call) RunSession(stream sessionStream) error {
 
 func (c *call) converse(stream sessionStream) error {
 	s := c.server
-	identity := tenantOf(stream.Context())
+	identity := TenantOf(stream.Context())
 	defer s.sessions.Add(identity, -1)
 	mine, all := s.sessions.Add(identity, 1)
 	if all > s.options.Sessions {
@@ -92,7 +92,7 @@ func (v *conversation) open() error {
 	v.seen = v.server.watchSession(ctx, open.GetPolicyName(), r)
 	digest, err := v.openOn(open, r)
 	if err == nil {
-		v.memory, err = v.server.sessionMemory.open(tenantOf(ctx), v.seen.Snapshot.Model, v.session)
+		v.memory, err = v.server.sessionMemory.open(TenantOf(ctx), v.seen.Snapshot.Model, v.session)
 	}
 	if err != nil {
 		v.seen.refused(err)

@@ -2,14 +2,23 @@ package service
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
 )
 
-// Calls may come over other transports than gRPC's. They are to be let in by Admit once their headers are known, and answered within Call,
-// so that whoever is asked about a call of gRPC is asked about them too.
+// Calls may come over other transports than gRPC's. Admit lets them in once their headers are known, a Transfer receives and decodes their
+// message as a message of gRPC is, and Call answers them, so that all that holds for calls of gRPC holds for them.
 
 // Admit asks the taps about a call, and returns its context or the status that refuses it. The call is counted until the context that was
 // given ends.
@@ -28,16 +37,6 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 	return in, nil
 }
 
-// Receive waits until there is memory for a message that takes about so many bytes, or as much as any may, and returns what gives it back.
-func (s *Server) Receive(ctx context.Context, bytes int64) (release func(), err error) {
-	b, identity := s.inbox, tenantOf(ctx)
-	bytes = min(bytes, b.budget.Most())
-	if err := b.budget.Wait(ctx, identity, bytes, b.patience); err != nil {
-		return nil, err
-	}
-	return func() { b.budget.Give(identity, bytes) }, nil
-}
-
 // Call answers a unary call within the interceptors: it is logged, and a panic is an INTERNAL.
 func (s *Server) Call(ctx context.Context, method string, request any, handle grpc.UnaryHandler) (any, error) {
 	info := &grpc.UnaryServerInfo{Server: s.Direct(), FullMethod: method}
@@ -47,3 +46,126 @@ func (s *Server) Call(ctx context.Context, method string, request any, handle gr
 	}
 	return handle(ctx, request)
 }
+
+// Transfer is the message of a unary call that Admit let in. Memory is booked for it before it takes any.
+type Transfer struct {
+	call    *call
+	message message
+}
+
+// NewTransfer returns a transfer that has received nothing, for the caller of ctx. Close must be called at its end.
+func (s *Server) NewTransfer(ctx context.Context) *Transfer {
+	identity := TenantOf(ctx)
+	held := admission.NewBookings(s.inbox.budget, identity, spareBytes)
+	return &Transfer{call: &call{server: s, messages: &receiver{inbox: s.inbox, identity: identity, held: held}}}
+}
+
+// Close gives back what the transfer holds.
+func (t *Transfer) Close() {
+	t.call.snapshot.free()
+	t.message.free()
+	t.call.messages.held.Close()
+}
+
+// Receive receives the message from a reader that ends with it. announced is its length, or below 0 if that is not known. Memory is booked
+// as the message grows. Errors are statuses, here and of the other methods.
+func (t *Transfer) Receive(ctx context.Context, from io.Reader, announced int64) error {
+	in := t.call.messages
+	if announced > in.maximum {
+		return t.status(ctx, in.tooLarge(announced))
+	}
+	arrived := t.call.server.admission.Expect(in.identity)
+	defer arrived()
+	m, err := in.grown(ctx, from, min(max(announced, 0), spareBytes-1)+1)
+	if err != nil {
+		return t.status(ctx, broken(ctx, err))
+	}
+	t.replace(m)
+	in.wire.Add(m.length)
+	return nil
+}
+
+// Data is the message.
+func (t *Transfer) Data() []byte { return t.message.data() }
+
+// Cut takes a frame off the message, and leaves what follows the first bytes.
+func (t *Transfer) Cut(first int) {
+	data := t.message.data()[first:]
+	t.message.buffer, t.message.length = mem.SliceBuffer(data), int64(len(data))
+}
+
+// Decompress decompresses the message. Memory is booked as it grows.
+func (t *Transfer) Decompress(ctx context.Context, decompressor func(io.Reader) (io.Reader, error)) error {
+	from, err := decompressor(mem.BufferSlice{t.message.buffer}.Reader())
+	if err != nil {
+		return t.status(ctx, undecompressed(err))
+	}
+	m, err := t.call.messages.grown(ctx, from, 4*t.message.length)
+	if err != nil {
+		return t.status(ctx, undecompressed(err))
+	}
+	t.replace(m)
+	return nil
+}
+
+// undecompressed returns the fault of a message that cannot be decompressed, and any other fault as it is.
+func undecompressed(err error) error {
+	if _, ok := errors.AsType[*wire.Fault](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return invalidRequest("", "the message cannot be decompressed")
+}
+
+// Transcode decodes a message that is not in protobuf's encoding, and encodes it so. It waits for a turn in which as many bytes may be taken
+// for each byte of the message as decoding takes at most.
+func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, into proto.Message, decode func(data []byte) error) error {
+	s := t.call.server
+	p, end := follow(ctx)
+	defer end()
+	leave, err := s.enter(p, rankOf(method), factor*t.message.length)
+	if err != nil {
+		return t.status(ctx, err)
+	}
+	defer leave()
+	if err := decode(t.message.data()); err != nil {
+		return t.status(ctx, err)
+	}
+	booked, err := t.call.messages.held.Book(ctx, int64(proto.Size(into)), t.call.messages.patience)
+	if err != nil {
+		return t.status(ctx, err)
+	}
+	data, err := proto.Marshal(into)
+	if err != nil {
+		booked.Release()
+		return t.status(ctx, invalidRequest("", "a text is not UTF-8"))
+	}
+	t.replace(message{buffer: mem.SliceBuffer(data), length: int64(len(data)), booked: [2]admission.Booking{booked}})
+	return nil
+}
+
+// Decode decodes the message into a request, within the limits of a request, and but for its snapshot, which is compiled from its bytes.
+func (t *Transfer) Decode(ctx context.Context, request proto.Message) error {
+	return t.status(ctx, t.call.messages.decode(ctx, &t.message, request, &t.call.snapshot))
+}
+
+// Service answers the request that was decoded, by the method of the call.
+func (t *Transfer) Service() apportionv1.ApportionServiceServer { return t.call }
+
+func (t *Transfer) replace(m message) {
+	t.message.free()
+	t.message = m
+}
+
+// status returns the status that a call ends with, and nil for nil.
+func (t *Transfer) status(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return t.call.server.fail(ctx, err)
+}
+
+// MessageTime is the longest time for the message of a unary call to come.
+func (s *Server) MessageTime() time.Duration { return s.options.MessageTime }
+
+// MessageLate is the fault of a unary call whose message does not come in time.
+func (s *Server) MessageLate() error { return late(s.options.MessageTime) }

@@ -142,9 +142,13 @@ func (c *call) decide(
 
 // turn waits until a unary call may be worked on.
 func (c *call) turn(p *progress, method string, in *apportionv1.Input) (leave func(), err error) {
-	rank := admission.Decision
+	return c.server.enter(p, rankOf(method), c.memory(p.ctx, in))
+}
+
+// rankOf is which work of a method comes first.
+func rankOf(method string) admission.Rank {
 	if method == "Simulate" {
-		rank = admission.Simulation
+		return admission.Simulation
 	}
-	return c.server.enter(p, rank, c.memory(p.ctx, in))
+	return admission.Decision
 }

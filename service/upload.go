@@ -89,7 +89,7 @@ type upload struct {
 }
 
 func (s *Server) newUpload(ctx context.Context, header *apportionv1.UploadHeader) *upload {
-	return &upload{server: s, identity: tenantOf(ctx), header: header}
+	return &upload{server: s, identity: TenantOf(ctx), header: header}
 }
 
 // release gives the memory back.

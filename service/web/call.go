@@ -7,36 +7,38 @@ import (
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
 )
 
+type contract = apportionv1.ApportionServiceServer
+
 // EvaluateShares is the call of this name.
 func (h *handler) EvaluateShares(
 	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
 ) (*apportionv1.EvaluateSharesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceEvaluateSharesProcedure, r, h.answers.EvaluateShares)
+	return call(ctx, h, apportionv1connect.ApportionServiceEvaluateSharesProcedure, r, contract.EvaluateShares)
 }
 
 // CheckEnqueue is the call of this name.
 func (h *handler) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckEnqueueProcedure, r, h.answers.CheckEnqueue)
+	return call(ctx, h, apportionv1connect.ApportionServiceCheckEnqueueProcedure, r, contract.CheckEnqueue)
 }
 
 // CheckAllocatable is the call of this name.
 func (h *handler) CheckAllocatable(
 	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
 ) (*apportionv1.CheckAllocatableResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckAllocatableProcedure, r, h.answers.CheckAllocatable)
+	return call(ctx, h, apportionv1connect.ApportionServiceCheckAllocatableProcedure, r, contract.CheckAllocatable)
 }
 
 // SelectVictims is the call of this name.
 func (h *handler) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSelectVictimsProcedure, r, h.answers.SelectVictims)
+	return call(ctx, h, apportionv1connect.ApportionServiceSelectVictimsProcedure, r, contract.SelectVictims)
 }
 
 // ScoreNodes is the call of this name.
 func (h *handler) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, h.answers.ScoreNodes)
+	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, contract.ScoreNodes)
 }
 
 // Simulate is the call of this name.
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, h.answers.Simulate)
+	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)
 }

@@ -6,79 +6,31 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
 )
-
-// A message that cannot be read would be answered by the library, with no word of the contract. So a codec leaves its fault in the message,
-// as an unknown field, and the call that is about to be made of it answers with the fault.
-
-// faultField is the number of the unknown field: the last one that there is.
-const faultField protowire.Number = 1<<29 - 1
 
 var errNoMessage = errors.New("not a protobuf message")
 
-func leaveFault(m proto.Message, text string) {
-	field := protowire.AppendTag(nil, faultField, protowire.BytesType)
-	m.ProtoReflect().SetUnknown(protowire.AppendString(field, text))
-}
+// jsonMemory is how many bytes decoding JSON takes for each of its bytes at most: an empty message in a list, {}, costs the message's fixed
+// size, its place in the list, and what the list leaves behind as it grows.
+const jsonMemory = 100
 
-// faultOf returns the fault that a codec left in a message.
-func faultOf(request any) *wire.Fault {
-	m, ok := request.(proto.Message)
-	if !ok {
+// unmarshalJSON decodes protobuf's JSON. A name that the contract does not have is a fault, so that a slip in a name is noticed.
+func unmarshalJSON(data []byte, into proto.Message) error {
+	err := protojson.Unmarshal(data, into)
+	if err == nil {
 		return nil
 	}
-	unknown := m.ProtoReflect().GetUnknown()
-	number, kind, size := protowire.ConsumeTag(unknown)
-	if size < 0 || number != faultField || kind != protowire.BytesType {
-		return nil
-	}
-	text, _ := protowire.ConsumeString(unknown[size:])
 	const longest = 512
+	text := plain(err)
 	if len(text) > longest {
 		text = text[:longest]
 	}
-	return &wire.Fault{
-		Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
-		Text: strings.ToValidUTF8("the message cannot be read"+text, "\uFFFD"),
-	}
+	return invalid(strings.ToValidUTF8("the message cannot be read: "+text, "\uFFFD"))
 }
 
-// jsonCodec is protobuf's JSON. A name that the contract does not have is a fault: whoever writes JSON by hand wants to know.
-type jsonCodec struct{}
-
-// Name is that of the media type application/json.
-func (jsonCodec) Name() string { return "json" }
-
-// Marshal encodes an answer.
-func (jsonCodec) Marshal(message any) ([]byte, error) {
-	m, ok := message.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("%T: %w", message, errNoMessage)
-	}
-	return protojson.Marshal(m)
-}
-
-// Unmarshal decodes a request.
-func (jsonCodec) Unmarshal(data []byte, message any) error {
-	m, ok := message.(proto.Message)
-	if !ok {
-		return fmt.Errorf("%T: %w", message, errNoMessage)
-	}
-	if err := protojson.Unmarshal(data, m); err != nil {
-		proto.Reset(m)
-		leaveFault(m, ": "+plain(err))
-	}
-	return nil
-}
-
-// plain is what protobuf's JSON says of a text that it cannot read, without the spaces that it varies so that nobody relies on them.
+// plain is what protobuf's JSON says of a text that it cannot read, without the spaces that it varies so that no program relies on them.
 func plain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "proto:")
 	text = strings.TrimLeft(text, " \u00a0")
@@ -88,30 +40,28 @@ func plain(err error) string {
 	return text
 }
 
-// binaryCodec is protobuf's own encoding.
-type binaryCodec struct{}
+// codec encodes answers. Requests are decoded within the call: Connect is shown empty ones.
+type codec struct {
+	name    string
+	marshal func(proto.Message) ([]byte, error)
+}
 
-// Name is that of the media type application/proto.
-func (binaryCodec) Name() string { return "proto" }
+var (
+	jsonCodec   = codec{"json", protojson.Marshal}
+	binaryCodec = codec{"proto", proto.Marshal}
+)
+
+// Name is that of the media type: application/json or application/proto.
+func (c codec) Name() string { return c.name }
 
 // Marshal encodes an answer.
-func (binaryCodec) Marshal(message any) ([]byte, error) {
+func (c codec) Marshal(message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("%T: %w", message, errNoMessage)
 	}
-	return proto.Marshal(m)
+	return c.marshal(m)
 }
 
-// Unmarshal decodes a request.
-func (binaryCodec) Unmarshal(data []byte, message any) error {
-	m, ok := message.(proto.Message)
-	if !ok {
-		return fmt.Errorf("%T: %w", message, errNoMessage)
-	}
-	if err := proto.Unmarshal(data, m); err != nil {
-		proto.Reset(m)
-		leaveFault(m, "")
-	}
-	return nil
-}
+// Unmarshal leaves the request as it is.
+func (codec) Unmarshal([]byte, any) error { return nil }

@@ -2,8 +2,15 @@ package web_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,32 +23,99 @@ import (
 	"github.com/apportion/apportion/service/web"
 )
 
-// FuzzEachCallTakesAnyDocument posts any bytes to any call, as JSON, as protobuf, or said to be compressed: each is answered, and no fault is
-// the server's.
+// Forms of a request: its encoding, its compression, and how its message is carried.
+const (
+	formProto = 1 << iota
+	formGzip
+	formGet
+	formFramed
+	formPack
+	forms
+)
+
+// requestOf is a request in any form that carries a message: as it is, or, with formPack, so that what carries it is well formed.
+func requestOf(ctx context.Context, path string, form byte, message []byte) *http.Request {
+	encoding := "json"
+	if form&formProto != 0 {
+		encoding = "proto"
+	}
+	if form&formPack != 0 && form&formGzip != 0 {
+		message = packed(message)
+	}
+	if form&formGet != 0 {
+		query := url.Values{"message": {string(message)}, "encoding": {encoding}, "connect": {"v1"}}
+		if form&formGzip != 0 {
+			query.Set("compression", "gzip")
+		}
+		if form&formPack != 0 {
+			query.Set("base64", "1")
+			query.Set("message", base64.RawURLEncoding.EncodeToString(message))
+		}
+		return httptest.NewRequestWithContext(ctx, http.MethodGet, path+"?"+query.Encode(), http.NoBody)
+	}
+	media, header := "application/"+encoding, "Content-Encoding"
+	if form&formFramed != 0 {
+		media, header = "application/grpc-web+"+encoding, "Grpc-Encoding"
+		if form&formPack != 0 {
+			compressed := byte(form & formGzip / formGzip)
+			message = append(binary.BigEndian.AppendUint32([]byte{compressed}, uint32(len(message))), message...)
+		}
+	}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(message))
+	r.Header.Set("Content-Type", media)
+	if form&formGzip != 0 {
+		r.Header.Set(header, "gzip")
+	}
+	return r
+}
+
+func packed(data []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// FuzzEachCallTakesAnyDocument sends any bytes to any call, in every form that the HTTP endpoint takes: each is answered, no fault is the
+// server's, and none takes more memory than the server may book for it.
 func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	methods := apportionv1.ApportionService_ServiceDesc.Methods
 	for i := range methods {
-		f.Add(byte(i), byte(0), []byte(small))
+		for form := range byte(forms) {
+			f.Add(byte(i), form, []byte(small))
+		}
 	}
 	f.Add(byte(0), byte(0), []byte(`{"input":{"snapshot":{"queues":[{"name":"a","weight":-1}],"asOf":"x"}}}`))
-	f.Add(byte(0), byte(1), []byte{0x0a, 0x00})
-	f.Add(byte(0), byte(2), []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add(byte(0), byte(formProto), []byte{0x0a, 0x00})
+	f.Add(byte(0), byte(formGzip), []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	for _, form := range []byte{0, formGet | formGzip | formPack, formFramed | formGzip | formPack} {
+		f.Add(byte(0), form, many("jobs", 1<<20))
+		f.Add(byte(5), form, []byte(`{"steps":[`+strings.Repeat(`{"mark":{}},`, 1<<15)+`{}]}`))
+		f.Add(byte(5), form|formProto, bytes.Repeat([]byte{0x12, 0x00}, 1<<18))
+	}
+	const memory, receiving = 32 << 20, 16 << 20
 	r := servicetest.Start(f, service.Options{
 		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Nested()}, CallTime: 2 * time.Second, AnswerBytes: 1 << 20,
-		Overload:     admission.Options{Memory: 64 << 20, Receiving: 16 << 20},
-		RequestBytes: 1 << 20,
+		Overload: admission.Options{Memory: memory, Receiving: receiving}, RequestBytes: 1 << 20,
 	})
 	handler := web.NewHandler(r.Server, web.Options{})
-	f.Fuzz(func(t *testing.T, method, form byte, body []byte) {
+	f.Fuzz(func(t *testing.T, method, form byte, message []byte) {
 		path := "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + methods[int(method)%len(methods)].MethodName
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
-		request.Header.Set("Content-Type", []string{"application/json", "application/proto"}[form&1])
-		if form&2 != 0 {
-			request.Header.Set("Content-Encoding", "gzip")
-		}
+		request := requestOf(t.Context(), path, form%forms, message)
 		answer := httptest.NewRecorder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		handler.ServeHTTP(answer, request)
+		runtime.ReadMemStats(&after)
 		require.NotEqual(t, http.StatusInternalServerError, answer.Code, answer.Body.String())
-		require.NotZero(t, answer.Body.Len(), answer.Code)
+		require.NotZero(t, answer.Body.Len()+len(answer.Header().Get("Grpc-Status")), answer.Code)
+		// All that is allocated, in use at one time or not.
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*(memory+receiving)))
 	})
+}
+
+// many is a document with so many bytes of empty messages in a list of the snapshot.
+func many(list string, size int) []byte {
+	return []byte(`{"input":{"policyName":"cluster","snapshot":{"` + list + `":[` + strings.Repeat("{},", size/3-30) + `{}]}}}`)
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
@@ -30,9 +30,7 @@ import (
 
 // Options of a handler; the zero value is usable.
 type Options struct {
-	// MessageBytes bounds one message received, when it is decompressed. 0: 16 MiB.
-	MessageBytes int
-	// Calls bounds the calls answered at a time. 0: 64.
+	// Calls bounds the calls answered at a time, from when their message has come. One identity gets as many as it leaves free. 0: 64.
 	Calls int
 	// Origins of pages that may call from a browser: as https://example.org, or * for all. Empty: none, and nothing is said of CORS.
 	Origins []string
@@ -47,12 +45,11 @@ type Options struct {
 type handler struct {
 	apportionv1connect.UnimplementedApportionServiceHandler
 
-	answers apportionv1.ApportionServiceServer
 	server  *service.Server
 	options Options
 	next    http.Handler
 	errors  *connect.ErrorWriter
-	room    chan struct{}
+	places  *places
 	seconds *prometheus.HistogramVec
 	tracer  trace.Tracer
 }
@@ -60,14 +57,11 @@ type handler struct {
 // NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
 // interceptors are asked here too.
 func NewHandler(server *service.Server, o Options) http.Handler {
-	const messageBytes, calls = 16 << 20, 64
-	if o.MessageBytes <= 0 {
-		o.MessageBytes = messageBytes
-	}
+	const calls = 64
 	if o.Calls <= 0 {
 		o.Calls = calls
 	}
-	h := &handler{answers: server.Direct(), server: server, options: o, room: make(chan struct{}, o.Calls)}
+	h := &handler{server: server, options: o, places: newPlaces(o.Calls)}
 	h.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "apportion_http_call_duration_seconds",
 		Help:    "Time to answer a call over HTTP, from its message to its answer, by how it ended.",
@@ -83,8 +77,7 @@ func NewHandler(server *service.Server, o Options) http.Handler {
 		}
 	}
 	common := []connect.HandlerOption{
-		connect.WithReadMaxBytes(o.MessageBytes), connect.WithCodec(jsonCodec{}), connect.WithCodec(binaryCodec{}),
-		connect.WithRequestGate(h.admit),
+		connect.WithCodec(jsonCodec), connect.WithCodec(binaryCodec), connect.WithRequestGate(h.admit),
 	}
 	h.errors = connect.NewErrorWriter(common...)
 	_, h.next = apportionv1connect.NewApportionServiceHandler(h, common...)
@@ -109,24 +102,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	select {
-	case h.room <- struct{}{}:
-		defer func() { <-h.room }()
-	default:
-		h.fail(w, r, &wire.Fault{
-			Code: overloaded, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
-			Text: "too many calls are being answered; try again",
-		})
-		return
-	}
+	in := &incoming{request: r, writer: w, leave: func() {}}
+	// The place is held until the answer has been taken.
+	defer func() { in.leave() }()
+	in.closing()
 	ctx := identity.WithConnection(r.Context(), r.RemoteAddr, r.TLS)
-	h.next.ServeHTTP(w, r.WithContext(metadata.NewIncomingContext(ctx, headersOf(r.Header))))
+	ctx = metadata.NewIncomingContext(ctx, headersOf(r.Header))
+	h.next.ServeHTTP(w, in.withoutMessage(context.WithValue(ctx, incomingKey{}, in)))
 }
 
-func (h *handler) fail(w http.ResponseWriter, r *http.Request, fault *wire.Fault) {
-	// Who has gone does not hear.
-	_ = h.errors.Write(w, r, sent(service.StatusOf(fault)))
-}
+// incomingKey is the key of a call's request. Connect passes on the context alone.
+type incomingKey struct{}
 
 // headersOf returns the headers of a request as gRPC has them.
 func headersOf(header http.Header) metadata.MD {
@@ -138,51 +124,31 @@ func headersOf(header http.Header) metadata.MD {
 }
 
 // admit asks the taps of the server, before a message is read.
-func (h *handler) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
+func (h *handler) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	headers, _ := metadata.FromIncomingContext(ctx)
 	in, err := h.server.Admit(ctx, &tap.Info{FullMethodName: spec.Procedure, Header: headers})
 	if err != nil {
 		return nil, sent(err)
 	}
-	release, err := h.server.Receive(in, parsedBytes*h.announced(header, peer.Query.Get("message")))
-	if err != nil {
-		return nil, sent(service.StatusOf(err))
-	}
-	context.AfterFunc(ctx, release)
 	return in, nil
 }
 
-// parsedBytes is about what a text takes as a message for each of its bytes, the text included.
-const parsedBytes = 8
-
-// announced is how large the message of a request is, which may be part of its address; the most that it may be where nobody knows.
-func (h *handler) announced(header http.Header, address string) int64 {
-	most := int64(h.options.MessageBytes)
-	if address != "" {
-		return min(int64(len(address)), most)
-	}
-	if header.Get("Content-Encoding") != "" || header.Get("Grpc-Encoding") != "" {
-		return most
-	}
-	length, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
-	if err != nil || length < 0 {
-		return most
-	}
-	return min(length, most)
-}
-
-// call answers a request within the interceptors of the server.
+// call receives and answers a request within the interceptors of the server.
 func call[Request, Response any](
-	ctx context.Context, h *handler, procedure string, request *Request, answer func(context.Context, *Request) (*Response, error),
+	ctx context.Context, h *handler, procedure string, request *Request,
+	answer func(contract, context.Context, *Request) (*Response, error),
 ) (*Response, error) {
 	began := time.Now()
 	ctx, end := h.begin(ctx, procedure)
+	t := h.server.NewTransfer(ctx)
+	defer t.Close()
 	response, err := h.server.Call(ctx, procedure, request, func(ctx context.Context, request any) (any, error) {
-		if fault := faultOf(request); fault != nil {
-			return nil, service.StatusOf(fault)
+		if err := h.receive(ctx, t, methods[procedure], request); err != nil {
+			return nil, err
 		}
+		began = time.Now()
 		typed, _ := request.(*Request)
-		return answer(ctx, typed)
+		return answer(t.Service(), ctx, typed)
 	})
 	code := "OK"
 	var out *connect.Error
@@ -197,6 +163,30 @@ func call[Request, Response any](
 	}
 	typed, _ := response.(*Response)
 	return typed, nil
+}
+
+// receive receives the message of a call, takes a place for it, and decodes it.
+func (h *handler) receive(ctx context.Context, t *service.Transfer, method string, request any) error {
+	in, _ := ctx.Value(incomingKey{}).(*incoming)
+	into, ok := request.(proto.Message)
+	if in == nil || !ok {
+		return service.StatusOf(errNoMessage)
+	}
+	if err := in.receive(ctx, h.server, t); err != nil {
+		return err
+	}
+	leave, ok := h.places.take(service.TenantOf(ctx))
+	if !ok {
+		return service.StatusOf(&wire.Fault{
+			Code: overloaded, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
+			Text: "too many calls are being answered; try again", Metadata: map[string]string{"limit": "http.calls"},
+		})
+	}
+	in.leave = leave
+	if err := in.unwrap(ctx, t); err != nil {
+		return err
+	}
+	return in.decode(ctx, t, method, into)
 }
 
 // begin begins the span of a call, if calls are traced.

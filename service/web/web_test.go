@@ -76,7 +76,7 @@ func (s *site) post(t *testing.T, path, body string, headers ...string) (int, ht
 }
 
 // requireError requires an error of the contract.
-func requireError(t *testing.T, answer map[string]any, code, reason string) {
+func requireError(t *testing.T, answer map[string]any, code, reason string) *errdetails.ErrorInfo {
 	t.Helper()
 	require.Equal(t, code, answer["code"], answer)
 	details, _ := answer["details"].([]any)
@@ -90,6 +90,7 @@ func requireError(t *testing.T, answer map[string]any, code, reason string) {
 	require.NoError(t, proto.Unmarshal(raw, &info))
 	require.Equal(t, reason, info.GetReason())
 	require.Equal(t, "apportion.dev", info.GetDomain())
+	return &info
 }
 
 func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
@@ -162,7 +163,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheContract(t *testing.T) {
-	s := start(t, service.Options{}, web.Options{MessageBytes: 2000})
+	s := start(t, service.Options{RequestBytes: 2000}, web.Options{})
 	for name, c := range map[string]struct {
 		path, body   string
 		status       int
@@ -191,7 +192,7 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 	t.Run("too large", func(t *testing.T) {
 		status, _, answer := s.post(t, shares, small+strings.Repeat(" ", 2000))
 		require.Equal(t, http.StatusTooManyRequests, status)
-		require.Equal(t, "resource_exhausted", answer["code"])
+		requireError(t, answer, "resource_exhausted", "LIMIT_EXCEEDED")
 	})
 	t.Run("streams are for gRPC", func(t *testing.T) {
 		status, _, _ := s.post(t, "/apportion.v1.ApportionService/RunSession", "{}")
@@ -238,13 +239,7 @@ func TestCallersAreKnownByTheirTokens(t *testing.T) {
 
 func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, service.Options{Unary: []grpc.UnaryServerInterceptor{
-		func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			entered <- struct{}{}
-			<-leave
-			return handle(ctx, r)
-		},
-	}}, web.Options{Calls: 1})
+	s := start(t, service.Options{Observers: []service.Observer{holding{entered, leave}}}, web.Options{Calls: 1})
 	first := make(chan int, 1)
 	go func() {
 		response, err := s.http.Client().Post(s.http.URL+shares, "application/json", strings.NewReader(small))
@@ -262,6 +257,20 @@ func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 	require.Equal(t, "1", header.Get("Retry-After"))
 	close(leave)
 	require.Equal(t, http.StatusOK, <-first)
+}
+
+// holding is an observer that keeps calls at their work.
+type holding struct {
+	entered, leave chan struct{}
+}
+
+// Wants is true for every call.
+func (holding) Wants(context.Context, string, string) bool { return true }
+
+// Observe is called before the answer is sent.
+func (h holding) Observe(context.Context, *service.Decision) {
+	h.entered <- struct{}{}
+	<-h.leave
 }
 
 func TestTheDeadlineOfTheCallerHolds(t *testing.T) {
@@ -326,12 +335,13 @@ func TestCallsAreMeasuredAndTraced(t *testing.T) {
 }
 
 func TestMessagesOverHTTPTakeFromWhatThereIsForAll(t *testing.T) {
-	s := start(t, service.Options{}, web.Options{})
+	registry := prometheus.NewRegistry()
+	s := start(t, service.Options{Registry: registry}, web.Options{})
 	for range 3 {
 		status, _, answer := s.post(t, shares, small)
 		require.Equal(t, http.StatusOK, status, answer)
 	}
-	// Without a length a message counts as the largest.
+	// A message without a length counts as it grows.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+shares, io.MultiReader(strings.NewReader(small)))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
@@ -339,11 +349,17 @@ func TestMessagesOverHTTPTakeFromWhatThereIsForAll(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)
+	requireGivenBack(t, registry)
+}
+
+// requireGivenBack requires that nothing is booked for messages any more.
+func requireGivenBack(t *testing.T, registry *prometheus.Registry) {
+	t.Helper()
 	require.Eventually(t, func() bool {
-		release, err := s.Server.Receive(t.Context(), 256<<20)
-		if err == nil {
-			release()
-		}
-		return err == nil
+		return testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apportion_message_bytes Memory booked for the messages of calls and sessions.
+# TYPE apportion_message_bytes gauge
+apportion_message_bytes 0
+`), "apportion_message_bytes") == nil
 	}, 5*time.Second, 10*time.Millisecond, "everything was given back")
 }

@@ -19,14 +19,19 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 		return func(context.Context) error { return nil }
 	}
 	c, t := &d.settings.Config, d.telemetry
-	const idle = 2 * time.Minute
+	const idle, window = 2 * time.Minute, 64 << 10
 	server := &http.Server{
 		Handler: web.NewHandler(d.server, web.Options{
-			MessageBytes: int(c.Limit.MessageBytes), Calls: c.HTTP.Calls, Origins: c.HTTP.Origins,
-			Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
+			Calls: c.HTTP.Calls, Origins: c.HTTP.Origins, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		}),
-		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Call, IdleTimeout: idle,
+		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
+		// From the headers to the end of the answer: the message, the answer, and as long again to take it.
+		WriteTimeout: c.Deadline.Message + 2*c.Deadline.Call, IdleTimeout: idle,
 		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
+		// What a client may send before its call is let in, as over gRPC.
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: c.Connection.Streams, MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: 4 * window,
+		},
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	listener := d.http
