@@ -21,6 +21,12 @@ func (s *Session) Warnings() []policy.Warning {
 			list = append(list, w)
 		}
 	}
+	if n := s.view.OffNode; n > 0 {
+		add(policy.Warning{
+			Code: policy.TasksOffNode, Path: "nodes", Queue: model.None,
+			Text: fmt.Sprintf("tasks that were on nodes removed by the change are on no node: %d", n),
+		})
+	}
 	s.warnOfUnoffered(add)
 	for _, p := range s.plugins {
 		if w, ok := p.state.(policy.Warner); ok {

@@ -14,20 +14,23 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// numbers maps the numbers of jobs and tasks in one session to those of the same jobs and tasks in another.
+// numbers maps the numbers of things in one session to those of the same things in another. nil maps every number to itself.
 type numbers struct {
-	jobs, tasks map[uint64]uint64
+	jobs, tasks, queues, nodes map[uint64]uint64
 }
 
 func (n numbers) inverse() numbers {
-	out := numbers{map[uint64]uint64{}, map[uint64]uint64{}}
-	for from, to := range n.jobs {
-		out.jobs[to] = from
+	inverse := func(m map[uint64]uint64) map[uint64]uint64 {
+		if m == nil {
+			return nil
+		}
+		out := map[uint64]uint64{}
+		for from, to := range m {
+			out[to] = from
+		}
+		return out
 	}
-	for from, to := range n.tasks {
-		out.tasks[to] = from
-	}
-	return out
+	return numbers{inverse(n.jobs), inverse(n.tasks), inverse(n.queues), inverse(n.nodes)}
 }
 
 // jobFields and taskFields are the fields of steps and answers that hold numbers of jobs and of tasks.
@@ -42,37 +45,63 @@ var (
 		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.eviction_order": true,
 		"apportion.v1.TaskVerdict.task": true, "apportion.v1.TaskNodes.task": true, "apportion.v1.InspectedTask.task": true,
 	}
+	queueFields = map[protoreflect.FullName]bool{
+		"apportion.v1.Queues.index": true, "apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
+		"apportion.v1.QueueShare.children": true, "apportion.v1.QueueStanding.queue": true, "apportion.v1.InspectedJob.queue": true,
+		"apportion.v1.Reason.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
+		"apportion.v1.CapacityLevel.queue": true, "apportion.v1.CapacityLevel.parent": true,
+	}
+	nodeFields = map[protoreflect.FullName]bool{
+		"apportion.v1.Nodes.index": true, "apportion.v1.InspectedNode.node": true,
+		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.node": true, "apportion.v1.Placement.node": true, "apportion.v1.Unfit.node": true,
+	}
 	orderFields = map[protoreflect.FullName]bool{
 		"apportion.v1.OrderAnswer.sorted": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,
 	}
 )
 
-// renumber replaces the numbers in a message; orders are of jobs if ofJobs says so.
-func (n numbers) renumber(m protoreflect.Message, ofJobs bool) {
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		to := map[uint64]uint64(nil)
-		switch name := f.FullName(); {
-		case jobFields[name], ofJobs && orderFields[name]:
-			to = n.jobs
-		case taskFields[name]:
-			to = n.tasks
+// renumber replaces the numbers in a message, those of orders by ordered.
+func (n numbers) renumber(m protoreflect.Message, ordered map[uint64]uint64) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if f.HasPresence() && !m.Has(f) || f.IsMap() {
+			continue
 		}
+		to := n.of(f.FullName(), ordered)
 		switch {
-		case f.IsList() && to != nil:
-			for i := range v.List().Len() {
-				v.List().Set(i, protoreflect.ValueOfUint32(uint32(to[v.List().Get(i).Uint()])))
+		case f.IsList() && to != nil && m.Has(f):
+			list := m.Mutable(f).List()
+			for k := range list.Len() {
+				list.Set(k, protoreflect.ValueOfUint32(uint32(to[list.Get(k).Uint()])))
 			}
 		case f.IsList() && f.Message() != nil:
-			for i := range v.List().Len() {
-				n.renumber(v.List().Get(i).Message(), ofJobs)
+			for k := range m.Get(f).List().Len() {
+				n.renumber(m.Get(f).List().Get(k).Message(), ordered)
 			}
-		case to != nil:
-			m.Set(f, protoreflect.ValueOfUint32(uint32(to[v.Uint()])))
-		case f.Message() != nil && !f.IsMap() && !f.IsList():
-			n.renumber(v.Message(), ofJobs)
+		case !f.IsList() && to != nil:
+			m.Set(f, protoreflect.ValueOfUint32(uint32(to[m.Get(f).Uint()])))
+		case !f.IsList() && f.Message() != nil:
+			n.renumber(m.Get(f).Message(), ordered)
 		}
-		return true
-	})
+	}
+}
+
+// of returns how the numbers in a field are replaced, nil if they are not.
+func (n numbers) of(name protoreflect.FullName, ordered map[uint64]uint64) map[uint64]uint64 {
+	switch {
+	case jobFields[name]:
+		return n.jobs
+	case taskFields[name]:
+		return n.tasks
+	case queueFields[name]:
+		return n.queues
+	case nodeFields[name]:
+		return n.nodes
+	case orderFields[name]:
+		return ordered
+	}
+	return nil
 }
 
 // reached returns the snapshot of the state that a session is in: the jobs that are left of those given, with their phases, statuses and
@@ -80,7 +109,7 @@ func (n numbers) renumber(m protoreflect.Message, ofJobs bool) {
 func reached(t require.TestingT, s *wire.Session, snapshot *apportionv1.Snapshot, jobs []*apportionv1.Job) (*apportionv1.Snapshot, numbers) {
 	out := proto.CloneOf(snapshot)
 	out.Jobs = nil
-	renumbered := numbers{map[uint64]uint64{}, map[uint64]uint64{}}
+	renumbered := numbers{jobs: map[uint64]uint64{}, tasks: map[uint64]uint64{}}
 	now := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Jobs: true, Tasks: true}}}).GetInspect()
 	require.NotNil(t, now)
 	tasks := now.GetTasks()
@@ -153,9 +182,13 @@ func aReopenedSessionIsAFreshOne(t *rapid.T, policy string) {
 	require.Equal(t, prototext.Format(fresh.Basis()), prototext.Format(s.Basis()))
 	for _, step := range everything(state) {
 		here := proto.CloneOf(step)
-		renumbered.inverse().renumber(here.ProtoReflect(), false)
+		renumbered.inverse().renumber(here.ProtoReflect(), nil)
 		got := s.Do(here)
-		renumbered.renumber(got.ProtoReflect(), step.GetOrder().GetJobs() != nil)
+		ordered := map[uint64]uint64(nil)
+		if step.GetOrder().GetJobs() != nil {
+			ordered = renumbered.jobs
+		}
+		renumbered.renumber(got.ProtoReflect(), ordered)
 		require.Equal(t, prototext.Format(fresh.Do(step)), prototext.Format(got), "%v", step)
 	}
 }

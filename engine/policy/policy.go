@@ -232,6 +232,7 @@ const (
 	NoAffinityFitsNothing     WarningCode = 19
 	HierarchyWeightIgnored    WarningCode = 17
 	WarningsTruncated         WarningCode = 18
+	TasksOffNode              WarningCode = 20
 )
 
 // Warning is one of them.

@@ -436,6 +436,8 @@ const (
 	WarningCode_WARNING_CODE_TRUNCATED WarningCode = 18
 	// The queue has no node-group affinity and the nodegroup plugin is strict: no node fits its tasks.
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
+	// A change removed nodes that tasks were on: these are on no node now.
+	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
 )
 
 // Enum value maps for WarningCode.
@@ -461,6 +463,7 @@ var (
 		17: "WARNING_CODE_HIERARCHY_WEIGHT_IGNORED",
 		18: "WARNING_CODE_TRUNCATED",
 		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
+		20: "WARNING_CODE_TASKS_OFF_NODE",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                  0,
@@ -483,6 +486,7 @@ var (
 		"WARNING_CODE_HIERARCHY_WEIGHT_IGNORED":     17,
 		"WARNING_CODE_TRUNCATED":                    18,
 		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
+		"WARNING_CODE_TASKS_OFF_NODE":               20,
 	}
 )
 
@@ -1561,7 +1565,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
 	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\x83\x06\n" +
+	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xa4\x06\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1583,7 +1587,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	")WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING\x10\x10\x12)\n" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
-	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13*\x80\x05\n" +
+	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
+	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14*\x80\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +

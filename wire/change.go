@@ -1,0 +1,231 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// changeDomain keeps the digests of results apart from those of whole snapshots.
+const changeDomain = "apportion.v1.Change\x00"
+
+// ChangeDigest returns how the contract names the result of an encoded Change of the snapshot of a digest.
+func ChangeDigest(base string, change []byte) string {
+	h := sha256.New()
+	h.Write([]byte(changeDomain + base + "\x00"))
+	h.Write(change)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// The fields of a Change beside those that it shares with Snapshot, and those of a TaskUpdate.
+const (
+	changeRemoveNodes  = 9
+	changeRemoveQueues = 10
+	changeRemoveJobs   = 11
+	changeTasks        = 12
+	changeClearTotal   = 13
+
+	updateUID    = 1
+	updateNumber = 2
+	updateStatus = 3
+	updateNode   = 4
+	updateNoNode = 5
+)
+
+// CompileChange returns the model that an encoded Change makes of another one, which stays as it is. It stays valid when the decoder is used
+// again. What the result exceeds of the limits of g is a fault, as are bytes that are no Change.
+func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model.Model, error) {
+	own := d.c.b
+	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
+	defer func() { d.c.b, d.stop = own, nil }()
+	size := Measure(data)
+	if err := size.Within(g.Limits); err != nil {
+		return nil, err
+	}
+	if err := d.change(base, data, &size); err != nil {
+		return nil, err
+	}
+	if err := d.c.exceeded(); err != nil {
+		return nil, err
+	}
+	m, err := d.c.b.Build()
+	if err != nil {
+		return nil, invalidChange(err)
+	}
+	if err := sizeOfModel(m).Within(g.Limits); err != nil {
+		return nil, err
+	}
+	if size.Queues > 0 {
+		if err := Depth(m, g.Limits.QueueDepth); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func invalidChange(err error) error {
+	var violations *model.Error
+	if !errors.As(err, &violations) {
+		return err
+	}
+	return Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, prefixed(violations, "change."))
+}
+
+// sizeOfModel counts what a model holds, positions that hold nothing included: they take room as well.
+func sizeOfModel(m *model.Model) Size {
+	return Size{
+		Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), NodeSets: int64(len(m.NodeSets)), Queues: int64(len(m.Queues)),
+		Jobs: int64(m.Jobs.Len()), Groups: int64(m.Groups.Len()), Tasks: int64(m.Tasks.Len()),
+	}
+}
+
+// change feeds a builder with what changes.
+func (d *Decoder) change(base *model.Model, data []byte, size *Size) error {
+	around := size.around(data)
+	dimensions, ok := d.changeHead(base, around)
+	for _, name := range dimensions {
+		d.c.text(name)
+	}
+	ok = ok && d.names(around, changeRemoveNodes, d.c.b.RemoveNode) && d.names(around, changeRemoveQueues, d.c.b.RemoveQueue) &&
+		d.nodes(around) && d.queues(around) && d.nodeSets(around) &&
+		d.names(around, changeRemoveJobs, d.c.b.RemoveJob) && d.allJobs(data) && d.updates(base, around)
+	switch {
+	case ok:
+		return nil
+	case d.stop != nil && d.stop():
+		return policy.ErrStopped
+	}
+	return malformed("change")
+}
+
+// changeHead begins the change with its time, its dimensions and its total.
+func (d *Decoder) changeHead(base *model.Model, pieces [2][]byte) (dimensions []string, ok bool) {
+	var f field
+	asOf, clear := base.AsOf, false
+	d.total.reset()
+	for _, piece := range pieces {
+		s := scanner{rest: piece}
+		for s.next(&f) {
+			switch {
+			case f.number == 1 && f.kind == varint:
+				asOf = int64(f.value)
+			case f.number == 3 && f.kind == delimited:
+				dimensions = append(dimensions, strings.Clone(s.text(&f)))
+			case f.number == 7 && f.kind == delimited:
+				s.check(d.total.fill(f.data))
+			case f.number == changeClearTotal && f.kind == varint:
+				clear = f.value != 0
+			}
+		}
+		if s.bad {
+			return nil, false
+		}
+	}
+	d.c.b = base.Change(dimensions)
+	d.c.b.AsOf(asOf)
+	total := d.c.total.of(d.total.message())
+	if clear && total != nil {
+		d.c.b.Fault("clear_total", "a total is given too")
+	}
+	if clear {
+		d.c.b.SumTotal()
+	}
+	d.c.b.Total(total)
+	return dimensions, true
+}
+
+// names hands every text of a field to remove, with its position.
+func (d *Decoder) names(pieces [2][]byte, number int32, remove func(int, string)) bool {
+	var f field
+	n := 0
+	for _, piece := range pieces {
+		s := scanner{rest: piece}
+		for s.next(&f) {
+			if f.number != number || f.kind != delimited {
+				continue
+			}
+			name := s.text(&f)
+			if s.bad || d.stopped() {
+				return false
+			}
+			d.c.text(name)
+			remove(n, strings.Clone(name))
+			n++
+		}
+	}
+	return true
+}
+
+// updates reads the changes of single tasks.
+func (d *Decoder) updates(base *model.Model, pieces [2][]byte) bool {
+	var f field
+	n := 0
+	for _, piece := range pieces {
+		s := scanner{rest: piece}
+		for s.next(&f) {
+			if f.number != changeTasks || f.kind != delimited {
+				continue
+			}
+			if d.stopped() || !d.update(base, n, f.data) {
+				return false
+			}
+			n++
+		}
+	}
+	return true
+}
+
+func (d *Decoder) update(base *model.Model, i int, data []byte) bool {
+	var u model.TaskUpdate
+	var f field
+	var uid string
+	number, by := uint64(0), 0
+	status := apportionv1.TaskStatus(0)
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.number == updateUID && f.kind == delimited:
+			uid, by = s.text(&f), updateUID
+		case f.number == updateNumber && f.kind == varint:
+			number, by = uint64(uint32(f.value)), updateNumber
+		case f.number == updateStatus && f.kind == varint:
+			status = apportionv1.TaskStatus(int32(f.value))
+		case f.number == updateNode && f.kind == varint:
+			u.Node, u.HasNode = model.NodeID(min(uint32(f.value), math.MaxInt32)), true
+		case f.number == updateNoNode && f.kind == varint:
+			u.Node, u.HasNode = model.None, f.value != 0
+		}
+	}
+	if s.bad {
+		return false
+	}
+	b, path := d.c.b, func(field string) string { return fmt.Sprintf("tasks[%d].%s", i, field) }
+	u.HasStatus = status != apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
+	var known bool
+	if u.Status, known = statusOf(status); !known {
+		b.Fault(path("status"), "no status %d", status)
+		return true
+	}
+	t := model.TaskID(min(number, math.MaxInt32))
+	switch by {
+	case updateUID:
+		var found bool
+		if t, found = base.TaskOf(uid); !found {
+			b.Fault(path("uid"), "no task %s", strconv.Quote(cut(uid, maxText)))
+			return true
+		}
+	case 0:
+		b.Fault(path("uid"), "a uid or a number is needed")
+		return true
+	}
+	b.UpdateTask(i, t, u)
+	return true
+}
