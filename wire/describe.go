@@ -11,14 +11,14 @@ import (
 // the cluster's name, is not in it. It shares strings with the model.
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
-	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.Names(), Total: resourceOf(m.Total)}
+	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total)}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if !m.HasNode(model.NodeID(i)) {
 			continue
 		}
 		d.nodes[i] = uint32(len(out.Nodes))
-		node := &apportionv1.Node{Name: n.Name, Allocatable: resourceOf(n.Allocatable), UsedByOthers: resourceOf(n.UsedByOthers)}
+		node := &apportionv1.Node{Name: n.Name, Allocatable: resourceOf(m, n.Allocatable), UsedByOthers: resourceOf(m, n.UsedByOthers)}
 		if n.Labelled {
 			node.Group = &n.Group
 		}
@@ -34,7 +34,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	}
 	for i := range m.Queues {
 		if m.HasQueue(model.QueueID(i)) {
-			out.Queues = append(out.Queues, describeQueue(&m.Queues[i]))
+			out.Queues = append(out.Queues, describeQueue(m, &m.Queues[i]))
 		}
 	}
 	for j := range model.JobID(m.Jobs.Len()) {
@@ -63,24 +63,25 @@ type description struct {
 }
 
 // resourceOf is the Resource of a row, nil for an absent one.
-func resourceOf(row resource.Row) *apportionv1.Resource {
+func resourceOf(m *model.Model, row resource.Row) *apportionv1.Resource {
 	if row.Absent() {
 		return nil
 	}
 	r := &apportionv1.Resource{}
-	for m := row.Has; m != 0; m = m.Rest() {
-		d := m.First()
-		r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, row.V[d])
+	for position, d := range m.Dims.Order() {
+		if row.Has.Has(d) {
+			r.Dimension, r.Amount = append(r.Dimension, uint32(position)), append(r.Amount, row.V[d])
+		}
 	}
 	return r
 }
 
-func describeQueue(q *model.Queue) *apportionv1.Queue {
+func describeQueue(m *model.Model, q *model.Queue) *apportionv1.Queue {
 	weight, reclaimable := uint32(q.Weight), q.Reclaimable
 	out := &apportionv1.Queue{
 		Name: q.Name, Parent: q.Parent, Weight: &weight, Priority: q.Priority, State: apportionv1.QueueState(q.State) + 1,
-		Reclaimable: &reclaimable, Capability: resourceOf(q.Capability), Guarantee: resourceOf(q.Guarantee),
-		Deserved: resourceOf(q.Deserved), CreateTime: q.CreateTime,
+		Reclaimable: &reclaimable, Capability: resourceOf(m, q.Capability), Guarantee: resourceOf(m, q.Guarantee),
+		Deserved: resourceOf(m, q.Deserved), CreateTime: q.CreateTime,
 	}
 	if a := q.Affinity; a != nil {
 		out.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{
@@ -103,7 +104,7 @@ func describeTerms(t *model.Terms) *apportionv1.NodeGroupTerms {
 func (m *description) job(j *model.Job) *apportionv1.Job {
 	out := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
-		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(j.MinResources), CreateTime: j.CreateTime,
+		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(m.Model, j.MinResources), CreateTime: j.CreateTime,
 		Condition: j.Condition,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
@@ -118,7 +119,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 
 func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
 	g := m.Groups.At(id)
-	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
+	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
 	}
@@ -155,7 +156,7 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 	preemptable := t.Preemptable
 	out.Detail = &apportionv1.TaskDetail{Preemptable: &preemptable, Gate: apportionv1.TaskGate(t.Gate)}
 	if own {
-		out.Detail.Request = resourceOf(m.Requests[t.Request])
+		out.Detail.Request = resourceOf(m.Model, m.Requests[t.Request])
 	}
 	if t.Detail != model.None {
 		d := m.Details.At(t.Detail)

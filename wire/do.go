@@ -15,7 +15,7 @@ import (
 // Ask answers one step, or returns a *Fault whose paths begin with the kind of step (reclaim.claimant). A step that fails changes
 // nothing.
 func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	s.out.begin(s.maximum)
+	s.out.begin(s.engine.View().Dims, s.maximum)
 	answer, fault := s.do(step)
 	if fault != nil {
 		return nil, fault
@@ -35,7 +35,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 // DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned in place of
 // answers only if the answers altogether are too large, or nobody waits for them any more; some of the steps have then been done.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	s.out.begin(s.maximum)
+	s.out.begin(s.engine.View().Dims, s.maximum)
 	answers := make([]*apportionv1.Answer, 0, len(steps))
 	for i, step := range steps {
 		if s.stopped(i) {

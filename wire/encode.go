@@ -21,6 +21,8 @@ const (
 
 // encoder makes the messages of an answer and keeps account of their size. Small messages come out of larger pieces of memory.
 type encoder struct {
+	// dims are numbered in an answer as the snapshot numbers them.
+	dims          resource.Dimensions
 	left, maximum int
 	// limit is the setting that maximum is.
 	limit        string
@@ -42,7 +44,10 @@ type whole[M, B any] struct {
 	body   B
 }
 
-func (e *encoder) begin(maximum int) { e.left, e.maximum, e.limit = maximum, maximum, "answer_bytes" }
+// begin begins an answer of at most maximum bytes about a model of these dimensions.
+func (e *encoder) begin(dims resource.Dimensions, maximum int) {
+	e.dims, e.left, e.maximum, e.limit = dims, maximum, maximum, "answer_bytes"
+}
 
 // within holds what is made until end is called to a smaller maximum, if it is one.
 func (e *encoder) within(maximum int, limit string) (end func()) {
@@ -110,6 +115,14 @@ func (e *encoder) optional(n int) *uint32 {
 	return p
 }
 
+// dimension returns the number of an engine's dimension in answers, and nil for -1.
+func (e *encoder) dimension(d int) *uint32 {
+	if d < 0 {
+		return nil
+	}
+	return e.optional(e.dims.Position(d))
+}
+
 // resource returns nil for an absent row.
 func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 	if row.Absent() {
@@ -119,10 +132,11 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 	r := e.resources.one()
 	r.Dimension, r.Amount = e.indices.take(n), e.amounts.take(n)
 	i := 0
-	for m := row.Has; m != 0; m = m.Rest() {
-		d := m.First()
-		r.Dimension[i], r.Amount[i] = uint32(d), row.V[d]
-		i++
+	for position, d := range e.dims.Order() {
+		if row.Has.Has(d) {
+			r.Dimension[i], r.Amount[i] = uint32(position), row.V[d]
+			i++
+		}
 	}
 	e.left -= messageBytes + n*numberBytes
 	return r
@@ -131,7 +145,7 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out := e.reasons.one()
 	out.Plugin, out.Code, out.Role, out.Detail = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role, r.Detail
-	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.optional(r.Dimension)
+	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.dimension(r.Dimension)
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
 	e.left -= reasonBytes + len(r.Plugin) + len(r.Role) + len(r.Detail)

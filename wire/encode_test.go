@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 )
@@ -55,7 +56,7 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 
 func TestAListThatIsTooLargeIsRefusedBeforeItIsMade(t *testing.T) {
 	e := encoder{}
-	e.begin(1000)
+	e.begin(resource.Dimensions{}, 1000)
 	require.NoError(t, e.room(50, "tasks"))
 	fault := AsFault(e.room(1<<40, "tasks"))
 	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, fault.Reason)

@@ -68,7 +68,7 @@ func faultAt(path, format string, args ...any) *model.Error {
 // EnqueueVote is an enqueue step about one job, by the votes, that tells no opinion from a permit: in the step's answer both are one. The
 // reasons are added to why.
 func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, *apportionv1.Answer) {
-	s.out.begin(s.maximum)
+	s.out.begin(s.engine.View().Dims, s.maximum)
 	before := len(why.List)
 	vote := s.engine.EnqueueVote(j, why)
 	return vote, &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: &apportionv1.EnqueueAnswer{

@@ -81,7 +81,7 @@ func (s *Session) Engine() *engine.Session { return s.engine }
 // Basis returns what the answers rest on: all but the digest of the snapshot, which only its bytes have.
 func (s *Session) Basis() *apportionv1.Basis {
 	basis := &apportionv1.Basis{
-		EngineVersion: engine.Version, PolicyDigest: s.digest, Dimensions: s.engine.View().Dims.Names(),
+		EngineVersion: engine.Version, PolicyDigest: s.digest, Dimensions: s.engine.View().Dims.OrderedNames(),
 	}
 	for _, w := range s.engine.Warnings() {
 		warning := &apportionv1.Warning{

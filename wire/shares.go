@@ -130,7 +130,7 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 	out.Capability = row(apportionv1.ShareField_SHARE_FIELD_CAPABILITY, share.Capability)
 	out.RealCapability = row(apportionv1.ShareField_SHARE_FIELD_REAL_CAPABILITY, share.RealCapability)
 	if wanted.has(apportionv1.ShareField_SHARE_FIELD_SHARE) {
-		out.Share, out.Dominant = share.Share, s.out.optional(share.Dominant)
+		out.Share, out.Dominant = share.Share, s.out.dimension(share.Dominant)
 	}
 	out.Overused = share.Overused
 	s.out.left -= 2 * messageBytes
@@ -165,7 +165,7 @@ func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobS
 		}
 		out := &shares[i]
 		out.Job, out.Share = uint32(id), share.Share
-		out.Dominant, out.Allocated = s.out.optional(share.Dominant), s.out.resource(share.Allocated)
+		out.Dominant, out.Allocated = s.out.dimension(share.Dominant), s.out.resource(share.Allocated)
 		if !omitNames {
 			out.Uid = s.engine.View().Jobs.At(id).UID
 		}
@@ -188,7 +188,7 @@ func (s *Session) tree(plugin *apportionv1.PluginShares, sharer policy.TreeShare
 		n, to := &nodes[i], &out[i]
 		to.Parent, to.Name, to.Weight, to.Share, to.Saturated = s.out.optional(n.Parent), n.Name, n.Weight, n.Share, n.Saturated
 		to.Request, to.Allocated = s.out.resource(n.Request), s.out.resource(n.Allocated)
-		to.Job, to.Dominant = s.out.optional(int(n.Job)), s.out.optional(n.Dominant)
+		to.Job, to.Dominant = s.out.optional(int(n.Job)), s.out.dimension(n.Dominant)
 		plugin.Tree[i] = to
 		if s.out.left -= 4*messageBytes + len(n.Name); s.out.left < 0 {
 			return s.out.tooLarge("tree")

@@ -47,10 +47,13 @@ func (m Mask) First() int { return bits.TrailingZeros64(uint64(m)) }
 func (m Mask) Rest() Mask { return m & (m - 1) }
 
 // Dimensions names the dimensions of rows: cpu, memory, then the others by name, so that no result depends on the order in which a
-// snapshot happens to name them.
+// snapshot happens to name them. They remember that order for those who answer the snapshot's author.
 type Dimensions struct {
 	names []string
 	pods  Mask
+	order []int
+	// position is the inverse of order.
+	position []int
 }
 
 // NewDimensions returns the dimensions of the given names together with cpu and memory, and for each given name its dimension. It
@@ -70,7 +73,7 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	if len(dims.names) > MaxDimensions {
 		return Dimensions{}, nil, fmt.Errorf("dimensions: %d dimensions, at most %d are possible", len(dims.names), MaxDimensions)
 	}
-	index := make([]int, len(given))
+	order := make([]int, len(given), len(dims.names))
 	var seen Mask
 	for i, name := range given {
 		d, _ := dims.Index(name)
@@ -78,12 +81,19 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 			return Dimensions{}, nil, fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name)
 		}
 		seen = seen.With(d)
-		index[i] = d
+		order[i] = d
+	}
+	for missing := Base &^ seen; missing != 0; missing = missing.Rest() {
+		order = append(order, missing.First())
+	}
+	dims.order, dims.position = order, make([]int, len(order))
+	for i, d := range order {
+		dims.position[d] = i
 	}
 	if d, ok := dims.Index("pods"); ok {
 		dims.pods = Mask(0).With(d)
 	}
-	return dims, index, nil
+	return dims, order[:len(given):len(given)], nil
 }
 
 // Len returns the number of dimensions, which is the width of rows.
@@ -94,6 +104,22 @@ func (d Dimensions) Name(i int) string { return d.names[i] }
 
 // Names returns all names in order of dimension.
 func (d Dimensions) Names() []string { return slices.Clone(d.names) }
+
+// OrderedNames returns all names in the order of Order.
+func (d Dimensions) OrderedNames() []string {
+	names := make([]string, len(d.order))
+	for i, dimension := range d.order {
+		names[i] = d.names[dimension]
+	}
+	return names
+}
+
+// Order returns all dimensions in the order in which their names were given, then cpu and memory where they were not. Callers only read
+// it.
+func (d Dimensions) Order() []int { return d.order }
+
+// Position returns where dimension i is in Order.
+func (d Dimensions) Position(i int) int { return d.position[i] }
 
 // Index returns the dimension of a name.
 func (d Dimensions) Index(name string) (int, bool) {
