@@ -69,10 +69,8 @@ func down(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Unknown:
 		return true
-	case codes.ResourceExhausted:
-		return retryDelay(err) > 0
 	default:
-		return false
+		return busy(err)
 	}
 }
 

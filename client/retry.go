@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,16 +109,16 @@ func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, erro
 	}
 }
 
-// passing reports whether a replica was lost or ended a session for its age, or was too busy and said when to come again.
-func passing(err error) bool {
-	switch status.Code(err) {
-	case codes.Unavailable:
-		return true
-	case codes.ResourceExhausted:
-		return retryDelay(err) > 0 || aged(err)
-	default:
-		return false
-	}
+// passing reports whether asking again may help: a replica was lost, was too busy, or ended a session for its age.
+func passing(err error) bool { return status.Code(err) == codes.Unavailable || busy(err) }
+
+// busy reports whether the service has no room now. Its code says so: what is too large has another. gRPC's own limit of a message in
+// this process has the same code and no ErrorInfo.
+func busy(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && slices.ContainsFunc(status.Convert(err).Details(), func(detail any) bool {
+		_, told := detail.(*errdetails.ErrorInfo)
+		return told
+	})
 }
 
 // retryDelay is when a service asks to be asked again; 0: it does not say.
@@ -128,15 +129,4 @@ func retryDelay(err error) time.Duration {
 		}
 	}
 	return 0
-}
-
-// aged reports whether a server ended a session that had lasted, or had been idle, for too long.
-func aged(err error) bool {
-	for _, detail := range status.Convert(err).Details() {
-		if found, ok := detail.(*errdetails.ErrorInfo); ok {
-			limit := found.GetMetadata()["limit"]
-			return limit == "session_time" || limit == "session_idle"
-		}
-	}
-	return false
 }

@@ -20,7 +20,11 @@ func TestAWholeCallIsTriedAgainWhereThatMayHelp(t *testing.T) {
 	busy := status.FromProto(wire.Status(&wire.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
 	})).Err()
-	tooLarge := status.Error(codes.ResourceExhausted, "too large")
+	full := status.FromProto(wire.Status(&wire.Fault{
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
+	})).Err()
+	tooLarge := status.FromProto(wire.Status(wire.Exceeded("steps", 2, 1, "too many steps"))).Err()
+	tooLong := status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
 	for name, tc := range map[string]struct {
 		errors        []error
 		asked         int
@@ -30,7 +34,9 @@ func TestAWholeCallIsTriedAgainWhereThatMayHelp(t *testing.T) {
 		"an answer":                      {nil, 1, 0, 0, nil},
 		"a replica that was lost":        {[]error{lost}, 2, 25 * time.Millisecond, 50 * time.Millisecond, nil},
 		"a replica that is busy":         {[]error{busy, busy}, 3, 2 * time.Second, 4 * time.Second, nil},
-		"what no asking mends":           {[]error{tooLarge}, 1, 0, 0, tooLarge},
+		"a replica that is full":         {[]error{full}, 2, 25 * time.Millisecond, 50 * time.Millisecond, nil},
+		"a question that is too large":   {[]error{tooLarge}, 1, 0, 0, tooLarge},
+		"an answer beyond gRPC's limit":  {[]error{tooLong}, 1, 0, 0, tooLong},
 		"all replicas that are lost":     {[]error{lost, lost, lost, lost, lost}, 5, 375 * time.Millisecond, 750 * time.Millisecond, lost},
 		"a fault of the question itself": {[]error{lost, status.Error(codes.InvalidArgument, "no")}, 2, 25 * time.Millisecond, 50 * time.Millisecond, status.Error(codes.InvalidArgument, "no")},
 	} {

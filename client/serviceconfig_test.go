@@ -159,7 +159,7 @@ func TestACallThatExceedsALimitIsNotAskedAgain(t *testing.T) {
 	_, err := plainly(t, client.ServiceConfig(), r).EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: proportional(t)},
 	}})
-	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+	require.Equal(t, codes.OutOfRange, status.Code(err), err)
 	require.Equal(t, int32(1), asked.Load())
 }
 

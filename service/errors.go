@@ -19,8 +19,8 @@ import (
 // fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.
 func (s *Server) fail(ctx context.Context, err error) error {
 	var limited *wire.Fault
-	if late := lateness(ctx); late != nil && !errors.As(err, &limited) {
-		err = late
+	if passed := lateness(ctx); passed != nil && !errors.As(err, &limited) {
+		err = passed
 	}
 	if st, ok := status.FromError(err); ok && !errors.As(err, &limited) {
 		// gRPC itself, or whoever received the message, has said what is wrong.
@@ -30,20 +30,15 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	if fault.Code == codes.Internal {
 		s.log.LogAttrs(ctx, levelOf(fault.Code), "a call failed inside", errorAttr(err))
 	}
-	if fault.Code == codes.ResourceExhausted {
+	if fault.Code == codes.ResourceExhausted && fault.Retry > 0 {
 		// Outside of a call there is no trailer to set.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback(fault)))
 	}
 	return status.ErrorProto(wire.Status(fault))
 }
 
-// pushback is the trailer that tells gRPC when to repeat a call: in so many milliseconds, or never where its request exceeds a limit.
-func pushback(fault *wire.Fault) string {
-	if fault.Retry <= 0 {
-		return "-1"
-	}
-	return strconv.FormatInt(fault.Retry.Milliseconds(), 10)
-}
+// pushback is the trailer that tells gRPC after how many milliseconds to repeat a call.
+func pushback(fault *wire.Fault) string { return strconv.FormatInt(fault.Retry.Milliseconds(), 10) }
 
 // StatusOf returns an error as it is sent, and nil for nil.
 func StatusOf(err error) error {
@@ -88,4 +83,25 @@ func exceeded(limit string, value, maximum int64, text string) error {
 	}
 	return wire.Exceeded(limit, value, maximum,
 		text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
+}
+
+const (
+	// sessionsRetry is when to try again where other sessions have taken all there is: they end at any time.
+	sessionsRetry = time.Second
+	// agedRetry is when to try again where a session has ended for its age: another one can be opened at once.
+	agedRetry = 10 * time.Millisecond
+)
+
+// busy is the fault of a limit that others, or time, have reached, and not the size of this request: sent again, it may succeed.
+func busy(limit string, value, maximum int64, retry time.Duration, text string) error {
+	fault := wire.Exceeded(limit, value, maximum, text)
+	fault.Code, fault.Retry = codes.ResourceExhausted, retry
+	return fault
+}
+
+// late is the fault of a message or a snapshot that takes longer to arrive than a limit allows.
+func late(limit string, maximum time.Duration, text string) *wire.Fault {
+	fault := wire.Exceeded(limit, maximum.Milliseconds(), maximum.Milliseconds(), text)
+	fault.Code = codes.DeadlineExceeded
+	return fault
 }

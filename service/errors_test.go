@@ -157,11 +157,11 @@ func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {
 		in.GetSnapshot().Queues = append(in.GetSnapshot().GetQueues(), &apportionv1.Queue{Name: fmt.Sprint(len(in.GetSnapshot().GetQueues()))})
 	}
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
-	metadata, _ := requireFault(t, err, codes.ResourceExhausted, "ANSWER_TOO_LARGE")
+	metadata, _ := requireFault(t, err, codes.OutOfRange, "ANSWER_TOO_LARGE")
 	require.Equal(t, map[string]string{"narrow": "shares.queues", "limit": "answer_bytes", "maximum": "1000"}, metadata)
 
 	_, err = r.Simulate(t.Context(), parse(t, &apportionv1.SimulateRequest{Input: in}, strings.Repeat(`steps { mark {} }`, 100)))
-	metadata, _ = requireFault(t, err, codes.ResourceExhausted, "ANSWER_TOO_LARGE")
+	metadata, _ = requireFault(t, err, codes.OutOfRange, "ANSWER_TOO_LARGE")
 	require.Equal(t, "steps", metadata["narrow"])
 }
 

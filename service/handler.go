@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // call is one call of the contract. gRPC's generated code decodes the request and then calls the method of this value, so a method finds
@@ -104,7 +102,7 @@ func (c *call) receive(ctx context.Context, request any) error {
 // only receives the message of a unary call, within MessageTime.
 func (c *call) only(ctx context.Context) (message, error) {
 	limit := c.server.options.MessageTime
-	timer := time.AfterFunc(limit, func() { endCall(ctx, late(limit)) })
+	timer := time.AfterFunc(limit, func() { endCall(ctx, messageLate(limit)) })
 	defer timer.Stop()
 	arrived := c.server.admission.Expect(c.messages.identity)
 	defer arrived()
@@ -122,11 +120,9 @@ func (c *call) only(ctx context.Context) (message, error) {
 	return m, nil
 }
 
-// late is the fault of a message that did not come within a limit.
-func late(limit time.Duration) error {
-	fault := wire.Exceeded("deadline.message", limit.Milliseconds(), limit.Milliseconds(), "the message did not come in time")
-	fault.Code = codes.DeadlineExceeded
-	return fault
+// messageLate is the fault of a message that did not come within a limit.
+func messageLate(limit time.Duration) error {
+	return late("deadline.message", limit, "the message did not come in time")
 }
 
 // takePending hands the booking of the message received last to the caller, who gives it back.

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -20,9 +22,26 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
+// requireLimit expects that a request was too large: asking again does not help.
 func requireLimit(t *testing.T, err error, limit, maximum string) {
 	t.Helper()
-	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
+	requireExceeded(t, err, codes.OutOfRange, limit, maximum)
+	for _, detail := range status.Convert(err).Details() {
+		require.IsNotType(t, &errdetails.RetryInfo{}, detail)
+	}
+}
+
+// requireFull expects that there was no room for a request, and when to ask again.
+func requireFull(t *testing.T, err error, limit, maximum string) {
+	t.Helper()
+	requireExceeded(t, err, codes.ResourceExhausted, limit, maximum)
+	details := status.Convert(err).Details()
+	require.Positive(t, details[len(details)-1].(*errdetails.RetryInfo).GetRetryDelay().AsDuration())
+}
+
+func requireExceeded(t *testing.T, err error, code codes.Code, limit, maximum string) {
+	t.Helper()
+	fields, _ := requireFault(t, err, code, "LIMIT_EXCEEDED")
 	require.Equal(t, limit, fields["limit"])
 	require.Equal(t, maximum, fields["maximum"])
 	require.NotEmpty(t, fields["value"])
@@ -124,7 +143,7 @@ func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 		session.hear()
 		_, err := session.stream.Recv()
 		require.Equal(t, 100*time.Second, time.Since(began))
-		requireLimit(t, err, "session_idle", "60000")
+		requireFull(t, err, "session_idle", "60000")
 	})
 }
 
@@ -138,7 +157,7 @@ func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
 		require.Equal(t, 59*time.Minute, time.Since(began))
 		_, err := session.stream.Recv()
 		require.Equal(t, time.Hour, time.Since(began))
-		requireLimit(t, err, "session_time", "3600000")
+		requireFull(t, err, "session_time", "3600000")
 	})
 }
 
@@ -148,7 +167,7 @@ func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
 	first.open(t)
 	second := startSession(t, r)
 	_, err := second.stream.Recv()
-	requireLimit(t, err, "identity_sessions", "1")
+	requireFull(t, err, "identity_sessions", "1")
 }
 
 func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
@@ -165,7 +184,7 @@ func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
 		}
 		opened++
 	}
-	requireLimit(t, err, "session_bytes", "65536")
+	requireFull(t, err, "session_bytes", "65536")
 	require.Positive(t, opened)
 	require.LessOrEqual(t, gauge(t, r.server, "apportion_session_bytes"), 32.0*1024)
 }

@@ -84,6 +84,6 @@ func (r *reservation) close() {
 
 func (m *sessionMemory) exceeded(identity string, more int64) error {
 	mine := m.budget.UsedBy(identity) + more
-	return wire.Exceeded("session_bytes", mine, m.budget.Bytes(), "the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
+	return busy("session_bytes", mine, m.budget.Bytes(), sessionsRetry, "the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
 		" bytes, more than they would leave of what there is for all")
 }

@@ -30,10 +30,10 @@ func (c *call) converse(stream sessionStream) error {
 	defer s.sessions.Add(identity, -1)
 	mine, all := s.sessions.Add(identity, 1)
 	if all > s.options.Sessions {
-		return wire.Exceeded("sessions", int64(all), int64(s.options.Sessions), "too many sessions are open")
+		return busy("sessions", int64(all), int64(s.options.Sessions), sessionsRetry, "too many sessions are open")
 	}
 	if mine > s.options.IdentitySessions {
-		return wire.Exceeded("identity_sessions", int64(mine), int64(s.options.IdentitySessions), "this identity has too many sessions open")
+		return busy("identity_sessions", int64(mine), int64(s.options.IdentitySessions), sessionsRetry, "this identity has too many sessions open")
 	}
 	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
 	var release func() bool
@@ -240,11 +240,11 @@ func (v *conversation) run() error {
 			}
 		case <-timeouts.over.C:
 			o := &v.server.options
-			return wire.Exceeded("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(),
+			return busy("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), agedRetry,
 				"the session has lasted long enough")
 		case <-timeouts.idle.C:
 			o := &v.server.options
-			return wire.Exceeded("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(),
+			return busy("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(), agedRetry,
 				"nothing was asked in this session for too long")
 		case <-draining:
 			draining = nil

@@ -195,8 +195,7 @@ func TestTooManySessionsAreRefused(t *testing.T) {
 	first.open(t)
 	second := startSession(t, r)
 	_, err := second.stream.Recv()
-	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
-	require.Equal(t, "sessions", fields["limit"])
+	requireFull(t, err, "sessions", "1")
 	require.NoError(t, first.stream.CloseSend())
 	_, err = first.stream.Recv()
 	require.ErrorIs(t, err, io.EOF)
@@ -209,14 +208,14 @@ func TestABatchWhoseAnswersAreTooLargeEndsTheSession(t *testing.T) {
 	session.open(t)
 	session.say(t, `batch { steps { inspect { tasks: true } } }`)
 	failed := session.hear().GetAnswers().GetAnswers()[0].GetError()
-	require.Equal(t, int32(codes.ResourceExhausted), failed.GetCode(), "one step that is too large is an answer like any other")
+	require.Equal(t, int32(codes.OutOfRange), failed.GetCode(), "one step that is too large is an answer like any other")
 	steps := make([]*apportionv1.Step, 60)
 	for i := range steps {
 		steps[i] = &apportionv1.Step{Step: &apportionv1.Step_Mark{}}
 	}
 	session.send(batch(1, steps...))
 	_, err := session.stream.Recv()
-	requireFault(t, err, codes.ResourceExhausted, "ANSWER_TOO_LARGE")
+	requireFault(t, err, codes.OutOfRange, "ANSWER_TOO_LARGE")
 }
 
 func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {

@@ -168,4 +168,4 @@ func (t *Transfer) status(ctx context.Context, err error) error {
 func (s *Server) MessageTime() time.Duration { return s.options.MessageTime }
 
 // MessageLate is the fault of a unary call whose message does not come in time.
-func (s *Server) MessageLate() error { return late(s.options.MessageTime) }
+func (s *Server) MessageLate() error { return messageLate(s.options.MessageTime) }

@@ -172,9 +172,7 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 	if s.options.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
-	late := wire.Exceeded("upload_time", s.options.UploadTime.Milliseconds(), s.options.UploadTime.Milliseconds(),
-		"the snapshot did not come in time")
-	return context.WithTimeoutCause(ctx, s.options.UploadTime, late)
+	return context.WithTimeoutCause(ctx, s.options.UploadTime, late("upload_time", s.options.UploadTime, "the snapshot did not come in time"))
 }
 
 // saturate returns a number that fits into 63 bits.

@@ -119,11 +119,11 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 		{"another digest than announced", messages{header(other, 0), chunk(data, true)}, codes.InvalidArgument, "DIGEST_MISMATCH"},
 		{"no digest", messages{header("sha256:12", 0), chunk(data, true)}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{"a digest in capitals", messages{header(strings.ToUpper(digest), 0)}, codes.InvalidArgument, "INVALID_REQUEST"},
-		{"too much is announced", messages{header("", 10_001)}, codes.ResourceExhausted, "LIMIT_EXCEEDED"},
+		{"too much is announced", messages{header("", 10_001)}, codes.OutOfRange, "LIMIT_EXCEEDED"},
 		{
 			"too much comes",
 			messages{header("", 0), chunk(strings.Repeat("x", 6000), false), chunk(strings.Repeat("x", 6000), true)},
-			codes.ResourceExhausted, "LIMIT_EXCEEDED",
+			codes.OutOfRange, "LIMIT_EXCEEDED",
 		},
 		{"bytes that are no snapshot", messages{header("", 0), chunk("\xff\xff", true)}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
 		{"a faulty snapshot", messages{header("", 0), chunk("\x2a\x00", true)}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
@@ -141,7 +141,7 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 func TestASnapshotBeyondTheQuotaIsNotHeld(t *testing.T) {
 	r := start(t, service.Options{IdentityBytes: 100})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
-	fields, _ := requireFault(t, err, codes.ResourceExhausted, "LIMIT_EXCEEDED")
+	fields, _ := requireFault(t, err, codes.OutOfRange, "LIMIT_EXCEEDED")
 	require.Equal(t, map[string]string{"limit": "identity_bytes", "value": "153", "maximum": "100"}, fields)
 }
 

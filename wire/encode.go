@@ -77,7 +77,7 @@ func (e *encoder) check(narrow string) error {
 
 func (e *encoder) tooLarge(narrow string) *Fault {
 	return &Fault{
-		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Field: narrow,
+		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Field: narrow,
 		Text:     "the answer would exceed " + strconv.Itoa(e.maximum) + " bytes; select less",
 		Metadata: map[string]string{"limit": e.limit, "maximum": strconv.Itoa(e.maximum)},
 	}

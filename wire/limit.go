@@ -27,10 +27,10 @@ type Guard struct {
 	Stop func() bool
 }
 
-// Exceeded returns the fault of something that is larger than a limit allows.
+// Exceeded returns the fault of a request that is larger than a limit allows: sent again unchanged, it fails again.
 func Exceeded(limit string, value, maximum int64, text string) *Fault {
 	return &Fault{
-		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
+		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
 		Metadata: map[string]string{
 			"limit": limit, "value": strconv.FormatInt(value, 10), "maximum": strconv.FormatInt(maximum, 10),
 		},

@@ -219,7 +219,7 @@ func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 			require.Nil(t, ask(t, s, reopen).GetError())
 			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
 			require.Equal(t, []float64{500, 0}, allocated.GetAmount(), "neither 512 millicores, the difference of two roundings, nor a gpu")
-			require.Equal(t, []uint32{0, 1}, allocated.GetDimension())
+			require.Equal(t, []uint32{0, 2}, allocated.GetDimension(), "cpu and memory")
 		})
 	}
 }

@@ -42,7 +42,7 @@ func (s *Session) mayChange() error {
 	}
 	maximum := strconv.FormatInt(s.undo.maximum, 10)
 	return &Fault{
-		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
+		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
 		Text:     "more changes than " + maximum + " bytes can remember were made since the first mark; roll back first",
 		Metadata: map[string]string{"limit": "undo_bytes", "maximum": maximum},
 	}

@@ -19,7 +19,7 @@ func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *tes
 	requireFull := func() {
 		t.Helper()
 		st := ask(t, s, change).GetError()
-		require.Equal(t, int32(codes.ResourceExhausted), st.GetCode())
+		require.Equal(t, int32(codes.OutOfRange), st.GetCode())
 		info := errorInfo(t, st)
 		require.Equal(t, "LIMIT_EXCEEDED", info.GetReason())
 		require.Equal(t, map[string]string{"limit": "undo_bytes", "maximum": "100000"}, info.GetMetadata())

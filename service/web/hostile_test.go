@@ -183,10 +183,10 @@ func TestADocumentThatTakesTooMuchIsRefusedBeforeItIsDecoded(t *testing.T) {
 			t.Logf("%d bytes sent, %d MiB allocated in all", max(request.ContentLength, int64(len(request.URL.RawQuery))), taken>>20)
 			require.Less(t, taken, c.most)
 			if c.form&formFramed == 0 {
-				require.Equal(t, http.StatusTooManyRequests, answer.Code, answer.Body.String())
+				require.Equal(t, http.StatusBadRequest, answer.Code, answer.Body.String())
 				var told map[string]any
 				require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &told))
-				require.Equal(t, c.limit, requireError(t, told, "resource_exhausted", "LIMIT_EXCEEDED").GetMetadata()["limit"])
+				require.Equal(t, c.limit, requireError(t, told, "out_of_range", "LIMIT_EXCEEDED").GetMetadata()["limit"])
 			}
 		})
 	}

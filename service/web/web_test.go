@@ -191,8 +191,8 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 	}
 	t.Run("too large", func(t *testing.T) {
 		status, _, answer := s.post(t, shares, small+strings.Repeat(" ", 2000))
-		require.Equal(t, http.StatusTooManyRequests, status)
-		requireError(t, answer, "resource_exhausted", "LIMIT_EXCEEDED")
+		require.Equal(t, http.StatusBadRequest, status)
+		requireError(t, answer, "out_of_range", "LIMIT_EXCEEDED")
 	})
 	t.Run("streams are for gRPC", func(t *testing.T) {
 		status, _, _ := s.post(t, "/apportion.v1.ApportionService/RunSession", "{}")

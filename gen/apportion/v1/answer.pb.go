@@ -256,7 +256,8 @@ type Basis struct {
 	PolicyDigest string `protobuf:"bytes,2,opt,name=policy_digest,json=policyDigest,proto3" json:"policy_digest,omitempty"`
 	// SHA-256 of the snapshot's bytes as received, if the request came by digest, upload or session. Empty for an inline snapshot.
 	SnapshotDigest string `protobuf:"bytes,3,opt,name=snapshot_digest,json=snapshotDigest,proto3" json:"snapshot_digest,omitempty"`
-	// Names of the dimensions that every Resource and Reason of the response refers to: cpu, memory, then the others by name.
+	// Names of the dimensions that every Resource and Reason of the response refers to: those of the snapshot in its order, then cpu and
+	// memory where it does not name them.
 	Dimensions []string `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// Suspicious but decidable input.
 	Warnings      []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`

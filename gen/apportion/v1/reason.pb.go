@@ -533,11 +533,13 @@ const (
 	ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND ErrorReason = 5
 	// No policy of this name is configured.
 	ErrorReason_ERROR_REASON_POLICY_NOT_FOUND ErrorReason = 6
-	// A limit is exceeded; metadata `limit`, `value` and `maximum` name it.
+	// A limit is exceeded; metadata `limit`, `value` and `maximum` name it. OUT_OF_RANGE: the request is too large, and fails again if it
+	// is sent again. RESOURCE_EXHAUSTED: there are too many sessions, or this one is too old; see google.rpc.RetryInfo. DEADLINE_EXCEEDED:
+	// a message or a snapshot did not arrive in time.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 7
-	// The answer would exceed the size limit; narrow the selection that metadata `narrow` names.
+	// OUT_OF_RANGE: the answer would exceed the size limit; narrow the selection that metadata `narrow` names.
 	ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE ErrorReason = 8
-	// The server is busy; see google.rpc.RetryInfo.
+	// RESOURCE_EXHAUSTED: the server is busy; see google.rpc.RetryInfo.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 9
 	// The caller's deadline, or the server's, has passed; nothing was done.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 10
