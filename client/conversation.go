@@ -60,7 +60,7 @@ type stream struct {
 
 // openRemote opens the session at some replica, and sends an uploaded snapshot again if that does not hold it.
 func (s *Session) openRemote(ctx context.Context) (conversation, error) {
-	open := s.in.opening()
+	open := &apportionv1.OpenSession{Input: s.in.message()}
 	for n := 0; ; n++ {
 		c, err := s.openOnce(ctx, open)
 		if err == nil {
@@ -70,7 +70,7 @@ func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 			return nil, err
 		}
 		if n == replicas {
-			open.Source = &apportionv1.OpenSession_Snapshot{Snapshot: s.in.snapshot()}
+			open.Input.Source = &apportionv1.Input_Snapshot{Snapshot: s.in.snapshot()}
 		} else if err := s.client.spread(ctx, s.in.Upload); err != nil {
 			return nil, err
 		}
@@ -101,24 +101,6 @@ func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (
 	}
 	c.opened = response.GetOpened()
 	return c, nil
-}
-
-// opening is the input as a session is opened on it.
-func (in Input) opening() *apportionv1.OpenSession {
-	message, open := in.message(), &apportionv1.OpenSession{}
-	switch source := message.GetSource().(type) {
-	case *apportionv1.Input_Snapshot:
-		open.Source = &apportionv1.OpenSession_Snapshot{Snapshot: source.Snapshot}
-	case *apportionv1.Input_SnapshotDigest:
-		open.Source = &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: source.SnapshotDigest}
-	}
-	switch rule := message.GetRule().(type) {
-	case *apportionv1.Input_Policy:
-		open.Rule = &apportionv1.OpenSession_Policy{Policy: rule.Policy}
-	case *apportionv1.Input_PolicyName:
-		open.Rule = &apportionv1.OpenSession_PolicyName{PolicyName: rule.PolicyName}
-	}
-	return open
 }
 
 // receive hears what the replica says, between batches too, until the stream ends.

@@ -49,9 +49,9 @@ func BenchmarkStep(b *testing.B) {
 		require.NoError(b, err)
 		stream, err := apportionv1.NewApportionServiceClient(connection).RunSession(b.Context())
 		require.NoError(b, err)
-		require.NoError(b, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_Snapshot{Snapshot: in.Snapshot}, Rule: &apportionv1.OpenSession_Policy{Policy: in.Policy},
-		}}}))
+		require.NoError(b, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: in.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: in.Policy},
+		}}}}))
 		_, err = stream.Recv()
 		require.NoError(b, err)
 		batch := &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{

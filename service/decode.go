@@ -92,14 +92,14 @@ type inline interface {
 
 // shape is where a request names a policy and where it lists steps, as paths of field numbers.
 type shape struct {
-	policy [2]protowire.Number
+	policy []protowire.Number
 	steps  []protowire.Number
 }
 
 var (
-	unaryShape   = shape{policy: [2]protowire.Number{1, 3}}
-	simulate     = shape{policy: [2]protowire.Number{1, 3}, steps: []protowire.Number{2}}
-	sessionShape = shape{policy: [2]protowire.Number{1, 4}, steps: []protowire.Number{3, 2}}
+	unaryShape   = shape{policy: []protowire.Number{1, 3}}
+	simulate     = shape{policy: []protowire.Number{1, 3}, steps: []protowire.Number{2}}
+	sessionShape = shape{policy: []protowire.Number{1, 1, 3}, steps: []protowire.Number{3, 2}}
 )
 
 // shapeOf returns what of a request is held to limits before it is decoded; false: it holds next to nothing.
@@ -134,9 +134,7 @@ func (l *Limits) question(data []byte, left int, of shape) error {
 		return err
 	}
 	policy := int64(0)
-	each(data, of.policy[0], func(input []byte) {
-		each(input, of.policy[1], func(one []byte) { policy += int64(len(one)) })
-	})
+	eachAt(data, of.policy, func(one []byte) { policy += int64(len(one)) })
 	if err := exceeded("policy_bytes", policy, l.PolicyBytes, "the policy is too large"); err != nil {
 		return err
 	}
@@ -177,31 +175,58 @@ func each(data []byte, number protowire.Number, do func([]byte)) {
 	}
 }
 
+// eachAt hands on every occurrence of a field of a field, and so on.
+func eachAt(data []byte, path []protowire.Number, do func([]byte)) {
+	if len(path) == 0 {
+		do(data)
+		return
+	}
+	each(data, path[0], func(within []byte) { eachAt(within, path[1:], do) })
+}
+
 // takeOut takes the snapshot out of a request, or out of the first message of a session, and returns it and the rest: decoded, that is
 // what decoding the whole would have made, but for a snapshot that is empty. If the input or the snapshot is written in several parts, or
 // in none, the rest is the whole: ok is false.
 func takeOut(data []byte, request proto.Message) (snapshot, rest []byte, ok bool) {
-	input, at, ok := onlyField(data, 1)
+	if _, session := request.(*apportionv1.RunSessionRequest); !session {
+		return takeOutOf(data, takeOutInput)
+	}
+	snapshot, rest, ok = takeOutOf(data, func(open []byte) ([]byte, []byte, bool) { return takeOutOf(open, takeOutInput) })
+	// Of the members of a oneof the last one counts.
+	if !ok || hasField(data, 2) || hasField(data, 3) {
+		return nil, data, false
+	}
+	return snapshot, rest, true
+}
+
+// takeOutInput takes the snapshot out of an Input.
+func takeOutInput(input []byte) (snapshot, rest []byte, ok bool) {
+	snapshot, at, ok := onlyField(input, 1)
+	if !ok || hasField(input, 2) {
+		return nil, input, false
+	}
+	return snapshot, replaced(input, at, nil), true
+}
+
+// takeOutOf takes the snapshot out of field 1 of a message, as take does with the field's bytes.
+func takeOutOf(data []byte, take func([]byte) (snapshot, rest []byte, ok bool)) (snapshot, rest []byte, ok bool) {
+	within, at, ok := onlyField(data, 1)
 	if !ok {
 		return nil, data, false
 	}
-	snapshot, within, ok := onlyField(input, 1)
-	_, session := request.(*apportionv1.RunSessionRequest)
-	// Of the members of a oneof the last one counts.
-	if !ok || hasField(input, 2) || session && (hasField(input, 3) || hasField(data, 2) || hasField(data, 3)) {
+	snapshot, left, ok := take(within)
+	if !ok {
 		return nil, data, false
 	}
-	rest = make([]byte, 0, len(data)-len(snapshot)+2*protowire.SizeVarint(uint64(len(data))))
-	rest = append(rest, data[:at.from]...)
-	left := len(input) - (within.to - within.from)
-	empty := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil)
-	rest = protowire.AppendTag(rest, 1, protowire.BytesType)
-	rest = protowire.AppendVarint(rest, uint64(left+len(empty)))
-	rest = append(rest, input[:within.from]...)
-	rest = append(rest, empty...)
-	rest = append(rest, input[within.to:]...)
-	rest = append(rest, data[at.to:]...)
-	return snapshot, rest, true
+	return snapshot, replaced(data, at, left), true
+}
+
+// replaced returns a message with other bytes in its field 1, which lies at the given place.
+func replaced(data []byte, at span, field []byte) []byte {
+	out := make([]byte, 0, len(data)-(at.to-at.from)+len(field)+2*protowire.SizeVarint(uint64(len(data))))
+	out = append(out, data[:at.from]...)
+	out = protowire.AppendBytes(protowire.AppendTag(out, 1, protowire.BytesType), field)
+	return append(out, data[at.to:]...)
 }
 
 // span is where a field lies, its tag included.

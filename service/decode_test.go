@@ -75,6 +75,42 @@ func TestASnapshotIsTakenOutOfARequest(t *testing.T) {
 	}
 }
 
+func TestASnapshotIsTakenOutOfTheFirstMessageOfASession(t *testing.T) {
+	snapshot, err := proto.Marshal(&apportionv1.Snapshot{Cluster: "c", Queues: []*apportionv1.Queue{{Name: "q"}}})
+	require.NoError(t, err)
+	policy, chunked := part(3, part(1, part(1, part(1, nil)))), part(2, []byte{0x10, 7})
+	batch := part(3, []byte{0x08, 1})
+	for name, tc := range map[string]struct {
+		data  []byte
+		taken bool
+	}{
+		"as written by every library": {part(1, part(1, join(part(1, snapshot), policy))), true},
+		"chunks announced beside it":  {part(1, join(part(1, join(part(1, snapshot), policy)), chunked)), true},
+		"an input in two parts":       {part(1, join(part(1, part(1, snapshot)), part(1, policy))), false},
+		"two openings":                {join(part(1, part(1, part(1, snapshot))), part(1, part(1, policy))), false},
+		"a chunk behind it":           {join(part(1, part(1, part(1, snapshot))), part(2, nil)), false},
+		"a batch behind it":           {join(part(1, part(1, part(1, snapshot))), batch), false},
+		"a batch":                     {batch, false},
+		"no input":                    {part(1, chunked), false},
+		"a message that breaks off":   {join(part(1, part(1, part(1, snapshot))), []byte{0x12, 0x05}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var whole, apart apportionv1.RunSessionRequest
+			taken, rest, ok := takeOut(tc.data, &apart)
+			require.Equal(t, tc.taken, ok)
+			if !ok {
+				require.Equal(t, tc.data, rest)
+				return
+			}
+			require.Equal(t, snapshot, taken)
+			require.NoError(t, proto.Unmarshal(tc.data, &whole))
+			require.NoError(t, proto.Unmarshal(rest, &apart))
+			apart.GetOpen().GetInput().Source = whole.GetOpen().GetInput().GetSource()
+			require.True(t, proto.Equal(&whole, &apart), "%v against %v", &whole, &apart)
+		})
+	}
+}
+
 func FuzzTakingASnapshotOutChangesNothing(f *testing.F) {
 	f.Add(join(part(1, join(part(1, part(5, part(1, []byte("q")))), part(3, nil))), part(2, nil)))
 	f.Fuzz(func(t *testing.T, data []byte) { requireSame(t, data) })

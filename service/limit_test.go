@@ -75,9 +75,9 @@ func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
 			requireLimit(t, err, tc.limit, tc.maximum)
 
 			session := startSession(t, r)
-			session.send(opening(&apportionv1.OpenSession{
-				Source: &apportionv1.OpenSession_Snapshot{Snapshot: in.GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: in.GetPolicy()},
-			}))
+			session.send(opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+				Source: &apportionv1.Input_Snapshot{Snapshot: in.GetSnapshot()}, Rule: &apportionv1.Input_Policy{Policy: in.GetPolicy()},
+			}}))
 			if tc.steps > 0 {
 				session.hear()
 				session.send(batch(1, steps...))
@@ -176,9 +176,9 @@ func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
 	opened := 0
 	for range 100 {
 		session := startSession(t, r)
-		session.send(opening(&apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_Snapshot{Snapshot: inputOf(t).GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: inputOf(t).GetPolicy()},
-		}))
+		session.send(opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: inputOf(t).GetSnapshot()}, Rule: &apportionv1.Input_Policy{Policy: inputOf(t).GetPolicy()},
+		}}))
 		if _, err = session.stream.Recv(); err != nil {
 			break
 		}

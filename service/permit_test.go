@@ -38,13 +38,13 @@ func TestNoWayLeadsToAClusterThatTheCallerMayNotName(t *testing.T) {
 			return err
 		},
 		"in a session": func(snapshot *apportionv1.Snapshot) error {
-			return openWith(t, r, &apportionv1.OpenSession{
-				Source: &apportionv1.OpenSession_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.OpenSession_Policy{Policy: policy},
-			})
+			return openWith(t, r, &apportionv1.OpenSession{Input: &apportionv1.Input{
+				Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy},
+			}})
 		},
 		"in chunks of a session": func(snapshot *apportionv1.Snapshot) error {
 			return openWith(t, r, &apportionv1.OpenSession{
-				Source: &apportionv1.OpenSession_Chunked{Chunked: &apportionv1.UploadHeader{}}, Rule: &apportionv1.OpenSession_Policy{Policy: policy},
+				Input: &apportionv1.Input{Rule: &apportionv1.Input_Policy{Policy: policy}}, Chunked: &apportionv1.UploadHeader{},
 			}, snapshot)
 		},
 	}

@@ -74,10 +74,10 @@ func converse(t *testing.T, r *replica, ask *apportionv1.SimulateRequest, want *
 			t.Error(err)
 			return
 		}
-		err = stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_Snapshot{Snapshot: ask.GetInput().GetSnapshot()},
-			Rule:   &apportionv1.OpenSession_Policy{Policy: ask.GetInput().GetPolicy()},
-		}}})
+		err = stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: ask.GetInput().GetSnapshot()},
+			Rule:   &apportionv1.Input_Policy{Policy: ask.GetInput().GetPolicy()},
+		}}}})
 		for range 3 {
 			err = stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{
 				Batch: &apportionv1.StepBatch{Steps: ask.GetSteps()},

@@ -83,13 +83,13 @@ func (v *conversation) open() error {
 	if open == nil {
 		return protocolFault("the first message opens the session")
 	}
-	r, err := v.server.rule(open.GetPolicy(), open.GetPolicyName(), "open.")
+	r, err := v.server.rule(open.GetInput().GetPolicy(), open.GetInput().GetPolicyName(), "open.input.")
 	if err != nil {
 		return err
 	}
 	v.began = time.Now()
 	ctx := v.stream.Context()
-	v.seen = v.server.watchSession(ctx, open.GetPolicyName(), r)
+	v.seen = v.server.watchSession(ctx, open.GetInput().GetPolicyName(), r)
 	digest, err := v.openOn(open, r)
 	if err == nil {
 		v.memory, err = v.server.sessionMemory.open(TenantOf(ctx), v.seen.Snapshot.Model, v.session)
@@ -108,11 +108,17 @@ func (v *conversation) open() error {
 // openOn opens the session on whatever source the first message has, and returns the digest of the snapshot if its bytes are known.
 func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
 	s, ctx := v.server, v.stream.Context()
-	switch source := open.GetSource().(type) {
-	case *apportionv1.OpenSession_Snapshot:
+	if open.GetChunked() != nil {
+		if open.GetInput().GetSource() != nil {
+			return "", invalidRequest("open.chunked", "the input has a source already")
+		}
+		return v.openChunked(open.GetChunked(), r)
+	}
+	switch source := open.GetInput().GetSource().(type) {
+	case *apportionv1.Input_Snapshot:
 		return "", v.openInline(source.Snapshot, r)
-	case *apportionv1.OpenSession_SnapshotDigest:
-		e, err := s.find(ctx, source.SnapshotDigest, "open.snapshot_digest")
+	case *apportionv1.Input_SnapshotDigest:
+		e, err := s.find(ctx, source.SnapshotDigest, "open.input.snapshot_digest")
 		if err != nil {
 			return "", err
 		}
@@ -125,10 +131,8 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		v.seen.Snapshot = e.observed()
 		v.session, err = s.openModel(e.model, r, v.stop)
 		return e.key.digest, err
-	case *apportionv1.OpenSession_Chunked:
-		return v.openChunked(source.Chunked, r)
 	}
-	return "", invalidRequest("open.snapshot", "no snapshot is given, announced, nor the digest of one")
+	return "", invalidRequest("open.input.snapshot", "no snapshot is given, announced, nor the digest of one")
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
@@ -139,7 +143,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	if inline.data == nil {
 		data, err := proto.Marshal(decoded)
 		if err != nil {
-			return invalidRequest("open.snapshot", "a text is not UTF-8")
+			return invalidRequest("open.input.snapshot", "a text is not UTF-8")
 		}
 		inline = &snapshot{data: data}
 	}

@@ -56,9 +56,9 @@ func (c *talk) hear() *apportionv1.RunSessionResponse {
 func (c *talk) open(t *testing.T) *apportionv1.SessionOpened {
 	t.Helper()
 	in := inputOf(t)
-	c.send(opening(&apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_Snapshot{Snapshot: in.GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: in.GetPolicy()},
-	}))
+	c.send(opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: in.GetSnapshot()}, Rule: &apportionv1.Input_Policy{Policy: in.GetPolicy()},
+	}}))
 	return c.hear().GetOpened()
 }
 
@@ -74,9 +74,9 @@ func TestASessionIsOpenedOnEverySource(t *testing.T) {
 	r := start(t, service.Options{PendingBatches: 7})
 	data := encoded(t)
 	digest := wire.Digest([]byte(data))
-	policy := &apportionv1.OpenSession_Policy{Policy: inputOf(t).GetPolicy()}
+	policy := &apportionv1.Input_Policy{Policy: inputOf(t).GetPolicy()}
 	chunked := opening(&apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_Chunked{Chunked: &apportionv1.UploadHeader{Size: uint64(len(data))}}, Rule: policy,
+		Input: &apportionv1.Input{Rule: policy}, Chunked: &apportionv1.UploadHeader{Size: uint64(len(data))},
 	})
 	part := func(data string, last bool) *apportionv1.RunSessionRequest {
 		return &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Chunk{
@@ -88,13 +88,13 @@ func TestASessionIsOpenedOnEverySource(t *testing.T) {
 		messages []*apportionv1.RunSessionRequest
 		digest   string
 	}{
-		{"inline", []*apportionv1.RunSessionRequest{opening(&apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_Snapshot{Snapshot: inputOf(t).GetSnapshot()}, Rule: policy,
-		})}, ""},
+		{"inline", []*apportionv1.RunSessionRequest{opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: inputOf(t).GetSnapshot()}, Rule: policy,
+		}})}, ""},
 		{"in chunks", []*apportionv1.RunSessionRequest{chunked, part(data[:7], false), part(data[7:], true)}, digest},
-		{"by the digest of what came in chunks", []*apportionv1.RunSessionRequest{opening(&apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: digest}, Rule: policy,
-		})}, digest},
+		{"by the digest of what came in chunks", []*apportionv1.RunSessionRequest{opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: policy,
+		}})}, digest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			session := startSession(t, r)
@@ -144,17 +144,21 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 	}{
 		{"a batch before it is open", false, []string{`batch {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"an empty message", false, []string{``}, codes.InvalidArgument, "PROTOCOL"},
-		{"no source", false, []string{`open { policy {} }`}, codes.InvalidArgument, "INVALID_REQUEST"},
-		{"no policy", false, []string{`open { snapshot {} }`}, codes.InvalidArgument, "INVALID_REQUEST"},
-		{"an unknown policy", false, []string{`open { snapshot {} policy_name: "x" }`}, codes.NotFound, "POLICY_NOT_FOUND"},
-		{"a faulty snapshot", false, []string{`open { snapshot { queues {} } policy {} }`}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
-		{"no digest", false, []string{`open { snapshot_digest: "x" policy {} }`}, codes.InvalidArgument, "INVALID_REQUEST"},
+		{"no source", false, []string{`open { input { policy {} } }`}, codes.InvalidArgument, "INVALID_REQUEST"},
+		{"no policy", false, []string{`open { input { snapshot {} } }`}, codes.InvalidArgument, "INVALID_REQUEST"},
+		{"an unknown policy", false, []string{`open { input { snapshot {} policy_name: "x" } }`}, codes.NotFound, "POLICY_NOT_FOUND"},
+		{"a faulty snapshot", false, []string{`open { input { snapshot { queues {} } policy {} } }`}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
+		{"no digest", false, []string{`open { input { snapshot_digest: "x" policy {} } }`}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{
 			"an unknown digest", false,
-			[]string{`open { snapshot_digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000" policy {} }`},
+			[]string{`open { input { snapshot_digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000" policy {} } }`},
 			codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND",
 		},
-		{"a batch among chunks", false, []string{`open { chunked {} policy {} }`, `batch {}`}, codes.InvalidArgument, "PROTOCOL"},
+		{
+			"chunks beside a snapshot", false, []string{`open { chunked {} input { snapshot {} policy {} } }`},
+			codes.InvalidArgument, "INVALID_REQUEST",
+		},
+		{"a batch among chunks", false, []string{`open { chunked {} input { policy {} } }`, `batch {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"an opening twice", true, []string{`open {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"a chunk that nobody announced", true, []string{`chunk {}`}, codes.InvalidArgument, "PROTOCOL"},
 	} {
@@ -351,10 +355,10 @@ func TestEveryTransportGivesTheSameAnswers(t *testing.T) {
 		stream, err := r.RunSession(t.Context())
 		require.NoError(rt, err)
 		session := &talk{rt, stream}
-		session.send(opening(&apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: uploaded.GetDigest()},
-			Rule:   &apportionv1.OpenSession_Policy{Policy: policy},
-		}))
+		session.send(opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: uploaded.GetDigest()},
+			Rule:   &apportionv1.Input_Policy{Policy: policy},
+		}}))
 		session.hear()
 		var answers []*apportionv1.Answer
 		for len(answers) < len(steps) {

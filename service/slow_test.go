@@ -54,7 +54,7 @@ func TestASessionIsNotBoundAsUnaryCallsAre(t *testing.T) {
 		stream, err := r.RunSession(t.Context())
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)
-		require.NoError(t, stream.Send(parse(t, &apportionv1.RunSessionRequest{}, `open { snapshot {} policy {} }`)))
+		require.NoError(t, stream.Send(parse(t, &apportionv1.RunSessionRequest{}, `open { input { snapshot {} policy {} } }`)))
 		opened, err := stream.Recv()
 		require.NoError(t, err)
 		require.NotNil(t, opened.GetOpened())

@@ -45,9 +45,9 @@ func parted(data []byte) (messages [][]byte) {
 func FuzzAStreamTakesAnyMessages(f *testing.F) {
 	streams := apportionv1.ApportionService_ServiceDesc.Streams
 	input := servicetest.Inline(servicetest.Snapshot(1), servicetest.Proportion())
-	open := opening(&apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_Snapshot{Snapshot: input.GetSnapshot()}, Rule: &apportionv1.OpenSession_Policy{Policy: input.GetPolicy()},
-	})
+	open := opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: input.GetSnapshot()}, Rule: &apportionv1.Input_Policy{Policy: input.GetPolicy()},
+	}})
 	batch := &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{
 		Batch: &apportionv1.StepBatch{Id: 1, Steps: append(servicetest.Steps(), servicetest.Changes()...)},
 	}}

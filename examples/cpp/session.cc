@@ -101,8 +101,7 @@ Steps& Steps::deallocate(std::uint32_t task, v1::TaskStatus status) {
 
 Session::Session(v1::ApportionService::Stub& service, const v1::Input& input, Clock::time_point deadline)
     : service_(service), deadline_(deadline) {
-  *open_.mutable_open()->mutable_snapshot() = input.snapshot();
-  *open_.mutable_open()->mutable_policy() = input.policy();
+  *open_.mutable_open()->mutable_input() = input;
   again(deadline_, [this] { restore(); });
 }
 

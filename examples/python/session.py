@@ -41,7 +41,7 @@ class Session:
 
     def __init__(self, stub, snapshot, policy, seconds):
         self._stub, self._end = stub, time.monotonic() + seconds
-        self._open = service_pb2.RunSessionRequest(open={"snapshot": snapshot, "policy": policy})
+        self._open = service_pb2.RunSessionRequest(open={"input": {"snapshot": snapshot, "policy": policy}})
         self._basis, self._changes, self._responses = None, [], None
         again(lambda _: self._restore(), seconds)
 

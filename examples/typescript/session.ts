@@ -92,8 +92,7 @@ export class Session {
     const requests = createWritableIterable<Request>();
     const responses = this.service.runSession(requests, { timeoutMs: Math.ceil(this.end - performance.now()) })[Symbol.asyncIterator]();
     [this.stream, this.goingAway] = [{ requests, responses }, false];
-    const { source, rule } = this.world;
-    const { message } = await this.exchange({ message: { case: "open", value: { source, rule } } });
+    const { message } = await this.exchange({ message: { case: "open", value: { input: this.world } } });
     const basis = message.case === "opened" ? message.value.basis! : undefined;
     this.basis ??= basis;
     if (basis?.policyDigest !== this.basis?.policyDigest || basis?.engineVersion !== this.basis?.engineVersion) {

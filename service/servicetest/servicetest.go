@@ -135,10 +135,10 @@ func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*a
 	tb.Helper()
 	stream, err := r.RunSession(tb.Context())
 	require.NoError(tb, err)
-	open := &apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: digest},
-		Rule:   &apportionv1.OpenSession_PolicyName{PolicyName: policy},
-	}
+	open := &apportionv1.OpenSession{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest},
+		Rule:   &apportionv1.Input_PolicyName{PolicyName: policy},
+	}}
 	require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}}))
 	opened, err := stream.Recv()
 	require.NoError(tb, err)

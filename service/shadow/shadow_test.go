@@ -132,9 +132,9 @@ func TestMoreSessionsThanAllowedAreNotDecidedBeside(t *testing.T) {
 	digest := r.Upload(t, servicetest.Snapshot(3))
 	stream, err := r.RunSession(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.OpenSession_PolicyName{PolicyName: "cluster"},
-	}}}))
+	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_PolicyName{PolicyName: "cluster"},
+	}}}}))
 	_, err = stream.Recv()
 	require.NoError(t, err)
 	r.Converse(t, digest, "cluster", servicetest.Steps()[:1])

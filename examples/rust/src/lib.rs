@@ -71,10 +71,11 @@ impl Session {
         policy: v1::Policy,
         end: Instant,
     ) -> Result<Self, Status> {
-        let open = v1::OpenSession {
-            source: Some(v1::open_session::Source::Snapshot(snapshot)),
-            rule: Some(v1::open_session::Rule::Policy(policy)),
+        let input = v1::Input {
+            source: Some(v1::input::Source::Snapshot(snapshot)),
+            rule: Some(v1::input::Rule::Policy(policy)),
         };
+        let open = v1::OpenSession { input: Some(input), chunked: None };
         let service = service.clone();
         let mut session = Self { service, open, end, basis: None, changes: vec![], stream: None, going_away: false };
         again(end, async || session.restore().await).await?;

@@ -268,17 +268,10 @@ func (x *SnapshotChunk) GetLast() bool {
 // OpenSession is the first message of a session.
 type OpenSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Source:
-	//
-	//	*OpenSession_Snapshot
-	//	*OpenSession_SnapshotDigest
-	//	*OpenSession_Chunked
-	Source isOpenSession_Source `protobuf_oneof:"source"`
-	// Types that are valid to be assigned to Rule:
-	//
-	//	*OpenSession_Policy
-	//	*OpenSession_PolicyName
-	Rule          isOpenSession_Rule `protobuf_oneof:"rule"`
+	// What the session is about. Required. With `chunked` it has no source.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The snapshot follows in chunks.
+	Chunked       *UploadHeader `protobuf:"bytes,2,opt,name=chunked,proto3" json:"chunked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,107 +306,19 @@ func (*OpenSession) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_session_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *OpenSession) GetSource() isOpenSession_Source {
+func (x *OpenSession) GetInput() *Input {
 	if x != nil {
-		return x.Source
+		return x.Input
 	}
 	return nil
-}
-
-func (x *OpenSession) GetSnapshot() *Snapshot {
-	if x != nil {
-		if x, ok := x.Source.(*OpenSession_Snapshot); ok {
-			return x.Snapshot
-		}
-	}
-	return nil
-}
-
-func (x *OpenSession) GetSnapshotDigest() string {
-	if x != nil {
-		if x, ok := x.Source.(*OpenSession_SnapshotDigest); ok {
-			return x.SnapshotDigest
-		}
-	}
-	return ""
 }
 
 func (x *OpenSession) GetChunked() *UploadHeader {
 	if x != nil {
-		if x, ok := x.Source.(*OpenSession_Chunked); ok {
-			return x.Chunked
-		}
+		return x.Chunked
 	}
 	return nil
 }
-
-func (x *OpenSession) GetRule() isOpenSession_Rule {
-	if x != nil {
-		return x.Rule
-	}
-	return nil
-}
-
-func (x *OpenSession) GetPolicy() *Policy {
-	if x != nil {
-		if x, ok := x.Rule.(*OpenSession_Policy); ok {
-			return x.Policy
-		}
-	}
-	return nil
-}
-
-func (x *OpenSession) GetPolicyName() string {
-	if x != nil {
-		if x, ok := x.Rule.(*OpenSession_PolicyName); ok {
-			return x.PolicyName
-		}
-	}
-	return ""
-}
-
-type isOpenSession_Source interface {
-	isOpenSession_Source()
-}
-
-type OpenSession_Snapshot struct {
-	// Inline.
-	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3,oneof"`
-}
-
-type OpenSession_SnapshotDigest struct {
-	// `sha256:` and 64 hexadecimal digits, as UploadSnapshot returned it.
-	SnapshotDigest string `protobuf:"bytes,2,opt,name=snapshot_digest,json=snapshotDigest,proto3,oneof"`
-}
-
-type OpenSession_Chunked struct {
-	// The snapshot follows in chunks.
-	Chunked *UploadHeader `protobuf:"bytes,3,opt,name=chunked,proto3,oneof"`
-}
-
-func (*OpenSession_Snapshot) isOpenSession_Source() {}
-
-func (*OpenSession_SnapshotDigest) isOpenSession_Source() {}
-
-func (*OpenSession_Chunked) isOpenSession_Source() {}
-
-type isOpenSession_Rule interface {
-	isOpenSession_Rule()
-}
-
-type OpenSession_Policy struct {
-	// Inline.
-	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3,oneof"`
-}
-
-type OpenSession_PolicyName struct {
-	// Name of a policy that the operator configured.
-	PolicyName string `protobuf:"bytes,5,opt,name=policy_name,json=policyName,proto3,oneof"`
-}
-
-func (*OpenSession_Policy) isOpenSession_Rule() {}
-
-func (*OpenSession_PolicyName) isOpenSession_Rule() {}
 
 // StepBatch is a list of steps that are answered in one message.
 type StepBatch struct {
@@ -644,16 +549,10 @@ const file_apportion_v1_session_proto_rawDesc = "" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\"7\n" +
 	"\rSnapshotChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\x8b\x02\n" +
-	"\vOpenSession\x124\n" +
-	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
-	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x126\n" +
-	"\achunked\x18\x03 \x01(\v2\x1a.apportion.v1.UploadHeaderH\x00R\achunked\x12.\n" +
-	"\x06policy\x18\x04 \x01(\v2\x14.apportion.v1.PolicyH\x01R\x06policy\x12!\n" +
-	"\vpolicy_name\x18\x05 \x01(\tH\x01R\n" +
-	"policyNameB\b\n" +
-	"\x06sourceB\x06\n" +
-	"\x04rule\"E\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"n\n" +
+	"\vOpenSession\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x124\n" +
+	"\achunked\x18\x02 \x01(\v2\x1a.apportion.v1.UploadHeaderR\achunked\"E\n" +
 	"\tStepBatch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12(\n" +
 	"\x05steps\x18\x02 \x03(\v2\x12.apportion.v1.StepR\x05steps\"j\n" +
@@ -699,17 +598,16 @@ var file_apportion_v1_session_proto_goTypes = []any{
 var file_apportion_v1_session_proto_depIdxs = []int32{
 	8,  // 0: apportion.v1.Input.snapshot:type_name -> apportion.v1.Snapshot
 	9,  // 1: apportion.v1.Input.policy:type_name -> apportion.v1.Policy
-	8,  // 2: apportion.v1.OpenSession.snapshot:type_name -> apportion.v1.Snapshot
+	0,  // 2: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
 	1,  // 3: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
-	9,  // 4: apportion.v1.OpenSession.policy:type_name -> apportion.v1.Policy
-	10, // 5: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
-	11, // 6: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
-	12, // 7: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	10, // 4: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
+	11, // 5: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
+	12, // 6: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_session_proto_init() }
@@ -726,13 +624,6 @@ func file_apportion_v1_session_proto_init() {
 		(*Input_SnapshotDigest)(nil),
 		(*Input_Policy)(nil),
 		(*Input_PolicyName)(nil),
-	}
-	file_apportion_v1_session_proto_msgTypes[3].OneofWrappers = []any{
-		(*OpenSession_Snapshot)(nil),
-		(*OpenSession_SnapshotDigest)(nil),
-		(*OpenSession_Chunked)(nil),
-		(*OpenSession_Policy)(nil),
-		(*OpenSession_PolicyName)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -64,9 +64,9 @@ identities: [{name: s, tokens: ['`+identity.HashOf(token).String()+`']}]
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
 	session, err := apportionv1.NewApportionServiceClient(p.dialFrom("127.0.0.1")).RunSession(known)
 	require.NoError(t, err)
-	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
-		Source: &apportionv1.OpenSession_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.OpenSession_PolicyName{PolicyName: "a"},
-	}}}))
+	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_PolicyName{PolicyName: "a"},
+	}}}}))
 	_, err = session.Recv()
 	require.NoError(t, err)
 
@@ -111,9 +111,9 @@ func TestAServerWhoseConnectionsAreAllInUseIsNotReady(t *testing.T) {
 		conn := p.dialFrom("127.0.0.1")
 		stream, err := apportionv1.NewApportionServiceClient(conn).RunSession(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
-			Source: &apportionv1.OpenSession_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.OpenSession_PolicyName{PolicyName: "a"},
-		}}}))
+		require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_PolicyName{PolicyName: "a"},
+		}}}}))
 		_, err = stream.Recv()
 		require.NoError(t, err)
 		conns = append(conns, conn)

@@ -10,6 +10,7 @@ import com.google.rpc.RetryInfo;
 import dev.apportion.v1.Answer;
 import dev.apportion.v1.ApportionServiceGrpc.ApportionServiceBlockingV2Stub;
 import dev.apportion.v1.Basis;
+import dev.apportion.v1.Input;
 import dev.apportion.v1.OpenSession;
 import dev.apportion.v1.Policy;
 import dev.apportion.v1.Reason;
@@ -56,7 +57,7 @@ final class Session implements AutoCloseable {
       throws StatusException, InterruptedException {
     this.service = service.withDeadline(deadline);
     this.deadline = deadline;
-    open = OpenSession.newBuilder().setSnapshot(snapshot).setPolicy(policy).build();
+    open = OpenSession.newBuilder().setInput(Input.newBuilder().setSnapshot(snapshot).setPolicy(policy)).build();
     again(deadline, this::restore);
   }
 
