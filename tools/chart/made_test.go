@@ -167,6 +167,11 @@ func TestProbesAskTheServerInALanguageThatItSpeaks(t *testing.T) {
 	encrypted := of[*appsv1.Deployment](t, made(t, "testdata/full.yaml"), "Deployment/fair-apportion").Spec.Template.Spec.Containers[0]
 	require.Nil(t, encrypted.ReadinessProbe.GRPC)
 	require.Equal(t, "/readyz", encrypted.ReadinessProbe.HTTPGet.Path)
+	require.Equal(t, int32(10), plain.LivenessProbe.PeriodSeconds)
+	require.Equal(t, int32(6), plain.LivenessProbe.FailureThreshold)
+	require.Equal(t, int32(2), encrypted.LivenessProbe.PeriodSeconds, "as its values have it")
+	require.Equal(t, int32(3), encrypted.LivenessProbe.FailureThreshold)
+	require.Equal(t, int64(1), *encrypted.LivenessProbe.TerminationGracePeriodSeconds)
 	for _, container := range []corev1.Container{plain, encrypted} {
 		require.Equal(t, "/healthz", container.LivenessProbe.HTTPGet.Path)
 		require.Equal(t, "admin", container.LivenessProbe.HTTPGet.Port.StrVal)
@@ -329,4 +334,29 @@ func TestTheSidecarIsAsRestrictedAsTheServer(t *testing.T) {
 	var written map[string]any
 	require.NoError(t, yaml.UnmarshalStrict([]byte(of[*corev1.ConfigMap](t, all, "ConfigMap/apportion").Data["apportion.yaml"]), &written))
 	require.NoError(t, schema.Validate(written))
+}
+
+func TestTheSidecarOfVolcanosSchedulerIsAPatchOfItsDeployment(t *testing.T) {
+	data, err := os.ReadFile("../../deploy/sidecar/volcano.yaml")
+	require.NoError(t, err)
+	all := objects{}
+	decode(t, all, "volcano.yaml", string(data))
+	pod := of[*appsv1.Deployment](t, all, "Deployment/volcano-scheduler").Spec.Template.Spec
+	require.Empty(t, pod.Containers, "the scheduler's own is left alone")
+	require.Nil(t, pod.SecurityContext)
+	require.Len(t, pod.InitContainers, 1)
+	server := pod.InitContainers[0]
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *server.RestartPolicy)
+	require.True(t, *server.SecurityContext.RunAsNonRoot)
+	require.True(t, *server.SecurityContext.ReadOnlyRootFilesystem)
+	probe := server.LivenessProbe
+	require.LessOrEqual(t, int64(probe.PeriodSeconds*probe.FailureThreshold)+*probe.TerminationGracePeriodSeconds, int64(10),
+		"a stopped server holds the scheduler up")
+	require.Contains(t, server.Args, "--extender-listen=127.0.0.1:7173", "nothing outside the pod reaches it, so that it needs no encryption")
+	settings, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	for _, argument := range server.Args[1:] {
+		flag, _, _ := strings.Cut(argument, "=")
+		require.Contains(t, string(settings), "`"+flag+"`", "no such flag")
+	}
 }

@@ -104,5 +104,9 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 		}
 	}
 	forms.Delegating, err = d.delegating(taken, where, forms, &options)
+	// The plugins that Apportion does not decide for are where they were, and go on.
+	warnings = slices.DeleteFunc(warnings, func(w *apportionv1.Warning) bool {
+		return w.GetCode() == apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
+	})
 	return forms, warnings, err
 }

@@ -182,7 +182,7 @@ func (d *document) delegating(taken []*function, where slot, forms *Forms, optio
 	for _, k := range forms.Kept {
 		fmt.Fprintf(&head, "# - %s: %s (%s:%d)\n", k.Verb, k.Reason, d.name, k.Line)
 	}
-	head.WriteString("# All else stays with the plugins below: it is not offered to extenders, or costs a request for each task and node.\n")
+	head.WriteString("# All else stays with the plugins below: no extender is asked, or for each task and node apart.\n")
 	return d.encoded(head.String())
 }
 
