@@ -278,6 +278,14 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNode
 	return scores
 }
 
+// Explanations say why jobs wait. The answer holds finished sentences.
+type Explanations struct {
+	Basis  *apportionv1.Basis
+	Answer *apportionv1.ExplainAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
+}
+
 // Simulation is the answers to steps.
 type Simulation struct {
 	Basis *apportionv1.Basis

@@ -20,6 +20,8 @@ type Decider interface {
 	Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error)
 	// ScoreNodes tells where tasks fit, and how well.
 	ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error)
+	// Explain tells why jobs wait.
+	Explain(ctx context.Context, in Input, question ExplainQuestion) (*Explanations, error)
 	// Simulate answers any list of steps in order, each on the state that the steps before it left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }
@@ -78,6 +80,7 @@ type calls interface {
 		ctx context.Context, in *apportionv1.SelectVictimsRequest, opts ...grpc.CallOption,
 	) (*apportionv1.SelectVictimsResponse, error)
 	ScoreNodes(ctx context.Context, in *apportionv1.ScoreNodesRequest, opts ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
+	Explain(ctx context.Context, in *apportionv1.ExplainRequest, opts ...grpc.CallOption) (*apportionv1.ExplainResponse, error)
 	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
 }
 

@@ -158,6 +158,7 @@ const (
 	KindAllocatable Kind = "allocatable"
 	KindVictims     Kind = "victims"
 	KindNodes       Kind = "nodes"
+	KindExplain     Kind = "explain"
 	KindSimulate    Kind = "simulate"
 	KindUpload      Kind = "upload"
 	KindSession     Kind = "session"
@@ -167,7 +168,7 @@ const (
 // Kinds are all kinds of questions.
 func Kinds() []Kind {
 	return []Kind{
-		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindSimulate, KindUpload, KindSession, KindBatch,
+		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindSimulate, KindUpload, KindSession, KindBatch,
 	}
 }
 

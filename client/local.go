@@ -159,6 +159,21 @@ func (l local) ScoreNodes(
 	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answer.GetNodes()}, nil
 }
 
+// Explain is the call of this name.
+func (l local) Explain(
+	ctx context.Context, request *apportionv1.ExplainRequest, _ ...grpc.CallOption,
+) (*apportionv1.ExplainResponse, error) {
+	question := request.GetExplain()
+	if question == nil {
+		question = &apportionv1.ExplainStep{}
+	}
+	basis, answer, err := l.ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: question}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.ExplainResponse{Basis: basis, Explain: answer.GetExplain()}, nil
+}
+
 // Simulate is the call of this name.
 func (l local) Simulate(
 	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,

@@ -70,6 +70,12 @@ type NodesQuestion struct {
 	Jointly bool
 }
 
+// ExplainQuestion asks why jobs wait.
+type ExplainQuestion struct {
+	// Jobs by uid, or namespace/name. Nil: all that wait, in groups by cause.
+	Jobs []string
+}
+
 // Shares asks who deserves what, who has what, and who comes first.
 func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
 	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
@@ -189,6 +195,23 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 		return nil, err
 	}
 	return newScores(in, asked, response, by), nil
+}
+
+// Explain asks why jobs wait.
+func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (*Explanations, error) {
+	step := &apportionv1.ExplainStep{}
+	if asked.Jobs != nil {
+		step.Jobs = &apportionv1.Jobs{Uid: asked.Jobs}
+	}
+	response, by, err := question[apportionv1.ExplainRequest, apportionv1.ExplainResponse]{
+		kind: KindExplain, remote: c.calls.Explain, engine: c.engine.Explain,
+		input:  (*apportionv1.ExplainRequest).GetInput,
+		answer: unanswerable[apportionv1.ExplainResponse],
+	}.ask(ctx, c, in, &apportionv1.ExplainRequest{Input: in.message(), Explain: step})
+	if err != nil {
+		return nil, err
+	}
+	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: by}, nil
 }
 
 // Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -53,23 +55,6 @@ func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 // PendingInOrder lists the pending jobs in the order in which the enqueue action takes them: queue by queue, job by job. Volcano puts a
 // queue back after each of its jobs, but nothing that enqueueing changes moves a queue or a job.
 func (s *Session) PendingInOrder() []model.JobID {
-	byQueue := make([][]model.JobID, len(s.view.Queues))
-	var queues []model.QueueID
-	for _, j := range s.view.Present() {
-		if s.view.Phase(j) != model.PhasePending {
-			continue
-		}
-		q := s.view.Jobs.At(j).Queue
-		if byQueue[q] == nil {
-			queues = append(queues, q)
-		}
-		byQueue[q] = append(byQueue[q], j)
-	}
-	s.QueuesInOrder(queues)
-	var jobs []model.JobID
-	for _, q := range queues {
-		s.JobsInOrder(byQueue[q])
-		jobs = append(jobs, byQueue[q]...)
-	}
-	return jobs
+	pending := s.byQueue(func(j model.JobID) bool { return s.view.Phase(j) == model.PhasePending })
+	return slices.Concat(pending...)
 }

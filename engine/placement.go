@@ -107,11 +107,12 @@ type taskKind struct {
 // kindKey is what tells kinds of tasks apart: everything that Fits and HasRoom look at.
 type kindKey struct {
 	queue   model.QueueID
+	nodeSet model.NodeSetID
 	request int32
 }
 
 func (s *Session) kindOf(t model.TaskID) kindKey {
-	return kindKey{s.view.QueueOf(t), s.view.Tasks.At(t).Request}
+	return kindKey{s.view.QueueOf(t), s.view.NodeSetOf(t), s.view.Tasks.At(t).Request}
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if that is too much.

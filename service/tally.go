@@ -30,11 +30,12 @@ const (
 	orderQuestion
 	nodesQuestion
 	inspectQuestion
+	explainQuestion
 	changeQuestion
 )
 
 var questionNames = [...]string{
-	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "change",
+	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain", "change",
 }
 
 func questionOf(step *apportionv1.Step) question {
@@ -59,6 +60,8 @@ func questionOf(step *apportionv1.Step) question {
 		return nodesQuestion
 	case *apportionv1.Step_Inspect:
 		return inspectQuestion
+	case *apportionv1.Step_Explain:
+		return explainQuestion
 	case nil:
 		return otherQuestion
 	default:

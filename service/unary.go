@@ -94,6 +94,16 @@ func (c *call) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest)
 	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answers[0].GetNodes()}, nil
 }
 
+// Explain tells why jobs wait.
+func (c *call) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*apportionv1.ExplainResponse, error) {
+	basis, answers, err := c.decide(ctx, "Explain", r.GetInput(),
+		&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: r.GetExplain()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.ExplainResponse{Basis: basis, Explain: answers[0].GetExplain()}, nil
+}
+
 // Simulate does any list of steps.
 func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	basis, answers, err := c.decide(ctx, "Simulate", r.GetInput(), r.GetSteps()...)

@@ -135,6 +135,8 @@ func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.nodes(q.Nodes)
 	case *apportionv1.Step_Inspect:
 		return s.inspect(q.Inspect)
+	case *apportionv1.Step_Explain:
+		return s.explainJobs(q.Explain)
 	case *apportionv1.Step_Rollback:
 		return s.rollback(q.Rollback)
 	}

@@ -215,13 +215,7 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 // spared lists the candidates that are no victims, each with what the first plugin of the deciding tier said that protects it: first
 // those left out beforehand.
 func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]struct{}) []policy.Check {
-	protected := make(map[model.TaskID]*policy.Check, len(h.candidates)-len(taken))
-	for i := range choice.Spared {
-		check := &choice.Spared[i]
-		if _, known := protected[check.Task]; !known && (choice.Tier < 0 || check.Tier == choice.Tier) {
-			protected[check.Task] = check
-		}
-	}
+	protected := choice.Protections()
 	spared := h.left
 	for _, t := range h.candidates {
 		if _, victim := taken[t]; victim {

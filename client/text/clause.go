@@ -42,9 +42,15 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		}
 		return fmt.Sprintf("%s uses all that it deserves, such as %s%s where it deserves %s", f.queue(), f.have(), f.of(), f.limit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING:          plain("the job is not pending"),
-	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES:         plain("the job names no minimum resources and enters unasked"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         tasks("the job has", "valid tasks", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING:  plain("the job is not pending"),
+	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES: plain("the job names no minimum resources and enters unasked"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED: func(f facts) string {
+		if f.reason.GetHave() == 1 {
+			return "a scheduling gate holds the waiting task back"
+		}
+		return fmt.Sprintf("a scheduling gate holds all %s waiting tasks back", f.have())
+	},
 	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                tasks("the job has", "tasks ready", "needs"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:             tasks("the job has", "tasks ready or pipelined", "needs no more than"),
@@ -92,6 +98,22 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
 	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
+	},
+	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
+		return fmt.Sprintf("it asks for %s, and the largest node has %s", f.with(f.reason.GetNeed()), f.limit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
+		return fmt.Sprintf("it asks for %s, and of the %s that are left in all no node has more than %s",
+			f.with(f.reason.GetNeed()), f.limit(), f.have())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no node has enough of everything at once"),
+	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
+		return fmt.Sprintf("the nodes have no room for the %s tasks that the gang needs at the same time; best fit places %s",
+			f.limit(), f.have())
+	},
+	apportionv1.ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND: func(f facts) string {
+		return fmt.Sprintf("best fit places %s of the %s tasks that the gang needs; whether all have room is not known",
+			f.have(), f.limit())
 	},
 	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
 	apportionv1.ReasonCode_REASON_CODE_BORROWED: func(f facts) string {

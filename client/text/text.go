@@ -17,6 +17,8 @@ type Names struct {
 	Dimensions []string
 	// Queues by index.
 	Queues []string
+	// Job and Task name jobs by index and tasks by number. nil: they are called by their number.
+	Job, Task func(uint32) string
 }
 
 // NamesOf are the names for answers about a snapshot.
@@ -42,6 +44,20 @@ func (n Names) Dimension(index uint32) string {
 		return n.Dimensions[index]
 	}
 	return fmt.Sprintf("#%d", index)
+}
+
+func (n Names) job(index uint32) string {
+	if n.Job == nil {
+		return fmt.Sprintf("#%d", index)
+	}
+	return n.Job(index)
+}
+
+func (n Names) task(number uint32) string {
+	if n.Task == nil {
+		return fmt.Sprintf("#%d", number)
+	}
+	return n.Task(number)
 }
 
 // Vote is a vote in one word.
@@ -110,6 +126,14 @@ func (f facts) amount(number float64) string {
 		return quantity.Short("pods", number)
 	}
 	return quantity.Short(f.names.Dimension(f.reason.GetDimension()), number)
+}
+
+// with is an amount with its dimension: `24 cpu`.
+func (f facts) with(number float64) string {
+	if f.reason.Dimension == nil {
+		return f.amount(number)
+	}
+	return f.amount(number) + " " + f.names.Dimension(f.reason.GetDimension())
 }
 
 func (f facts) have() string  { return f.amount(f.reason.GetHave()) }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
+	"github.com/apportion/apportion/client/text"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -18,9 +18,9 @@ func newExplain(s streams) *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Say why a job is pending",
 		Long: `Ask everything that decides whether a job goes on: may it enter its queue, has its gang the tasks it
-needs, is the queue served, may the queue use that much more, is there room on the nodes, and whom
-could it evict. The end says in plain words what holds it back. The exit code is 2 if the job must
-wait.`,
+needs, is the queue served, may the queue use that much more, is there room on the nodes, do jobs
+that come first leave enough, and who could be evicted for it. The end says in plain words what
+holds it back. The exit code is 2 if something does, or if that is not known.`,
 		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -29,7 +29,7 @@ wait.`,
 				if err != nil {
 					return err
 				}
-				return explain(ctx, q, diagnosis.Of(q.snapshot, index))
+				return explain(ctx, q, index)
 			})
 		},
 	}
@@ -37,36 +37,59 @@ wait.`,
 	return command
 }
 
-// explanation is the JSON form of an explanation.
-type explanation struct {
-	*diagnosis.Diagnosis
-
-	// Simulation holds the answers that the diagnosis rests on, and their basis.
-	Simulation message `json:"simulation"`
+// explainStep asks about one job.
+func explainStep(job uint32) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{
+		Jobs: &apportionv1.Jobs{Index: []uint32{job}},
+	}}}
 }
 
-func explain(ctx context.Context, q *question, c *diagnosis.Case) error {
-	simulation, err := q.decider.Simulate(ctx, q.Input, c.Steps(0)...)
-	if err != nil {
-		return err
-	}
-	answers := diagnosis.Read(simulation.Answers)
-	found := c.Diagnose(q.snapshot.Names(simulation.Basis), answers)
-	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
-	err = q.writeAny(simulation.Basis, explanation{Diagnosis: found, Simulation: message{response}}, func(p *render.Printer) {
-		asks := "asks for no minimum"
-		if minimum := c.Job.GetMinResources(); minimum != nil {
-			asks = "asks for at least " + render.Amounts(p.Names, minimum)
-		}
-		p.Line("%s: job of queue %s, priority %d, %s\n", p.Paint(render.Strong, lookup.JobName(c.Job)),
-			c.Job.GetQueue(), c.Job.GetPriority(), asks)
-		p.Diagnosis(found)
-		p.Line("")
-		p.QueueShares(answers.Shares())
-		p.Verdict(found)
+// explain says why one job waits, and shows the shares of its queue.
+func explain(ctx context.Context, q *question, index uint32) error {
+	job := q.snapshot.GetJobs()[index]
+	simulation, err := q.decider.Simulate(ctx, q.Input, explainStep(index), &apportionv1.Step{
+		Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{job.GetQueue()}}}},
 	})
 	if err != nil {
 		return err
 	}
-	return verdict(!found.Waits)
+	for i := range simulation.Answers {
+		if err := simulation.Err(i); err != nil {
+			return err
+		}
+	}
+	answer := simulation.Answers[0].GetExplain()
+	explained := answer.GetJobs()[0]
+	response := &apportionv1.ExplainResponse{Basis: simulation.Basis, Explain: answer}
+	err = q.write(simulation.Basis, response, func(p *render.Printer) {
+		asks := "asks for no minimum"
+		if minimum := job.GetMinResources(); minimum != nil {
+			asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
+		}
+		p.Line("%s: job of queue %s, priority %d, %s\n", p.Paint(render.Strong, lookup.JobName(job)),
+			job.GetQueue(), job.GetPriority(), asks)
+		p.Findings(explained)
+		p.Line("")
+		p.QueueShares(simulation.Answers[1].GetShares())
+		p.Verdict(explained)
+	})
+	if err != nil {
+		return err
+	}
+	return verdict(goesOn(explained))
+}
+
+// goesOn reports whether nothing is known to hold a job back.
+func goesOn(e *apportionv1.Explanation) bool {
+	switch e.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		return true
+	default:
+		return false
+	}
+}
+
+// snapshotNames names what resources of the snapshot itself refer to.
+func snapshotNames(snapshot *lookup.Snapshot) text.Names {
+	return text.Names{Dimensions: snapshot.GetDimensions()}
 }

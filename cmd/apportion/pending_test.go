@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // cause is a directory of testdata/pending: a cluster in which a job waits, and what is to be said about it.
@@ -54,6 +58,115 @@ func causes(t *testing.T) map[string]*cause {
 	return all
 }
 
+// agrees asks the Explain call about the cause, and then the question by itself whose answer must be the same as that of the check.
+func (c *cause) agrees(t *testing.T) {
+	t.Helper()
+	var flags inputFlags
+	flags.files = []string{filepath.Join(c.folder, "dump.yaml")}
+	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
+		flags.config = config
+	}
+	in, err := flags.load(strings.NewReader(""))
+	require.NoError(t, err)
+	decider := client.InProcess()
+	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(t, in, c.headers["job"])}})
+	require.NoError(t, err)
+	explained := explanations.Answer.GetJobs()[0]
+	require.Equal(t, c.sentence, unwrapped(explained.GetText()))
+	if c.headers["check"] == "" {
+		return
+	}
+	require.NotNil(t, explained.Blocking)
+	finding := explained.GetFindings()[explained.GetBlocking()]
+	require.Equal(t, c.headers["check"], text.Enum(finding.GetCheck(), "CHECK_KIND_"))
+	require.NotEmpty(t, finding.GetReasons())
+	require.Equal(t, c.headers["reason"], strings.TrimPrefix(finding.GetReasons()[0].GetCode().String(), "REASON_CODE_"))
+	index, err := in.snapshot.Job(c.headers["job"])
+	require.NoError(t, err)
+	asked, err := decider.Simulate(t.Context(), in.Input, plainQuestion(t, in, index, finding)...)
+	require.NoError(t, err)
+	require.True(t, refused(asked.Answers[len(asked.Answers)-1]), "the question by itself is answered with yes")
+}
+
+// jobOf is how the contract refers to a job.
+func jobOf(t *testing.T, in *input, name string) string {
+	t.Helper()
+	id, err := jobID(in.snapshot, name)
+	require.NoError(t, err)
+	return id
+}
+
+// plainQuestion are the steps that ask what a check asks, the last of them the question itself.
+func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Finding) []*apportionv1.Step {
+	t.Helper()
+	jobs := &apportionv1.Jobs{Index: []uint32{job}}
+	waiting := &apportionv1.Tasks{}
+	for _, task := range in.snapshot.TasksOf(job) {
+		if task.Pending() {
+			waiting.Index = append(waiting.Index, task.Number)
+		}
+	}
+	if finding.Task != nil {
+		waiting.Index = []uint32{finding.GetTask()}
+	}
+	switch finding.GetCheck() {
+	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
+	case apportionv1.CheckKind_CHECK_KIND_TASKS:
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs}}}}
+	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
+		queue := in.snapshot.GetJobs()[job].GetQueue()
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
+			Queues: &apportionv1.Queues{Name: []string{queue}},
+		}}}}
+	case apportionv1.CheckKind_CHECK_KIND_SHARE:
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
+	case apportionv1.CheckKind_CHECK_KIND_NODES:
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}}}
+	case apportionv1.CheckKind_CHECK_KIND_ORDER:
+		// Without the jobs that come first the same question is answered with yes, with them with no.
+		steps := make([]*apportionv1.Step, 0, 2)
+		first := &apportionv1.Tasks{}
+		for _, other := range finding.GetFirstJobs() {
+			for _, task := range in.snapshot.TasksOf(other) {
+				if task.Pending() {
+					first.Index = append(first.Index, task.Number)
+				}
+			}
+		}
+		if in.snapshot.GetJobs()[job].GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
+			return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
+				Jobs: &apportionv1.Jobs{Index: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
+			}}})
+		}
+		waiting.Index = append(first.GetIndex(), waiting.GetIndex()...)
+		return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}})
+	default:
+		require.FailNow(t, "no question of its own", finding.GetCheck())
+		return nil
+	}
+}
+
+// refused reports whether an answer is no.
+func refused(answer *apportionv1.Answer) bool {
+	const reject = apportionv1.Vote_VOTE_REJECT
+	switch a := answer.GetAnswer().(type) {
+	case *apportionv1.Answer_Enqueue:
+		jobs := a.Enqueue.GetJobs()
+		return jobs[len(jobs)-1].GetVerdict().GetVote() == reject
+	case *apportionv1.Answer_Jobs:
+		return a.Jobs.GetJobs()[0].GetValid().GetVote() == reject
+	case *apportionv1.Answer_Shares:
+		return a.Shares.GetStandings()[0].GetOverused()
+	case *apportionv1.Answer_Allocatable:
+		return a.Allocatable.GetTasks()[0].GetVerdict().GetVote() == reject
+	case *apportionv1.Answer_Nodes:
+		return a.Nodes.GetPlacement().GetOutcome() == apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE
+	default:
+		return false
+	}
+}
+
 // write replaces the sentence of expect.txt.
 func (c *cause) write(t *testing.T, sentence string) {
 	t.Helper()
@@ -83,6 +196,7 @@ func TestPending(t *testing.T) {
 				return
 			}
 			require.Equal(t, c.sentence, said)
+			c.agrees(t)
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -90,43 +89,33 @@ func (a *asking) submit(file string) (*input, *submission.Submission, error) {
 	return loaded, submitted, nil
 }
 
-// consequence is the JSON form of a what-if.
-type consequence struct {
-	*diagnosis.Diagnosis
-
-	Simulation message `json:"simulation"`
-}
-
 func whatIf(ctx context.Context, q *question, s *submission.Submission) error {
 	larger, index := q.snapshot.With(s.Job)
-	c := diagnosis.Of(larger, index)
 	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
-	steps := append([]*apportionv1.Step{
+	simulation, err := q.decider.Simulate(ctx, q.Input,
 		shares,
-		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: s.Job}}},
+		&apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: s.Job}}},
 		shares,
-	}, c.Steps(0)...)
-	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
+		explainStep(index))
 	if err != nil {
 		return err
 	}
-	for i := range 3 {
+	for i := range simulation.Answers {
 		if err := simulation.Err(i); err != nil {
 			return err
 		}
 	}
-	answers := diagnosis.Read(simulation.Answers[3:])
-	found := c.Diagnose(larger.Names(simulation.Basis), answers)
+	explained := simulation.Answers[3].GetExplain().GetJobs()[0]
 	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
-	err = q.writeAny(simulation.Basis, consequence{Diagnosis: found, Simulation: message{response}}, func(p *render.Printer) {
+	err = q.write(simulation.Basis, response, func(p *render.Printer) {
 		p.Snapshot = larger
-		p.Line("if %s were submitted to queue %s now:\n", p.Paint(render.Strong, lookup.JobName(c.Job)), c.Job.GetQueue())
-		p.Diagnosis(found)
+		p.Line("if %s were submitted to queue %s now:\n", p.Paint(render.Strong, lookup.JobName(s.Job)), s.Job.GetQueue())
+		p.Findings(explained)
 		p.Changes(simulation.Answers[0].GetShares(), simulation.Answers[2].GetShares())
-		p.Verdict(found)
+		p.Verdict(explained)
 	})
 	if err != nil {
 		return err
 	}
-	return verdict(!found.Waits)
+	return verdict(goesOn(explained))
 }

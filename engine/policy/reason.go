@@ -34,6 +34,7 @@ const (
 	RoleNotReady              Code = 23
 	NotStarving               Code = 24
 	NotPipelined              Code = 25
+	TasksGated                Code = 26
 	NoSharedDimension         Code = 40
 	GuaranteeKept             Code = 41
 	WithinDeserved            Code = 42
@@ -60,6 +61,11 @@ const (
 	InsufficientResource      Code = 73
 	NodeUnschedulable         Code = 74
 	NodeNotInSet              Code = 75
+	LargerThanAnyNode         Code = 76
+	Fragmented                Code = 77
+	NoNodeHasAll              Code = 78
+	NoJointPlacement          Code = 79
+	JointPlacementNotFound    Code = 80
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

@@ -38,6 +38,11 @@ func (h *handler) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesReque
 	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, contract.ScoreNodes)
 }
 
+// Explain is the call of this name.
+func (h *handler) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*apportionv1.ExplainResponse, error) {
+	return call(ctx, h, apportionv1connect.ApportionServiceExplainProcedure, r, contract.Explain)
+}
+
 // Simulate is the call of this name.
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)

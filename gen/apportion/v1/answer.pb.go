@@ -349,6 +349,7 @@ type Answer struct {
 	//	*Answer_Done
 	//	*Answer_AddJob
 	//	*Answer_Mark
+	//	*Answer_Explain
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -517,6 +518,15 @@ func (x *Answer) GetMark() *MarkAnswer {
 	return nil
 }
 
+func (x *Answer) GetExplain() *ExplainAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Explain); ok {
+			return x.Explain
+		}
+	}
+	return nil
+}
+
 type isAnswer_Answer interface {
 	isAnswer_Answer()
 }
@@ -591,6 +601,11 @@ type Answer_Mark struct {
 	Mark *MarkAnswer `protobuf:"bytes,14,opt,name=mark,proto3,oneof"`
 }
 
+type Answer_Explain struct {
+	// To `explain`.
+	Explain *ExplainAnswer `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
+}
+
 func (*Answer_Error) isAnswer_Answer() {}
 
 func (*Answer_Shares) isAnswer_Answer() {}
@@ -618,6 +633,8 @@ func (*Answer_Done) isAnswer_Answer() {}
 func (*Answer_AddJob) isAnswer_Answer() {}
 
 func (*Answer_Mark) isAnswer_Answer() {}
+
+func (*Answer_Explain) isAnswer_Answer() {}
 
 // SharesAnswer: what each plugin gives, and the whole policy's view of each queue.
 type SharesAnswer struct {
@@ -3737,7 +3754,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xcf\x01\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xcf\x01\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -3745,7 +3762,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\tR\n" +
 	"dimensions\x121\n" +
-	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\x8c\x06\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xc5\x06\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -3763,7 +3780,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\ainspect\x18\v \x01(\v2\x1b.apportion.v1.InspectAnswerH\x00R\ainspect\x12.\n" +
 	"\x04done\x18\f \x01(\v2\x18.apportion.v1.DoneAnswerH\x00R\x04done\x125\n" +
 	"\aadd_job\x18\r \x01(\v2\x1a.apportion.v1.AddJobAnswerH\x00R\x06addJob\x12.\n" +
-	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04markB\b\n" +
+	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x127\n" +
+	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplainB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -4113,16 +4131,17 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*MarkAnswer)(nil),           // 43: apportion.v1.MarkAnswer
 	(*Warning)(nil),              // 44: apportion.v1.Warning
 	(*status.Status)(nil),        // 45: google.rpc.Status
-	(*Reason)(nil),               // 46: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 47: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 48: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 49: apportion.v1.Resource
-	(*Verdict)(nil),              // 50: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 51: apportion.v1.VictimCheck
-	(Vote)(0),                    // 52: apportion.v1.Vote
-	(*Policy)(nil),               // 53: apportion.v1.Policy
-	(JobPhase)(0),                // 54: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 55: apportion.v1.TaskStatus
+	(*ExplainAnswer)(nil),        // 46: apportion.v1.ExplainAnswer
+	(*Reason)(nil),               // 47: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 48: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 49: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 50: apportion.v1.Resource
+	(*Verdict)(nil),              // 51: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 52: apportion.v1.VictimCheck
+	(Vote)(0),                    // 53: apportion.v1.Vote
+	(*Policy)(nil),               // 54: apportion.v1.Policy
+	(JobPhase)(0),                // 55: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 56: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	44, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -4140,88 +4159,89 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	41, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
 	42, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
 	43, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	7,  // 15: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	14, // 16: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	46, // 17: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	13, // 18: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	15, // 19: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	16, // 20: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	47, // 21: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	48, // 22: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	8,  // 23: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	9,  // 24: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	9,  // 25: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	11, // 26: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	49, // 27: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,  // 28: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	12, // 29: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	10, // 30: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	10, // 31: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,  // 32: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	49, // 33: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	49, // 34: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	49, // 35: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	49, // 36: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	49, // 37: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	49, // 38: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	49, // 39: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	49, // 40: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	49, // 41: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	49, // 42: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	46, // 43: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	49, // 44: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	49, // 45: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	49, // 46: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	18, // 47: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	50, // 48: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	50, // 49: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	50, // 50: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	50, // 51: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	20, // 52: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	50, // 53: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	23, // 54: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	23, // 55: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	50, // 56: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	24, // 57: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	46, // 58: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	27, // 59: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	28, // 60: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	29, // 61: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	51, // 62: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	26, // 63: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	46, // 64: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,  // 65: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	12, // 66: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	12, // 67: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	52, // 68: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	46, // 69: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	31, // 70: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	34, // 71: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	33, // 72: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,  // 73: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	35, // 74: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	36, // 75: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	46, // 76: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	49, // 77: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	38, // 78: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	39, // 79: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	40, // 80: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	53, // 81: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	49, // 82: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	49, // 83: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	49, // 84: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	54, // 85: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	49, // 86: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	49, // 87: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	49, // 88: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	49, // 89: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	55, // 90: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	49, // 91: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	92, // [92:92] is the sub-list for method output_type
-	92, // [92:92] is the sub-list for method input_type
-	92, // [92:92] is the sub-list for extension type_name
-	92, // [92:92] is the sub-list for extension extendee
-	0,  // [0:92] is the sub-list for field type_name
+	46, // 15: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	7,  // 16: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	14, // 17: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	47, // 18: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	13, // 19: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	15, // 20: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	16, // 21: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	48, // 22: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	49, // 23: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	8,  // 24: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	9,  // 25: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	9,  // 26: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	11, // 27: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	50, // 28: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,  // 29: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	12, // 30: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	10, // 31: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	10, // 32: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,  // 33: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	50, // 34: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	50, // 35: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	50, // 36: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	50, // 37: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	50, // 38: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	50, // 39: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	50, // 40: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	50, // 41: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	50, // 42: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	50, // 43: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	47, // 44: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	50, // 45: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	50, // 46: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	50, // 47: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	18, // 48: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	51, // 49: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	51, // 50: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	51, // 51: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	51, // 52: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	20, // 53: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	51, // 54: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	23, // 55: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	23, // 56: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	51, // 57: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	24, // 58: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	47, // 59: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	27, // 60: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	28, // 61: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	29, // 62: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	52, // 63: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	26, // 64: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	47, // 65: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,  // 66: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	12, // 67: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	12, // 68: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	53, // 69: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	47, // 70: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	31, // 71: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	34, // 72: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	33, // 73: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,  // 74: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	35, // 75: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	36, // 76: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	47, // 77: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	50, // 78: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	38, // 79: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	39, // 80: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	40, // 81: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	54, // 82: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	50, // 83: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	50, // 84: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	50, // 85: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	55, // 86: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	50, // 87: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	50, // 88: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	50, // 89: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	50, // 90: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	56, // 91: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	50, // 92: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	93, // [93:93] is the sub-list for method output_type
+	93, // [93:93] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4229,6 +4249,7 @@ func file_apportion_v1_answer_proto_init() {
 	if File_apportion_v1_answer_proto != nil {
 		return
 	}
+	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
@@ -4248,6 +4269,7 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Done)(nil),
 		(*Answer_AddJob)(nil),
 		(*Answer_Mark)(nil),
+		(*Answer_Explain)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}

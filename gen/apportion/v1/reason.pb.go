@@ -179,6 +179,8 @@ const (
 	ReasonCode_REASON_CODE_NOT_STARVING ReasonCode = 24
 	// have ready and pipelined tasks < limit, the minimum.
 	ReasonCode_REASON_CODE_NOT_PIPELINED ReasonCode = 25
+	// A scheduling gate holds all have waiting tasks back.
+	ReasonCode_REASON_CODE_TASKS_GATED ReasonCode = 26
 	// Candidate and claimant share no dimension.
 	ReasonCode_REASON_CODE_NO_SHARED_DIMENSION ReasonCode = 40
 	// have - need < limit: the queue would fall below its guarantee.
@@ -223,6 +225,16 @@ const (
 	ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE ReasonCode = 74
 	// The node is not in the node set that the task may use; detail is the rule or the name of the set.
 	ReasonCode_REASON_CODE_NODE_NOT_IN_SET ReasonCode = 75
+	// need > limit, what the largest node offers.
+	ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE ReasonCode = 76
+	// need > have, the most that is left on one node, though limit, what is left on all nodes together, would do.
+	ReasonCode_REASON_CODE_FRAGMENTED ReasonCode = 77
+	// Some node has enough of each dimension, but none has enough of all.
+	ReasonCode_REASON_CODE_NO_NODE_HAS_ALL ReasonCode = 78
+	// No choice of nodes has room for limit tasks at the same time; best fit places have.
+	ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT ReasonCode = 79
+	// Best fit places have of limit tasks, and the search for more has reached its bound.
+	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
 	// PERMIT: the queue stays within its entitlement.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
 	// PERMIT: beyond its entitlement, but no entitled task could be given it now.
@@ -269,6 +281,7 @@ var (
 		23:  "REASON_CODE_ROLE_NOT_READY",
 		24:  "REASON_CODE_NOT_STARVING",
 		25:  "REASON_CODE_NOT_PIPELINED",
+		26:  "REASON_CODE_TASKS_GATED",
 		40:  "REASON_CODE_NO_SHARED_DIMENSION",
 		41:  "REASON_CODE_GUARANTEE_KEPT",
 		42:  "REASON_CODE_WITHIN_DESERVED",
@@ -295,6 +308,11 @@ var (
 		73:  "REASON_CODE_INSUFFICIENT_RESOURCE",
 		74:  "REASON_CODE_NODE_UNSCHEDULABLE",
 		75:  "REASON_CODE_NODE_NOT_IN_SET",
+		76:  "REASON_CODE_LARGER_THAN_ANY_NODE",
+		77:  "REASON_CODE_FRAGMENTED",
+		78:  "REASON_CODE_NO_NODE_HAS_ALL",
+		79:  "REASON_CODE_NO_JOINT_PLACEMENT",
+		80:  "REASON_CODE_JOINT_PLACEMENT_NOT_FOUND",
 		100: "REASON_CODE_ENTITLED",
 		101: "REASON_CODE_BORROWED",
 		102: "REASON_CODE_ABOVE_LIMIT",
@@ -326,6 +344,7 @@ var (
 		"REASON_CODE_ROLE_NOT_READY":               23,
 		"REASON_CODE_NOT_STARVING":                 24,
 		"REASON_CODE_NOT_PIPELINED":                25,
+		"REASON_CODE_TASKS_GATED":                  26,
 		"REASON_CODE_NO_SHARED_DIMENSION":          40,
 		"REASON_CODE_GUARANTEE_KEPT":               41,
 		"REASON_CODE_WITHIN_DESERVED":              42,
@@ -352,6 +371,11 @@ var (
 		"REASON_CODE_INSUFFICIENT_RESOURCE":        73,
 		"REASON_CODE_NODE_UNSCHEDULABLE":           74,
 		"REASON_CODE_NODE_NOT_IN_SET":              75,
+		"REASON_CODE_LARGER_THAN_ANY_NODE":         76,
+		"REASON_CODE_FRAGMENTED":                   77,
+		"REASON_CODE_NO_NODE_HAS_ALL":              78,
+		"REASON_CODE_NO_JOINT_PLACEMENT":           79,
+		"REASON_CODE_JOINT_PLACEMENT_NOT_FOUND":    80,
 		"REASON_CODE_ENTITLED":                     100,
 		"REASON_CODE_BORROWED":                     101,
 		"REASON_CODE_ABOVE_LIMIT":                  102,
@@ -1509,7 +1533,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x9a\x0e\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xe9\x0f\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1530,7 +1554,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x15REASON_CODE_NOT_READY\x10\x16\x12\x1e\n" +
 	"\x1aREASON_CODE_ROLE_NOT_READY\x10\x17\x12\x1c\n" +
 	"\x18REASON_CODE_NOT_STARVING\x10\x18\x12\x1d\n" +
-	"\x19REASON_CODE_NOT_PIPELINED\x10\x19\x12#\n" +
+	"\x19REASON_CODE_NOT_PIPELINED\x10\x19\x12\x1b\n" +
+	"\x17REASON_CODE_TASKS_GATED\x10\x1a\x12#\n" +
 	"\x1fREASON_CODE_NO_SHARED_DIMENSION\x10(\x12\x1e\n" +
 	"\x1aREASON_CODE_GUARANTEE_KEPT\x10)\x12\x1f\n" +
 	"\x1bREASON_CODE_WITHIN_DESERVED\x10*\x12#\n" +
@@ -1556,7 +1581,12 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"$REASON_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12%\n" +
 	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I\x12\"\n" +
 	"\x1eREASON_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1f\n" +
-	"\x1bREASON_CODE_NODE_NOT_IN_SET\x10K\x12\x18\n" +
+	"\x1bREASON_CODE_NODE_NOT_IN_SET\x10K\x12$\n" +
+	" REASON_CODE_LARGER_THAN_ANY_NODE\x10L\x12\x1a\n" +
+	"\x16REASON_CODE_FRAGMENTED\x10M\x12\x1f\n" +
+	"\x1bREASON_CODE_NO_NODE_HAS_ALL\x10N\x12\"\n" +
+	"\x1eREASON_CODE_NO_JOINT_PLACEMENT\x10O\x12)\n" +
+	"%REASON_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x18\n" +
 	"\x14REASON_CODE_ENTITLED\x10d\x12\x18\n" +
 	"\x14REASON_CODE_BORROWED\x10e\x12\x1b\n" +
 	"\x17REASON_CODE_ABOVE_LIMIT\x10f\x12\x18\n" +

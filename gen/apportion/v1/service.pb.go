@@ -618,6 +618,114 @@ func (x *ScoreNodesResponse) GetNodes() *NodesAnswer {
 	return nil
 }
 
+type ExplainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Absent: all jobs that wait.
+	Explain       *ExplainStep `protobuf:"bytes,2,opt,name=explain,proto3" json:"explain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExplainRequest) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *ExplainRequest) GetExplain() *ExplainStep {
+	if x != nil {
+		return x.Explain
+	}
+	return nil
+}
+
+type ExplainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of an `explain` step.
+	Explain       *ExplainAnswer `protobuf:"bytes,2,opt,name=explain,proto3" json:"explain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ExplainResponse) GetBasis() *Basis {
+	if x != nil {
+		return x.Basis
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetExplain() *ExplainAnswer {
+	if x != nil {
+		return x.Explain
+	}
+	return nil
+}
+
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is about. Required.
@@ -630,7 +738,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +750,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +763,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulateRequest) GetInput() *Input {
@@ -684,7 +792,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +804,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +817,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulateResponse) GetBasis() *Basis {
@@ -739,7 +847,7 @@ type UploadSnapshotRequest struct {
 
 func (x *UploadSnapshotRequest) Reset() {
 	*x = UploadSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +859,7 @@ func (x *UploadSnapshotRequest) String() string {
 func (*UploadSnapshotRequest) ProtoMessage() {}
 
 func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +872,7 @@ func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UploadSnapshotRequest) GetMessage() isUploadSnapshotRequest_Message {
@@ -824,7 +932,7 @@ type UploadSnapshotResponse struct {
 
 func (x *UploadSnapshotResponse) Reset() {
 	*x = UploadSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +944,7 @@ func (x *UploadSnapshotResponse) String() string {
 func (*UploadSnapshotResponse) ProtoMessage() {}
 
 func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +957,7 @@ func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UploadSnapshotResponse) GetDigest() string {
@@ -887,7 +995,7 @@ type RunSessionRequest struct {
 
 func (x *RunSessionRequest) Reset() {
 	*x = RunSessionRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1007,7 @@ func (x *RunSessionRequest) String() string {
 func (*RunSessionRequest) ProtoMessage() {}
 
 func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1020,7 @@ func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionRequest.ProtoReflect.Descriptor instead.
 func (*RunSessionRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunSessionRequest) GetMessage() isRunSessionRequest_Message {
@@ -988,7 +1096,7 @@ type RunSessionResponse struct {
 
 func (x *RunSessionResponse) Reset() {
 	*x = RunSessionResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1108,7 @@ func (x *RunSessionResponse) String() string {
 func (*RunSessionResponse) ProtoMessage() {}
 
 func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1121,7 @@ func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionResponse.ProtoReflect.Descriptor instead.
 func (*RunSessionResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunSessionResponse) GetMessage() isRunSessionResponse_Message {
@@ -1079,7 +1187,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1118,7 +1226,13 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\x05nodes\x18\x02 \x01(\v2\x17.apportion.v1.NodesStepR\x05nodes\"p\n" +
 	"\x12ScoreNodesResponse\x12)\n" +
 	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x12/\n" +
-	"\x05nodes\x18\x02 \x01(\v2\x19.apportion.v1.NodesAnswerR\x05nodes\"f\n" +
+	"\x05nodes\x18\x02 \x01(\v2\x19.apportion.v1.NodesAnswerR\x05nodes\"p\n" +
+	"\x0eExplainRequest\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x123\n" +
+	"\aexplain\x18\x02 \x01(\v2\x19.apportion.v1.ExplainStepR\aexplain\"s\n" +
+	"\x0fExplainResponse\x12)\n" +
+	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x125\n" +
+	"\aexplain\x18\x02 \x01(\v2\x1b.apportion.v1.ExplainAnswerR\aexplain\"f\n" +
 	"\x0fSimulateRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12(\n" +
 	"\x05steps\x18\x02 \x03(\v2\x12.apportion.v1.StepR\x05steps\"m\n" +
@@ -1143,14 +1257,15 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aanswers\x18\x02 \x01(\v2\x19.apportion.v1.AnswerBatchH\x00R\aanswers\x128\n" +
 	"\n" +
 	"going_away\x18\x03 \x01(\v2\x17.apportion.v1.GoingAwayH\x00R\tgoingAwayB\t\n" +
-	"\amessage2\xf1\x05\n" +
+	"\amessage2\xbe\x06\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
 	"\x10CheckAllocatable\x12%.apportion.v1.CheckAllocatableRequest\x1a&.apportion.v1.CheckAllocatableResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\rSelectVictims\x12\".apportion.v1.SelectVictimsRequest\x1a#.apportion.v1.SelectVictimsResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\n" +
-	"ScoreNodes\x12\x1f.apportion.v1.ScoreNodesRequest\x1a .apportion.v1.ScoreNodesResponse\"\x03\x90\x02\x01\x12N\n" +
+	"ScoreNodes\x12\x1f.apportion.v1.ScoreNodesRequest\x1a .apportion.v1.ScoreNodesResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
@@ -1169,7 +1284,7 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
-var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_apportion_v1_service_proto_goTypes = []any{
 	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
 	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
@@ -1181,94 +1296,104 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*SelectVictimsResponse)(nil),    // 7: apportion.v1.SelectVictimsResponse
 	(*ScoreNodesRequest)(nil),        // 8: apportion.v1.ScoreNodesRequest
 	(*ScoreNodesResponse)(nil),       // 9: apportion.v1.ScoreNodesResponse
-	(*SimulateRequest)(nil),          // 10: apportion.v1.SimulateRequest
-	(*SimulateResponse)(nil),         // 11: apportion.v1.SimulateResponse
-	(*UploadSnapshotRequest)(nil),    // 12: apportion.v1.UploadSnapshotRequest
-	(*UploadSnapshotResponse)(nil),   // 13: apportion.v1.UploadSnapshotResponse
-	(*RunSessionRequest)(nil),        // 14: apportion.v1.RunSessionRequest
-	(*RunSessionResponse)(nil),       // 15: apportion.v1.RunSessionResponse
-	(*Input)(nil),                    // 16: apportion.v1.Input
-	(*SharesStep)(nil),               // 17: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 18: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 19: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 20: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 21: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 22: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 23: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 24: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 25: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 26: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 27: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 28: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 29: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 30: apportion.v1.NodesAnswer
-	(*Step)(nil),                     // 31: apportion.v1.Step
-	(*Answer)(nil),                   // 32: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 33: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 34: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 35: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 36: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 37: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 38: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 39: apportion.v1.GoingAway
+	(*ExplainRequest)(nil),           // 10: apportion.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 11: apportion.v1.ExplainResponse
+	(*SimulateRequest)(nil),          // 12: apportion.v1.SimulateRequest
+	(*SimulateResponse)(nil),         // 13: apportion.v1.SimulateResponse
+	(*UploadSnapshotRequest)(nil),    // 14: apportion.v1.UploadSnapshotRequest
+	(*UploadSnapshotResponse)(nil),   // 15: apportion.v1.UploadSnapshotResponse
+	(*RunSessionRequest)(nil),        // 16: apportion.v1.RunSessionRequest
+	(*RunSessionResponse)(nil),       // 17: apportion.v1.RunSessionResponse
+	(*Input)(nil),                    // 18: apportion.v1.Input
+	(*SharesStep)(nil),               // 19: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 20: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 21: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 22: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 23: apportion.v1.EnqueueAnswer
+	(*AllocatableStep)(nil),          // 24: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),           // 25: apportion.v1.PreemptiveStep
+	(*AllocatableAnswer)(nil),        // 26: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),         // 27: apportion.v1.PreemptiveAnswer
+	(*ReclaimStep)(nil),              // 28: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),              // 29: apportion.v1.PreemptStep
+	(*VictimsAnswer)(nil),            // 30: apportion.v1.VictimsAnswer
+	(*NodesStep)(nil),                // 31: apportion.v1.NodesStep
+	(*NodesAnswer)(nil),              // 32: apportion.v1.NodesAnswer
+	(*ExplainStep)(nil),              // 33: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 34: apportion.v1.ExplainAnswer
+	(*Step)(nil),                     // 35: apportion.v1.Step
+	(*Answer)(nil),                   // 36: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 37: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 38: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 39: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 40: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 41: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 42: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 43: apportion.v1.GoingAway
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	16, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	17, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	18, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	19, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	16, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	20, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	18, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	21, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	16, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	22, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	23, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	18, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	24, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	25, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	16, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	26, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	27, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	18, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	28, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	16, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	29, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	18, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	30, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	16, // 23: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	31, // 24: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	18, // 25: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	32, // 26: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	33, // 27: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	34, // 28: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	35, // 29: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	34, // 30: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	36, // 31: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	37, // 32: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	38, // 33: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	39, // 34: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	0,  // 35: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 36: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 37: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 38: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 39: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 40: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	12, // 41: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	14, // 42: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	1,  // 43: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 44: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 45: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 46: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 47: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 48: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	13, // 49: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	15, // 50: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	43, // [43:51] is the sub-list for method output_type
-	35, // [35:43] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	18, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	19, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	20, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	21, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	18, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	22, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	20, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	23, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	18, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
+	24, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
+	25, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
+	20, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
+	26, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	27, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	18, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
+	28, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
+	29, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
+	20, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
+	30, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
+	18, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
+	31, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
+	20, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
+	32, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
+	18, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	33, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	20, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	34, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	18, // 27: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	35, // 28: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	20, // 29: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	36, // 30: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	37, // 31: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	38, // 32: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	39, // 33: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	38, // 34: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	40, // 35: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	41, // 36: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	42, // 37: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	43, // 38: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	0,  // 39: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	2,  // 40: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	4,  // 41: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
+	6,  // 42: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
+	8,  // 43: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
+	10, // 44: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
+	12, // 45: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	14, // 46: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	16, // 47: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	1,  // 48: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 49: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 50: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 51: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 52: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 53: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 54: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	15, // 55: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	17, // 56: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	48, // [48:57] is the sub-list for method output_type
+	39, // [39:48] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -1277,22 +1402,23 @@ func file_apportion_v1_service_proto_init() {
 		return
 	}
 	file_apportion_v1_answer_proto_init()
+	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_session_proto_init()
 	file_apportion_v1_step_proto_init()
 	file_apportion_v1_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*SelectVictimsRequest_Reclaim)(nil),
 		(*SelectVictimsRequest_Preempt)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*UploadSnapshotRequest_Header)(nil),
 		(*UploadSnapshotRequest_Chunk)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*RunSessionRequest_Open)(nil),
 		(*RunSessionRequest_Chunk)(nil),
 		(*RunSessionRequest_Batch)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[15].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[17].OneofWrappers = []any{
 		(*RunSessionResponse_Opened)(nil),
 		(*RunSessionResponse_Answers)(nil),
 		(*RunSessionResponse_GoingAway)(nil),
@@ -1303,7 +1429,7 @@ func file_apportion_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

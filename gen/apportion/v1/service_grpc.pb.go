@@ -24,6 +24,7 @@ const (
 	ApportionService_CheckAllocatable_FullMethodName = "/apportion.v1.ApportionService/CheckAllocatable"
 	ApportionService_SelectVictims_FullMethodName    = "/apportion.v1.ApportionService/SelectVictims"
 	ApportionService_ScoreNodes_FullMethodName       = "/apportion.v1.ApportionService/ScoreNodes"
+	ApportionService_Explain_FullMethodName          = "/apportion.v1.ApportionService/Explain"
 	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
 	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
@@ -49,6 +50,8 @@ type ApportionServiceClient interface {
 	SelectVictims(ctx context.Context, in *SelectVictimsRequest, opts ...grpc.CallOption) (*SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error)
+	// Why do jobs wait?
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -116,6 +119,16 @@ func (c *apportionServiceClient) ScoreNodes(ctx context.Context, in *ScoreNodesR
 	return out, nil
 }
 
+func (c *apportionServiceClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainResponse)
+	err := c.cc.Invoke(ctx, ApportionService_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *apportionServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimulateResponse)
@@ -172,6 +185,8 @@ type ApportionServiceServer interface {
 	SelectVictims(context.Context, *SelectVictimsRequest) (*SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error)
+	// Why do jobs wait?
+	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -203,6 +218,9 @@ func (UnimplementedApportionServiceServer) SelectVictims(context.Context, *Selec
 }
 func (UnimplementedApportionServiceServer) ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScoreNodes not implemented")
+}
+func (UnimplementedApportionServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
 func (UnimplementedApportionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
@@ -324,6 +342,24 @@ func _ApportionService_ScoreNodes_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ApportionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
@@ -382,6 +418,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ScoreNodes",
 			Handler:    _ApportionService_ScoreNodes_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _ApportionService_Explain_Handler,
 		},
 		{
 			MethodName: "Simulate",

@@ -283,6 +283,7 @@ type Step struct {
 	//	*Step_RemoveJob
 	//	*Step_Mark
 	//	*Step_Rollback
+	//	*Step_Explain
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -478,6 +479,15 @@ func (x *Step) GetRollback() *RollbackStep {
 	return nil
 }
 
+func (x *Step) GetExplain() *ExplainStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Explain); ok {
+			return x.Explain
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -567,6 +577,11 @@ type Step_Rollback struct {
 	Rollback *RollbackStep `protobuf:"bytes,17,opt,name=rollback,proto3,oneof"`
 }
 
+type Step_Explain struct {
+	// Why do jobs wait?
+	Explain *ExplainStep `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -600,6 +615,8 @@ func (*Step_RemoveJob) isStep_Step() {}
 func (*Step_Mark) isStep_Step() {}
 
 func (*Step_Rollback) isStep_Step() {}
+
+func (*Step_Explain) isStep_Step() {}
 
 // Queues selects queues by index or by name; where both are given, indices come first. An index out of range, or a name that does not
 // exist, is an error of the step.
@@ -2123,11 +2140,57 @@ func (x *RollbackStep) GetMark() uint32 {
 	return 0
 }
 
+// ExplainStep asks why jobs wait. It changes nothing.
+type ExplainStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent: all jobs that wait, queue by queue in queue order, job by job in job order, with their groups and without the check EVICTION.
+	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainStep) Reset() {
+	*x = ExplainStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainStep) ProtoMessage() {}
+
+func (x *ExplainStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
+func (*ExplainStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ExplainStep) GetJobs() *Jobs {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
 var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\xc4\a\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\xfb\a\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2152,7 +2215,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"remove_job\x18\x0f \x01(\v2\x1b.apportion.v1.RemoveJobStepH\x00R\tremoveJob\x12,\n" +
 	"\x04mark\x18\x10 \x01(\v2\x16.apportion.v1.MarkStepH\x00R\x04mark\x128\n" +
-	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollbackB\x06\n" +
+	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x125\n" +
+	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplainB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
@@ -2260,7 +2324,9 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"\bMarkStep\"\"\n" +
 	"\fRollbackStep\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04mark*\xb0\x02\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark\"5\n" +
+	"\vExplainStep\x12&\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xb0\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2303,7 +2369,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2332,8 +2398,9 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*RemoveJobStep)(nil),   // 24: apportion.v1.RemoveJobStep
 	(*MarkStep)(nil),        // 25: apportion.v1.MarkStep
 	(*RollbackStep)(nil),    // 26: apportion.v1.RollbackStep
-	(TaskStatus)(0),         // 27: apportion.v1.TaskStatus
-	(*Job)(nil),             // 28: apportion.v1.Job
+	(*ExplainStep)(nil),     // 27: apportion.v1.ExplainStep
+	(TaskStatus)(0),         // 28: apportion.v1.TaskStatus
+	(*Job)(nil),             // 29: apportion.v1.Job
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	10, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2353,42 +2420,44 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	24, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
 	25, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
 	26, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	5,  // 17: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	6,  // 18: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	7,  // 19: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	5,  // 20: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	6,  // 21: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 22: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	9,  // 23: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	6,  // 24: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 25: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 26: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	7,  // 27: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 28: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	7,  // 29: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 30: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 31: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 32: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	8,  // 33: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	7,  // 34: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 35: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	5,  // 36: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	6,  // 37: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 38: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 39: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 40: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 41: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	27, // 42: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	7,  // 43: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 44: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	27, // 45: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	28, // 46: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	6,  // 47: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	27, // 17: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	5,  // 18: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	6,  // 19: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	7,  // 20: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	5,  // 21: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	6,  // 22: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 23: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	9,  // 24: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	6,  // 25: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 26: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 27: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	7,  // 28: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 29: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	7,  // 30: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 31: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 32: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 33: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	8,  // 34: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	7,  // 35: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 36: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	5,  // 37: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	6,  // 38: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 39: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 40: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 41: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 42: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	28, // 43: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	7,  // 44: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 45: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	28, // 46: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	29, // 47: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	6,  // 48: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 49: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2415,6 +2484,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_RemoveJob)(nil),
 		(*Step_Mark)(nil),
 		(*Step_Rollback)(nil),
+		(*Step_Explain)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[13].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -2431,7 +2501,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

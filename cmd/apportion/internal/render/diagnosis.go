@@ -3,19 +3,25 @@ package render
 import (
 	"strings"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/diagnosis"
+	"github.com/apportion/apportion/client/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Diagnosis lists the checks of a job and how each went.
-func (p *Printer) Diagnosis(d *diagnosis.Diagnosis) {
+// Findings lists the checks of a job and how each went.
+func (p *Printer) Findings(e *apportionv1.Explanation) {
 	table := p.NewTable("", "CHECK", "FOUND").Wrap(lineWidth)
-	for _, f := range d.Findings {
+	for _, f := range e.GetFindings() {
 		mark := " "
-		if f.Outcome != diagnosis.Noted {
-			mark = p.mark(f.Outcome == diagnosis.Passed)
+		switch f.GetOutcome() {
+		case apportionv1.CheckOutcome_CHECK_OUTCOME_PASSED:
+			mark = p.mark(true)
+		case apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED:
+			mark = p.mark(false)
+		case apportionv1.CheckOutcome_CHECK_OUTCOME_NOT_KNOWN:
+			mark = "?"
+		default:
 		}
-		table.Row(mark, f.Check, f.Text)
+		table.Row(mark, text.Enum(f.GetCheck(), "CHECK_KIND_"), f.GetText())
 	}
 	p.table(table)
 }
@@ -32,14 +38,16 @@ func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 // lineWidth is where long sentences are broken.
 const lineWidth = 100
 
-// Verdict says the diagnosis in plain words.
-func (p *Printer) Verdict(d *diagnosis.Diagnosis) {
-	paint := Good
-	if d.Waits {
-		paint = Bad
+// Verdict says what holds a job back.
+func (p *Printer) Verdict(e *apportionv1.Explanation) {
+	paint := Bad
+	switch e.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		paint = Good
+	default:
 	}
 	p.Line("")
-	for _, line := range wrap(d.Verdict, lineWidth) {
+	for _, line := range wrap(e.GetText(), lineWidth) {
 		p.Line("%s", p.Paint(paint, line))
 	}
 }

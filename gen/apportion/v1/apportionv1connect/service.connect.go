@@ -48,6 +48,9 @@ const (
 	// ApportionServiceScoreNodesProcedure is the fully-qualified name of the ApportionService's
 	// ScoreNodes RPC.
 	ApportionServiceScoreNodesProcedure = "/apportion.v1.ApportionService/ScoreNodes"
+	// ApportionServiceExplainProcedure is the fully-qualified name of the ApportionService's Explain
+	// RPC.
+	ApportionServiceExplainProcedure = "/apportion.v1.ApportionService/Explain"
 	// ApportionServiceSimulateProcedure is the fully-qualified name of the ApportionService's Simulate
 	// RPC.
 	ApportionServiceSimulateProcedure = "/apportion.v1.ApportionService/Simulate"
@@ -71,6 +74,8 @@ type ApportionServiceClient interface {
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
+	// Why do jobs wait?
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -126,6 +131,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		explain: connect.NewClient[v1.ExplainRequest, v1.ExplainResponse](
+			httpClient,
+			baseURL+ApportionServiceExplainProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("Explain")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
 			baseURL+ApportionServiceSimulateProcedure,
@@ -155,6 +167,7 @@ type apportionServiceClient struct {
 	checkAllocatable *connect.Client[v1.CheckAllocatableRequest, v1.CheckAllocatableResponse]
 	selectVictims    *connect.Client[v1.SelectVictimsRequest, v1.SelectVictimsResponse]
 	scoreNodes       *connect.Client[v1.ScoreNodesRequest, v1.ScoreNodesResponse]
+	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
@@ -205,6 +218,15 @@ func (c *apportionServiceClient) ScoreNodes(ctx context.Context, req *v1.ScoreNo
 	return nil, err
 }
 
+// Explain calls apportion.v1.ApportionService.Explain.
+func (c *apportionServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Simulate calls apportion.v1.ApportionService.Simulate.
 func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
@@ -236,6 +258,8 @@ type ApportionServiceHandler interface {
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
+	// Why do jobs wait?
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -287,6 +311,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceExplainHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceExplainProcedure,
+		svc.Explain,
+		connect.WithSchema(apportionServiceMethods.ByName("Explain")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	apportionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
 		ApportionServiceSimulateProcedure,
 		svc.Simulate,
@@ -318,6 +349,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceSelectVictimsHandler.ServeHTTP(w, r)
 		case ApportionServiceScoreNodesProcedure:
 			apportionServiceScoreNodesHandler.ServeHTTP(w, r)
+		case ApportionServiceExplainProcedure:
+			apportionServiceExplainHandler.ServeHTTP(w, r)
 		case ApportionServiceSimulateProcedure:
 			apportionServiceSimulateHandler.ServeHTTP(w, r)
 		case ApportionServiceUploadSnapshotProcedure:
@@ -351,6 +384,10 @@ func (UnimplementedApportionServiceHandler) SelectVictims(context.Context, *v1.S
 
 func (UnimplementedApportionServiceHandler) ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.ScoreNodes is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Explain is not implemented"))
 }
 
 func (UnimplementedApportionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {

@@ -1,0 +1,277 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Explanation is the verdict on a job, its grounds, what would help, and what its own scheduler says. The texts of its findings are set.
+func Explanation(names Names, e *apportionv1.Explanation) string {
+	parts := []string{verdict(names, e)}
+	if e.Blocking != nil {
+		parts = append(parts, further(e), evictionHelps(e))
+	}
+	if e.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE {
+		for _, condition := range e.GetConditions() {
+			// A bare reason, such as Unschedulable, says nothing new.
+			if strings.Contains(condition, " ") {
+				parts = append(parts, fmt.Sprintf("Its scheduler last reported: %q.", condition))
+			}
+		}
+	}
+	var sentences []string
+	for _, part := range parts {
+		if part != "" {
+			sentences = append(sentences, part)
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+func verdict(names Names, e *apportionv1.Explanation) string {
+	queue := names.Queue(e.GetQueue())
+	switch e.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED:
+		if int(e.GetBlocking()) < len(e.GetFindings()) {
+			return headline(names, e, e.GetFindings()[e.GetBlocking()])
+		}
+	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
+		return undetermined(e)
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		if e.GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
+			return fmt.Sprintf("Nothing that is decided here holds %s back: it waits to be admitted to queue %s in its turn.",
+				e.GetName(), queue)
+		}
+		return fmt.Sprintf("Nothing that is decided here holds %s back: it waits for its turn in queue %s.", e.GetName(), queue)
+	case apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		return e.GetName() + " waits for nothing."
+	default:
+	}
+	return e.GetName() + " waits."
+}
+
+// headline says what holds a job back first, and what of it would have to change.
+func headline(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) string {
+	why := bare(f)
+	switch f.GetCheck() {
+	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
+		return fmt.Sprintf("%s waits outside queue %s, because %s.%s",
+			e.GetName(), names.Queue(e.GetQueue()), why, advice(names, f.GetReasons()))
+	case apportionv1.CheckKind_CHECK_KIND_TASKS:
+		return fmt.Sprintf("%s waits because its tasks cannot be scheduled: %s.", e.GetName(), why)
+	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
+		return fmt.Sprintf("%s waits because its queue is not served: %s.", e.GetName(), why)
+	case apportionv1.CheckKind_CHECK_KIND_SHARE:
+		return fmt.Sprintf("%s waits because its queue may not use more: %s.%s", e.GetName(), why, advice(names, f.GetReasons()))
+	case apportionv1.CheckKind_CHECK_KIND_NODES:
+		return fmt.Sprintf("%s waits for room: %s.", e.GetName(), why)
+	case apportionv1.CheckKind_CHECK_KIND_ORDER:
+		return fmt.Sprintf("%s waits behind others: %s.", e.GetName(), why)
+	default:
+		return fmt.Sprintf("%s waits: %s.", e.GetName(), why)
+	}
+}
+
+// undetermined says what is not known of a job that no check holds back.
+func undetermined(e *apportionv1.Explanation) string {
+	var open []string
+	for _, f := range e.GetFindings() {
+		if f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_NOT_KNOWN {
+			open = append(open, bare(f))
+		}
+	}
+	return fmt.Sprintf("No check that is made here holds %s back, but that is not all: %s.", e.GetName(), strings.Join(open, "; "))
+}
+
+// further names the other checks that failed.
+func further(e *apportionv1.Explanation) string {
+	clauses := map[apportionv1.CheckKind]string{
+		apportionv1.CheckKind_CHECK_KIND_TASKS: "its tasks cannot be scheduled",
+		apportionv1.CheckKind_CHECK_KIND_QUEUE: "its queue is not served",
+		apportionv1.CheckKind_CHECK_KIND_SHARE: "its queue may not use that much",
+		apportionv1.CheckKind_CHECK_KIND_NODES: "the nodes have no room",
+	}
+	var also []string
+	for i, f := range e.GetFindings() {
+		if clause := clauses[f.GetCheck()]; clause != "" && i > int(e.GetBlocking()) &&
+			f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED {
+			also = append(also, clause)
+		}
+	}
+	if len(e.GetUnjudged()) > 0 {
+		also = append(also, "placement also depends on "+Constraints(e.GetUnjudged())+", which are not judged here")
+	}
+	if len(also) == 0 {
+		return ""
+	}
+	return "Besides, " + strings.Join(also, ", and ") + "."
+}
+
+// evictionHelps repeats the finding about eviction where that would make room for a job that waits for room.
+func evictionHelps(e *apportionv1.Explanation) string {
+	if e.GetFindings()[e.GetBlocking()].GetCheck() != apportionv1.CheckKind_CHECK_KIND_NODES {
+		return ""
+	}
+	for _, f := range e.GetFindings() {
+		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable().GetEnough() {
+			return "A way out: " + bare(f) + "."
+		}
+	}
+	return ""
+}
+
+// advice says what would have to change for the first bound that is exceeded: what others must give back, and what the job may ask for
+// instead, where either is possible.
+func advice(names Names, reasons []*apportionv1.Reason) string {
+	for _, r := range reasons {
+		over := r.GetHave() + r.GetNeed() - r.GetLimit()
+		if r.Dimension == nil || over <= 0 || !bounds[r.GetCode()] {
+			continue
+		}
+		f := facts{names: names, reason: r}
+		left := r.GetLimit() - r.GetHave()
+		if name := names.Dimension(r.GetDimension()); name != "cpu" && name != "memory" && left < 1000 {
+			left = 0
+		}
+		give := "at least " + f.with(over) + " must be given back first"
+		if r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT {
+			give = "at least " + f.with(over) + " must become free first"
+		}
+		less := "the job must ask for no more than " + f.with(left)
+		giving := r.GetNeed() <= r.GetLimit() || r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT
+		switch {
+		case giving && left > 0:
+			return " Either " + give + ", or " + less + "."
+		case giving:
+			return " For that, " + give + "."
+		case left > 0:
+			return " It asks for more than that in all: " + less + "."
+		case r.GetLimit() > 0:
+			return " It asks for more than that in all."
+		}
+		return ""
+	}
+	return ""
+}
+
+// bounds are the codes of reasons that compare have + need with a limit of resources.
+var bounds = map[apportionv1.ReasonCode]bool{
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:        true,
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED:               true,
+	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: true,
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT:             true,
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT:                  true,
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:                 true,
+}
+
+// bare is the text of a finding without the plugin at its end.
+func bare(f *apportionv1.Finding) string {
+	if reasons := f.GetReasons(); len(reasons) > 0 {
+		return strings.TrimSuffix(f.GetText(), " ("+reasons[len(reasons)-1].GetPlugin()+")")
+	}
+	return f.GetText()
+}
+
+// Pending is all jobs that wait in a few sentences, and how many nodes take new tasks.
+func Pending(a *apportionv1.ExplainAnswer) string {
+	nodes := fmt.Sprintf("%d of %s take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	if len(a.GetGroups()) == 0 {
+		return "No job waits. " + nodes
+	}
+	parts := make([]string, 0, len(a.GetGroups()))
+	total := 0
+	for _, group := range a.GetGroups() {
+		total += len(group.GetJobs())
+		parts = append(parts, fmt.Sprintf("%d %s", len(group.GetJobs()), group.GetText()))
+	}
+	verb := "wait"
+	if total == 1 {
+		verb = "waits"
+	}
+	return fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), verb, strings.Join(parts, "; "), nodes)
+}
+
+// Group is the cause that several jobs wait for, as the end of a sentence that begins with their number.
+func Group(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
+	switch g.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		return "for their turn"
+	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
+		if len(unjudged) > 0 {
+			return "perhaps because of " + Constraints(unjudged) + ", which are not judged here"
+		}
+		return "for what is not known"
+	default:
+	}
+	f := facts{names: names, reason: g.GetReason()}
+	if g.GetCheck() == apportionv1.CheckKind_CHECK_KIND_ORDER {
+		return "because jobs that come first take what is left"
+	}
+	if g.GetReason() == nil {
+		return "because of " + Enum(g.GetCheck(), "CHECK_KIND_")
+	}
+	if clause, ok := causes[g.GetReason().GetCode()]; ok {
+		return "because " + clause(f)
+	}
+	return "because of " + Enum(g.GetReason().GetCode(), "REASON_CODE_")
+}
+
+func (f facts) dimension() string {
+	if f.reason.Dimension == nil {
+		return "resources"
+	}
+	return f.names.Dimension(f.reason.GetDimension())
+}
+
+// causes are reasons without their numbers.
+var causes = map[apportionv1.ReasonCode]func(facts) string{
+	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it may"
+	},
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it deserves"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
+		return "nothing that they ask for fits into what " + f.queue() + " deserves"
+	},
+	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: plain("the queue tree is refused"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
+		return "the cluster admits no more " + f.dimension() + " to waiting jobs"
+	},
+	apportionv1.ReasonCode_REASON_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("they have too few tasks for their gangs"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("they have too few tasks of a role"),
+	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all their tasks back"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than its limit"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it is entitled to"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
+		return "too little " + f.dimension() + " is free beside what must stay for others"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few of their tasks could ever run"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "they need more " + f.dimension() + " than there is" },
+	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
+		return "no node is large enough in " + f.dimension()
+	},
+	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
+		return "no node has enough " + f.dimension() + " left"
+	},
+	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
+		return "what is left of " + f.dimension() + " is spread over too many nodes"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:    plain("no node has enough of everything at once"),
+	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: plain("the nodes have no room for a whole gang"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: plain("nodes take no new tasks"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+		return joined("nodes are excluded", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of their queue"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of their queue excludes the nodes"),
+}

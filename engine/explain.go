@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// CheckKind is one of the questions that decide whether a job goes on. The values are those of the contract's CheckKind.
+type CheckKind uint8
+
+// The checks, in the order in which they hold a job back.
+const (
+	// CheckAdmission asks whether the job may enter its queue, by itself.
+	CheckAdmission CheckKind = 1
+	// CheckTasks asks whether the job has the tasks that its gang needs.
+	CheckTasks CheckKind = 2
+	// CheckQueue asks whether the queue is served.
+	CheckQueue CheckKind = 3
+	// CheckShare asks whether the queue may use what the gang needs.
+	CheckShare CheckKind = 4
+	// CheckNodes asks whether the nodes have room for what the gang needs.
+	CheckNodes CheckKind = 5
+	// CheckOrder asks whether jobs that come first leave enough.
+	CheckOrder CheckKind = 6
+	// CheckConstraints asks whether placement depends on what the snapshot does not express.
+	CheckConstraints CheckKind = 7
+	// CheckEviction asks who could be evicted for the job.
+	CheckEviction CheckKind = 8
+)
+
+// Outcome is how a check went. The values are those of the contract's CheckOutcome.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Passed does not hold the job back.
+	Passed Outcome = 1
+	// Failed holds the job back.
+	Failed Outcome = 2
+	// Noted decides nothing by itself.
+	Noted Outcome = 3
+	// NotKnown may hold the job back.
+	NotKnown Outcome = 4
+)
+
+// Finding is one check of one job.
+type Finding struct {
+	Check   CheckKind
+	Outcome Outcome
+	// Reasons of a check that failed, the most frequent first.
+	Reasons []policy.Reason
+	// Counts says for each reason of how many nodes (CheckNodes) or of how many tasks (CheckEviction) it holds; else nil.
+	Counts []int
+	// Task stands for the tasks that the check is about; None: all.
+	Task model.TaskID
+	// Amount is what is asked for (CheckShare, CheckNodes) or what evictions would free. Absent: nothing is.
+	Amount resource.Row
+	// Tasks could be evicted, in order of eviction.
+	Tasks []model.TaskID
+	// Enough: without those tasks there is room for what the gang needs.
+	Enough bool
+	// Jobs come first, in order.
+	Jobs []model.JobID
+	// Preempt: the tasks that could be evicted belong to the job's own queue.
+	Preempt bool
+}
+
+// Verdict is what the checks of a job come to. The values are those of the contract's PendingVerdict.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Blocked: a check failed.
+	Blocked Verdict = 1
+	// Undetermined: no check failed, but not all that decides is known.
+	Undetermined Verdict = 2
+	// InTurn: nothing holds the job back but that its scheduler has not served it yet.
+	InTurn Verdict = 3
+	// Complete: the job waits for nothing.
+	Complete Verdict = 4
+)
+
+// Explanation says why a job waits.
+type Explanation struct {
+	Job     model.JobID
+	Verdict Verdict
+	// Blocking is the position of the first finding that failed, or -1.
+	Blocking int
+	Findings []Finding
+	// Waiting tasks are pending, Counted ones among them are counted, not listed; Gated ones are held back by a gate; Needed is how many
+	// of those listed the gang needs at least.
+	Waiting, Counted, Gated, Needed int
+	// Rank is the position of the job's queue in queue order, or -1.
+	Rank int
+	// Unjudged are the constraints on placement that the snapshot does not express.
+	Unjudged model.Constraints
+}
+
+func (e *Explanation) add(f Finding) *Finding {
+	e.Findings = append(e.Findings, f)
+	return &e.Findings[len(e.Findings)-1]
+}
+
+// find adds a finding about no particular task.
+func (e *Explanation) find(check CheckKind, outcome Outcome, reasons ...policy.Reason) *Finding {
+	return e.add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
+}
+
+// failed reports whether a check failed.
+func (e *Explanation) failed() bool {
+	return slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Outcome == Failed })
+}
+
+// conclude derives the verdict from the findings.
+func (e *Explanation) conclude(waits bool) {
+	e.Blocking = slices.IndexFunc(e.Findings, func(f Finding) bool { return f.Outcome == Failed })
+	switch {
+	case e.Blocking >= 0:
+		e.Verdict = Blocked
+	case !waits:
+		e.Verdict = Complete
+	case slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Outcome == NotKnown }):
+		e.Verdict = Undetermined
+	default:
+		e.Verdict = InTurn
+	}
+}
+
+// Explain says of each job why it waits, and changes nothing. With eviction it also says who could be evicted for a job that is held back,
+// which looks at every task for each job. It ends with the first error of each, or with policy.ErrStopped.
+//
+// Admission and the order of jobs are decided as Volcano's actions decide them: the jobs of a queue one after the other, each on the state
+// that those before it left.
+func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
+	x := newExplainer(s)
+	for _, j := range jobs {
+		if s.view.Stop != nil && s.view.Stop() {
+			return policy.ErrStopped
+		}
+		e, err := x.explain(j, eviction)
+		if err != nil {
+			return err
+		}
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Waiting lists the jobs that wait to be admitted or have tasks that wait: queue by queue in queue order, job by job in job order.
+func (s *Session) Waiting() []model.JobID {
+	return slices.Concat(s.byQueue(s.waits)...)
+}
+
+// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
+func (s *Session) waits(j model.JobID) bool {
+	pending := s.view.Account(j).Tasks[model.Pending] > 0
+	switch s.view.Phase(j) {
+	case model.PhaseCompleted:
+		return false
+	case model.PhasePending, model.PhaseInqueue:
+		return pending || !s.Ready(j, nil) || s.view.Account(j).AllTasks() == 0
+	default:
+		return pending
+	}
+}
+
+// explainer explains jobs of one state, and remembers what is the same for several of them.
+type explainer struct {
+	*Session
+
+	nodes []model.NodeID
+	// rank is the position of each queue in queue order, -1 for one without jobs.
+	rank []int
+	// room is what the nodes have for each kind of task.
+	room map[kindKey]*kindRoom
+	// entry says how admission in turn goes for each pending job; nil until needed.
+	entry map[model.JobID]*turn
+	// turns says how jobs of a queue go in turn; a queue is missing until needed.
+	turns map[model.QueueID]map[model.JobID]*turn
+}
+
+// turn is how a job fares after those that come first.
+type turn struct {
+	ok      bool
+	check   CheckKind
+	reasons []policy.Reason
+	// first are the jobs that come first and take resources.
+	first []model.JobID
+}
+
+func newExplainer(s *Session) *explainer {
+	v := s.view
+	x := &explainer{
+		Session: s, nodes: v.NodeOrder, rank: make([]int, len(v.Queues)),
+		room: make(map[kindKey]*kindRoom), turns: make(map[model.QueueID]map[model.JobID]*turn),
+	}
+	for q := range x.rank {
+		x.rank[q] = -1
+	}
+	busy := s.Busy()
+	s.QueuesInOrder(busy)
+	for i, q := range busy {
+		x.rank[q] = i
+	}
+	return x
+}
+
+// errUndone ends a change that was only tried.
+var errUndone = errors.New("undone")
+
+// tried carries out a change and undoes it.
+func (x *explainer) tried(change func() error) error {
+	err := x.Try(func() error {
+		if err := change(); err != nil {
+			return err
+		}
+		return errUndone
+	})
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+	return err
+}
+
+// explain makes all checks of a job.
+func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) {
+	job := x.view.Jobs.At(j)
+	w := x.waiting(j)
+	e := &Explanation{
+		Job: j, Waiting: len(w.tasks) + w.counted, Counted: w.counted, Gated: w.gated, Needed: len(w.needed), Rank: x.rank[job.Queue],
+		Unjudged: w.unjudged,
+	}
+	waits := x.waits(j)
+	if err := x.admission(e, waits); err != nil {
+		return nil, err
+	}
+	x.tasks(e)
+	if len(w.tasks) > 0 {
+		x.queue(e)
+		x.share(e, w)
+		if err := x.nodesFor(e, w); err != nil {
+			return nil, err
+		}
+	}
+	x.beyond(e, w)
+	if waits && !e.failed() {
+		if err := x.order(e, w); err != nil {
+			return nil, err
+		}
+	}
+	e.conclude(waits)
+	if eviction && len(w.tasks) > 0 && e.Verdict != InTurn {
+		return e, x.eviction(e, w)
+	}
+	return e, nil
+}
+
+// admission asks whether a job may enter its queue by itself.
+func (x *explainer) admission(e *Explanation, waits bool) error {
+	if !waits || x.view.Phase(e.Job) != model.PhasePending {
+		e.find(CheckAdmission, Passed)
+		return nil
+	}
+	if x.view.Jobs.At(e.Job).MinResources.Absent() {
+		e.find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
+		return nil
+	}
+	var why policy.Reasons
+	vote := policy.Permit
+	err := x.tried(func() error {
+		vote = x.EnqueueVote(e.Job, &why)
+		return nil
+	})
+	if vote == policy.Reject {
+		e.find(CheckAdmission, Failed, why.List...)
+	} else {
+		e.find(CheckAdmission, Passed)
+	}
+	return err
+}
+
+// tasks asks whether a job has the tasks that its gang needs. Before admission it may have none yet: Volcano creates them afterwards.
+func (x *explainer) tasks(e *Explanation) {
+	var why policy.Reasons
+	switch {
+	case x.view.Phase(e.Job) == model.PhasePending && x.view.Account(e.Job).AllTasks() == 0:
+		e.find(CheckTasks, Noted)
+	case e.Gated > 0 && e.Waiting == 0:
+		gated := policy.Because("", policy.TasksGated, model.None)
+		gated.Have = float64(e.Gated)
+		e.find(CheckTasks, Failed, gated)
+	case !x.Valid(e.Job, &why):
+		e.find(CheckTasks, Failed, why.List...)
+	case e.Gated > 0:
+		e.find(CheckTasks, Noted)
+	default:
+		e.find(CheckTasks, Passed)
+	}
+}
+
+// queue asks whether the job's queue is served.
+func (x *explainer) queue(e *Explanation) {
+	var why policy.Reasons
+	if x.IsOverused(x.view.Jobs.At(e.Job).Queue, &why) {
+		e.find(CheckQueue, Failed, why.List...)
+	} else {
+		e.find(CheckQueue, Passed)
+	}
+}
+
+// share asks whether the queue may use what each kind of task asks for, and what the gang needs.
+func (x *explainer) share(e *Explanation, w *waiting) {
+	for _, t := range w.kinds {
+		var why policy.Reasons
+		if !x.Allocatable([]model.TaskID{t}, policy.InSession, &why, nil) {
+			f := e.find(CheckShare, Failed, why.List...)
+			f.Task, f.Amount = t, x.view.Request(t)
+			return
+		}
+	}
+	var why policy.Reasons
+	outcome := Passed
+	if !x.Allocatable(w.needed, policy.InSession, &why, nil) {
+		outcome = Failed
+	}
+	e.find(CheckShare, outcome, why.List...).Amount = x.sum(w.needed)
+}
+
+// sum adds up what tasks ask for.
+func (x *explainer) sum(tasks []model.TaskID) resource.Row {
+	sum := resource.NewRow(x.view.Dims.Len())
+	for _, t := range tasks {
+		sum.Add(x.view.Request(t))
+	}
+	return sum
+}
+
+// beyond notes what no check here can judge.
+func (x *explainer) beyond(e *Explanation, w *waiting) {
+	if w.unjudged != 0 {
+		e.find(CheckConstraints, NotKnown)
+	}
+	if w.counted > 0 && len(w.tasks) == 0 {
+		// Tasks without identity can be asked about neither shares nor nodes.
+		e.find(CheckNodes, NotKnown)
+	}
+}

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// maxEvicted bounds the tasks that are taken away to see whether the rest leaves room.
+const maxEvicted = 10_000
+
+// eviction asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It adds the first such choice
+// that makes room for what the gang needs, else the first. If there is none, it says what protects the tasks.
+func (x *explainer) eviction(e *Explanation, w *waiting) error {
+	var held frequency
+	var first *Finding
+	for _, t := range w.kinds {
+		for _, preempt := range []bool{false, true} {
+			var why policy.Reasons
+			if !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
+				held.add(why.List, 0)
+				continue
+			}
+			f, err := x.evict(w, t, preempt, &held)
+			if err != nil {
+				return err
+			}
+			if f != nil && f.Enough {
+				e.add(*f)
+				return nil
+			}
+			if first == nil {
+				first = f
+			}
+		}
+	}
+	if first != nil {
+		e.add(*first)
+		return nil
+	}
+	f := e.find(CheckEviction, Noted)
+	f.Reasons, f.Counts = held.most()
+	return nil
+}
+
+// evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
+func (x *explainer) evict(w *waiting, t model.TaskID, preempt bool, held *frequency) (*Finding, error) {
+	candidates, err := x.Candidates(t, preempt)
+	if err != nil {
+		return nil, err
+	}
+	choice := x.choice(w, t, preempt, candidates)
+	if len(choice.Victims) == 0 {
+		return nil, x.protected(t, preempt, &choice, candidates, held)
+	}
+	victims := choice.Victims
+	x.SortVictims(t, victims)
+	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
+	if len(victims) <= maxEvicted {
+		f.Enough, err = x.roomWithout(w.needed, victims)
+	}
+	return f, err
+}
+
+// choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.
+func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
+	switch {
+	case preempt:
+		return x.Preemptable(t, candidates, false)
+	case x.Plans():
+		x.SortVictims(t, candidates)
+		return x.Reclaim(&policy.Claim{Tasks: w.needed, Candidates: candidates}, false)
+	}
+	return x.Reclaimable(t, candidates, false)
+}
+
+// protected counts what protects candidates, and what keeps running tasks from being candidates that would be in the right queues.
+func (x *explainer) protected(
+	claimant model.TaskID, preempt bool, choice *Choice, candidates []model.TaskID, held *frequency,
+) error {
+	protected := choice.Protections()
+	for _, t := range candidates {
+		if check := protected[t]; check != nil {
+			reason := check.Reason
+			// What differs from candidate to candidate would make a reason of each.
+			reason.Have, reason.Need, reason.Limit, reason.Queue, reason.Dimension = 0, 0, 0, model.None, -1
+			held.add([]policy.Reason{reason}, 1)
+		}
+	}
+	v := x.view
+	looked := 0
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if looked++; v.Stopped(looked) {
+				return policy.ErrStopped
+			}
+			if v.Status(t) != model.Running || preempt != (job.Queue == v.QueueOf(claimant)) {
+				continue
+			}
+			reason, eligible := x.Eligible(claimant, t, preempt)
+			if !eligible && (reason.Code == policy.NotPreemptable || reason.Code == policy.QueueNotReclaimable) {
+				reason.Queue = model.None
+				held.add([]policy.Reason{reason}, 1)
+			}
+		}
+	}
+	return nil
+}
+
+// roomWithout reports whether tasks could be allocated if others were gone.
+func (x *explainer) roomWithout(tasks, gone []model.TaskID) (bool, error) {
+	enough := false
+	err := x.tried(func() error {
+		for _, other := range gone {
+			x.Unbook(other, model.Failed)
+		}
+		if !x.Allocatable(tasks, policy.InSession, nil, nil) {
+			return nil
+		}
+		placement, err := x.Place(tasks, x.nodes)
+		enough = placement.Outcome == Placed
+		return err
+	})
+	return enough, err
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// maxPlaced bounds the tasks of jobs that come first which one explanation places, and maxTurns the jobs that it looks at in one queue.
+const (
+	maxPlaced = 10_000
+	maxTurns  = 2_000
+)
+
+// order asks whether a job that may go on by itself may still do so after those that come first.
+func (x *explainer) order(e *Explanation, w *waiting) error {
+	// Jobs that are admitted now are served in the same turn.
+	if x.entry == nil {
+		if err := x.enter(); err != nil {
+			return err
+		}
+	}
+	if t := x.entry[e.Job]; t != nil && !t.ok {
+		e.find(CheckOrder, Failed, t.reasons...).Jobs = t.first
+		return nil
+	}
+	if len(w.tasks) == 0 {
+		return nil
+	}
+	q := x.view.Jobs.At(e.Job).Queue
+	if x.turns[q] == nil {
+		if err := x.serve(q); err != nil {
+			return err
+		}
+	}
+	t := x.turns[q][e.Job]
+	switch {
+	case t == nil:
+		e.find(CheckOrder, Noted)
+	case t.ok:
+		e.find(CheckOrder, Passed).Jobs = t.first
+	default:
+		e.find(CheckOrder, Failed, t.reasons...).Jobs = t.first
+	}
+	return nil
+}
+
+// enter lets the enqueue action take its course and notes how each pending job fares.
+func (x *explainer) enter() error {
+	x.entry = make(map[model.JobID]*turn)
+	return x.tried(func() error {
+		var first []model.JobID
+		for i, j := range x.PendingInOrder() {
+			if x.view.Stopped(i) {
+				return policy.ErrStopped
+			}
+			var why policy.Reasons
+			admitted := x.Enqueue(j, &why)
+			x.entry[j] = &turn{ok: admitted, check: CheckAdmission, reasons: why.List, first: slices.Clip(first)}
+			if admitted && !x.view.Jobs.At(j).MinResources.Absent() {
+				first = append(first, j)
+			}
+		}
+		return nil
+	})
+}
+
+// serve places the admitted jobs of a queue one after the other, each that has enough for its gang, and notes how each fares.
+func (x *explainer) serve(q model.QueueID) error {
+	turns := make(map[model.JobID]*turn)
+	x.turns[q] = turns
+	jobs := x.queueJobs(q)
+	return x.tried(func() error {
+		var first []model.JobID
+		booked := 0
+		for i, j := range jobs {
+			if i == maxTurns || booked > maxPlaced {
+				return nil
+			}
+			w := x.waiting(j)
+			t := &turn{first: slices.Clip(first)}
+			nodes, err := x.next(j, w, t)
+			if err != nil {
+				return err
+			}
+			turns[j] = t
+			if !t.ok {
+				continue
+			}
+			for k, task := range w.needed {
+				x.Book(task, model.Allocated, nodes[k])
+			}
+			booked += len(w.needed)
+			first = append(first, j)
+		}
+		return nil
+	})
+}
+
+// queueJobs lists the admitted jobs of a queue that have tasks to place, in order of service.
+func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
+	jobs := x.byQueue(func(j model.JobID) bool {
+		if x.view.Jobs.At(j).Queue != q || x.view.Account(j).Tasks[model.Pending] == 0 {
+			return false
+		}
+		entry := x.entry[j]
+		return x.view.Phase(j) != model.PhaseCompleted && (entry == nil || entry.ok)
+	})
+	if len(jobs) == 0 {
+		return nil
+	}
+	return jobs[0]
+}
+
+// next asks whether a job goes on in the present state, and where.
+func (x *explainer) next(j model.JobID, w *waiting, t *turn) ([]model.NodeID, error) {
+	var why policy.Reasons
+	switch {
+	case len(w.tasks) == 0 || !x.Valid(j, &why):
+		t.check = CheckTasks
+	case x.IsOverused(x.view.Jobs.At(j).Queue, &why):
+		t.check = CheckQueue
+	case !x.Allocatable(w.needed, policy.InSession, &why, nil):
+		t.check = CheckShare
+	default:
+		placement, err := x.Place(w.needed, x.nodes)
+		if err != nil {
+			return nil, err
+		}
+		if placement.Outcome == Placed {
+			t.ok = true
+			return placement.Nodes, nil
+		}
+		t.check = CheckNodes
+		_, why.List = placed(&placement, len(w.needed))
+	}
+	t.reasons = why.List
+	return nil, nil
+}
+
+// byQueue lists the jobs that a condition holds for: a list for each queue that has some, in queue order, each in job order.
+func (s *Session) byQueue(holds func(model.JobID) bool) [][]model.JobID {
+	of := make(map[model.QueueID][]model.JobID)
+	var queues []model.QueueID
+	for _, j := range s.view.Present() {
+		if !holds(j) {
+			continue
+		}
+		q := s.view.Jobs.At(j).Queue
+		if of[q] == nil {
+			queues = append(queues, q)
+		}
+		of[q] = append(of[q], j)
+	}
+	s.QueuesInOrder(queues)
+	lists := make([][]model.JobID, len(queues))
+	for i, q := range queues {
+		s.JobsInOrder(of[q])
+		lists[i] = of[q]
+	}
+	return lists
+}

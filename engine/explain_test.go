@@ -1,0 +1,186 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/overcommit"
+	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/engine/policy/proportion"
+)
+
+// pendingJob is a job of a queue with tasks of so many cpu each that wait.
+type pendingJob struct {
+	name     string
+	priority int32
+	phase    model.Phase
+	// minimum is what it names as minimum resources, in cpu; 0: nothing.
+	minimum float64
+	members uint32
+	tasks   []float64
+}
+
+// pendingCluster is a session on nodes of so many cpu, with one queue and these jobs, by Volcano's default plugins.
+func pendingCluster(t require.TestingT, nodes []float64, jobs ...pendingJob) *engine.Session {
+	cpu := func(x float64) *model.Amounts {
+		return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{1000 * x}}
+	}
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu"})
+	for i, x := range nodes {
+		b.Node(model.NodeSpec{Name: fmt.Sprintf("n%d", i), Allocatable: cpu(x)})
+	}
+	b.Queue(model.QueueSpec{Name: "q", Weight: 1})
+	for _, job := range jobs {
+		spec := model.JobSpec{UID: job.name, Queue: "q", Priority: job.priority, Phase: job.phase, MinAvailable: job.members}
+		if job.minimum > 0 {
+			spec.MinResources = cpu(job.minimum)
+		}
+		b.Job(spec)
+		for i, x := range job.tasks {
+			b.Group(model.GroupSpec{Role: fmt.Sprint(i), Request: cpu(x)})
+			b.Task(model.TaskSpec{UID: fmt.Sprintf("%s-%d", job.name, i), Node: model.None, Index: -1})
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, engine.Policy{Walk: engine.Volcano, Tiers: []engine.Tier{
+		{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}},
+		{{Plugin: overcommit.Default()}, {Plugin: proportion.Plugin{}}},
+	}}, nil)
+	require.NoError(t, err)
+	return s
+}
+
+func explain(t require.TestingT, s *engine.Session, jobs ...model.JobID) []*engine.Explanation {
+	var list []*engine.Explanation
+	require.NoError(t, s.Explain(jobs, true, func(e *engine.Explanation) error {
+		list = append(list, e)
+		return nil
+	}))
+	return list
+}
+
+func TestExplain(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		nodes   []float64
+		jobs    []pendingJob
+		verdict engine.Verdict
+		check   engine.CheckKind
+		code    policy.Code
+	}{
+		{
+			"nothing holds it back",
+			[]float64{4},
+			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{4}}},
+			engine.InTurn, 0, 0,
+		},
+		{
+			"its minimum is more than the cluster admits",
+			[]float64{4},
+			[]pendingJob{{name: "a", minimum: 9, members: 1, tasks: []float64{4}}},
+			engine.Blocked, engine.CheckAdmission, policy.AboveOvercommit,
+		},
+		{
+			"it may enter by itself, but another one enters first",
+			[]float64{4},
+			[]pendingJob{{name: "a", minimum: 4, tasks: []float64{4}}, {name: "b", priority: 1, minimum: 4, tasks: []float64{4}}},
+			engine.Blocked, engine.CheckOrder, policy.AboveOvercommit,
+		},
+		{
+			"its gang lacks tasks",
+			[]float64{4},
+			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 2, tasks: []float64{1}}},
+			engine.Blocked, engine.CheckTasks, policy.NotEnoughTasks,
+		},
+		{
+			"before it is admitted it may have no tasks yet",
+			[]float64{4},
+			[]pendingJob{{name: "a", minimum: 2, members: 2}},
+			engine.InTurn, 0, 0,
+		},
+		{
+			"a task is larger than any node",
+			[]float64{4, 4},
+			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{6}}},
+			engine.Blocked, engine.CheckNodes, policy.LargerThanAnyNode,
+		},
+		{
+			"the gang has room task by task, but not at the same time",
+			[]float64{5, 4},
+			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 3, tasks: []float64{3, 3, 3}}},
+			engine.Blocked, engine.CheckNodes, policy.NoJointPlacement,
+		},
+		{
+			"a gang of 4 and 5 fits nodes of 5 and 4",
+			[]float64{5, 4},
+			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 2, tasks: []float64{4, 5}}},
+			engine.InTurn, 0, 0,
+		},
+		{
+			"a job of higher priority takes the room first",
+			[]float64{4, 1},
+			[]pendingJob{
+				{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{3}},
+				{name: "b", priority: 1, phase: model.PhaseInqueue, members: 1, tasks: []float64{2}},
+			},
+			engine.Blocked, engine.CheckOrder, policy.NoJointPlacement,
+		},
+		{
+			"a job of higher priority that has no room takes none",
+			[]float64{4},
+			[]pendingJob{
+				{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{3}},
+				{name: "b", priority: 1, phase: model.PhaseInqueue, members: 1, tasks: []float64{9}},
+			},
+			engine.InTurn, 0, 0,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := pendingCluster(t, test.nodes, test.jobs...)
+			e := explain(t, s, 0)[0]
+			require.Equal(t, test.verdict, e.Verdict)
+			if test.verdict != engine.Blocked {
+				require.Equal(t, -1, e.Blocking)
+				return
+			}
+			require.Equal(t, test.check, e.Findings[e.Blocking].Check)
+			require.Equal(t, test.code, e.Findings[e.Blocking].Reasons[0].Code)
+		})
+	}
+}
+
+// TestExplainChangesNothing asks a question before and after everything is explained, and everything twice.
+func TestExplainChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.SliceOfN(rapid.Float64Range(1, 8), 1, 4).Draw(t, "nodes")
+		jobs := make([]pendingJob, rapid.IntRange(1, 6).Draw(t, "jobs"))
+		for i := range jobs {
+			jobs[i] = pendingJob{
+				name: fmt.Sprint("j", i), priority: int32(rapid.IntRange(0, 2).Draw(t, "priority")),
+				phase:   model.Phase(rapid.IntRange(0, 2).Draw(t, "phase")),
+				minimum: float64(rapid.IntRange(0, 4).Draw(t, "minimum")), members: uint32(rapid.IntRange(0, 3).Draw(t, "members")),
+				tasks: rapid.SliceOfN(rapid.Float64Range(0, 5), 0, 4).Draw(t, "tasks"),
+			}
+		}
+		s := pendingCluster(t, nodes, jobs...)
+		asked, untouched := s.Waiting(), pendingCluster(t, nodes, jobs...)
+		once := explain(t, s, asked...)
+		require.Equal(t, once, explain(t, s, asked...))
+		for j := range jobs {
+			require.Equal(t, s.Enqueue(model.JobID(j), nil), untouched.Enqueue(model.JobID(j), nil))
+			require.Equal(t, s.View().Account(model.JobID(j)), untouched.View().Account(model.JobID(j)))
+		}
+		share, _ := s.Dividers()[0].Queues.Share(0)
+		want, _ := untouched.Dividers()[0].Queues.Share(0)
+		require.Equal(t, want, share)
+	})
+}

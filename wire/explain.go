@@ -1,0 +1,236 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+const (
+	// maxNamed bounds the jobs and tasks that a finding names.
+	maxNamed = 10
+	// maxConditions bounds the reports of its own scheduler that an explanation quotes.
+	maxConditions = 4
+)
+
+func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
+	var faults model.Error
+	jobs, named := s.engine.Waiting(), q.GetJobs() != nil
+	if named {
+		jobs = s.selectJobs(q.GetJobs(), &faults)
+	}
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	if err := s.out.room(len(jobs), "jobs"); err != nil {
+		return nil, err
+	}
+	v := s.engine.View()
+	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder))}
+	for _, n := range v.NodeOrder {
+		if v.Nodes[n].Unschedulable == nil {
+			answer.SchedulableNodeCount++
+		}
+	}
+	names := s.names()
+	var groups pendingGroups
+	err := s.engine.Explain(jobs, named, func(e *engine.Explanation) error {
+		explained := s.explanation(names, e)
+		answer.Jobs = append(answer.Jobs, explained)
+		if !named {
+			groups.add(explained)
+		}
+		return s.out.check("jobs")
+	})
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		for _, explained := range answer.GetJobs() {
+			if answer.Text != "" {
+				answer.Text += "\n"
+			}
+			answer.Text += explained.GetText()
+		}
+	} else {
+		answer.Groups = groups.sorted(names)
+		answer.Text = text.Pending(answer)
+	}
+	s.out.left -= len(answer.Text) + len(groups.list)*(messageBytes+reasonBytes+maxText) + len(jobs)*numberBytes
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Explain{Explain: answer}}, s.out.check("jobs")
+}
+
+// names gives names to what answers refer to by number.
+func (s *Session) names() text.Names {
+	v := s.engine.View()
+	names := text.Names{Dimensions: v.Dims.Names(), Queues: make([]string, len(v.Queues))}
+	for i := range v.Queues {
+		names.Queues[i] = v.Queues[i].Name
+	}
+	names.Job = func(j uint32) string { return jobName(v.Jobs.At(model.JobID(j))) }
+	names.Task = func(t uint32) string {
+		if path := v.TaskPath(model.TaskID(t)); path != "" {
+			return path
+		}
+		return "task " + v.TaskKey(model.TaskID(t))
+	}
+	return names
+}
+
+// jobName is namespace/name of a job, or its uid where it has no name.
+func jobName(job *model.Job) string {
+	switch {
+	case job.Name == "":
+		return job.UID
+	case job.Namespace == "":
+		return job.Name
+	}
+	return job.Namespace + "/" + job.Name
+}
+
+// explanation encodes why one job waits, and puts it into words.
+func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportionv1.Explanation {
+	v := s.engine.View()
+	job, account := v.Jobs.At(e.Job), v.Account(e.Job)
+	out := &apportionv1.Explanation{
+		Job: uint32(e.Job), Uid: job.UID, Name: jobName(job), Queue: uint32(job.Queue),
+		Verdict: apportionv1.PendingVerdict(e.Verdict), Blocking: s.out.optional(e.Blocking), QueueRank: s.out.optional(e.Rank),
+		Phase: wirePhase(v.Phase(e.Job)), ReadyTasks: uint32(account.Ready()), MinAvailable: uint32(job.MinAvailable),
+		WaitingTasks: uint32(e.Waiting), GatedTasks: uint32(e.Gated), NeededTasks: uint32(e.Needed),
+		Unjudged: wireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
+	}
+	for i := range e.Findings {
+		finding := s.finding(&e.Findings[i])
+		out.Findings = append(out.Findings, finding)
+		finding.Text = text.Finding(names, out, finding)
+		s.out.left -= len(finding.Text)
+	}
+	out.Text = text.Explanation(names, out)
+	s.out.left -= 4*messageBytes + len(out.Uid) + len(out.Name) + len(out.Text)
+	return out
+}
+
+func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
+	v := s.engine.View()
+	out := &apportionv1.Finding{
+		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
+		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
+		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]),
+	}
+	for _, count := range f.Counts {
+		out.Counts = append(out.Counts, uint32(count))
+	}
+	s.out.left -= 2*messageBytes + len(f.Counts)*numberBytes
+	if len(f.Tasks) == 0 {
+		return out
+	}
+	out.Evictable = &apportionv1.Evictable{
+		Count: uint32(len(f.Tasks)), Tasks: indices(&s.out, f.Tasks[:min(len(f.Tasks), maxNamed)]), Enough: f.Enough, OwnQueue: f.Preempt,
+	}
+	var queues []model.QueueID
+	for _, t := range f.Tasks {
+		if q := v.QueueOf(t); len(queues) < maxNamed && !slices.Contains(queues, q) {
+			queues = append(queues, q)
+		}
+	}
+	out.Evictable.Queues = indices(&s.out, queues)
+	s.out.left -= messageBytes
+	return out
+}
+
+// conditions lists what its own scheduler last reported about a job and its pending tasks, each text once.
+func (s *Session) conditions(j model.JobID) []string {
+	v := s.engine.View()
+	job := v.Jobs.At(j)
+	var list []string
+	add := func(condition string) {
+		if condition != "" && len(list) < maxConditions && !slices.Contains(list, condition) {
+			condition = cut(condition, 4*maxText)
+			list = append(list, condition)
+			s.out.left -= messageBytes + len(condition)
+		}
+	}
+	add(job.Condition)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if detail := v.Tasks.At(t).Detail; detail != model.None && v.Status(t) == model.Pending {
+			add(v.Details.At(detail).Condition)
+		}
+	}
+	return list
+}
+
+// pendingGroups collects jobs by cause.
+type pendingGroups struct {
+	list []*pendingGroup
+	at   map[cause]*pendingGroup
+}
+
+type pendingGroup struct {
+	apportionv1.PendingGroup
+
+	unjudged []apportionv1.PlacementConstraint
+}
+
+// cause is what the jobs of a group have in common.
+type cause struct {
+	verdict     apportionv1.PendingVerdict
+	check       apportionv1.CheckKind
+	code        apportionv1.ReasonCode
+	plugin      string
+	detail      string
+	queue       int64
+	dimension   int64
+	constraints model.Constraints
+}
+
+func (g *pendingGroups) add(e *apportionv1.Explanation) {
+	key := cause{verdict: e.GetVerdict(), queue: -1, dimension: -1}
+	var reason *apportionv1.Reason
+	if e.Blocking != nil {
+		finding := e.GetFindings()[e.GetBlocking()]
+		key.check = finding.GetCheck()
+		if reasons := finding.GetReasons(); len(reasons) > 0 && key.check != apportionv1.CheckKind_CHECK_KIND_ORDER {
+			first := reasons[0]
+			reason = &apportionv1.Reason{
+				Plugin: first.GetPlugin(), Code: first.GetCode(), Queue: first.Queue, Dimension: first.Dimension,
+				Detail: first.GetDetail(), HierarchyFault: first.GetHierarchyFault(),
+			}
+			key.code, key.plugin, key.detail = first.GetCode(), first.GetPlugin(), first.GetDetail()
+			if first.Queue != nil {
+				key.queue = int64(first.GetQueue())
+			}
+			if first.Dimension != nil {
+				key.dimension = int64(first.GetDimension())
+			}
+		}
+	} else {
+		for _, c := range e.GetUnjudged() {
+			key.constraints |= 1 << c
+		}
+	}
+	group := g.at[key]
+	if group == nil {
+		group = &pendingGroup{unjudged: e.GetUnjudged()}
+		group.Verdict, group.Check, group.Reason = key.verdict, key.check, reason
+		if g.at == nil {
+			g.at = make(map[cause]*pendingGroup)
+		}
+		g.at[key] = group
+		g.list = append(g.list, group)
+	}
+	group.Jobs = append(group.Jobs, e.GetJob())
+}
+
+// sorted returns the groups, the largest first; among equals the one whose first job comes first.
+func (g *pendingGroups) sorted(names text.Names) []*apportionv1.PendingGroup {
+	slices.SortStableFunc(g.list, func(l, r *pendingGroup) int { return len(r.Jobs) - len(l.Jobs) })
+	groups := make([]*apportionv1.PendingGroup, len(g.list))
+	for i, group := range g.list {
+		group.Text = text.Group(names, &group.PendingGroup, group.unjudged)
+		groups[i] = &group.PendingGroup
+	}
+	return groups
+}
