@@ -2,7 +2,9 @@ package delegation_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 
@@ -172,6 +174,55 @@ func formsOf(t require.TestingT, source volcano.Source, d apportionv1.Decision) 
 		}
 	}
 	return f, delegated
+}
+
+// TestTheWalksAreVolcanos compares the walks with what Volcano v1.15.1's own session made of an extender's answers: the extender alone in the
+// first tier, and behind it conformance, which permits both tasks that were offered.
+func TestTheWalksAreVolcanos(t *testing.T) {
+	data, err := os.ReadFile("testdata/sessions.json")
+	require.NoError(t, err)
+	var recorded []struct {
+		Function string          `json:"function"`
+		Plugin   json.RawMessage `json:"pluginReturns"`
+		Session  json.RawMessage `json:"sessionReturns"`
+	}
+	require.NoError(t, json.Unmarshal(data, &recorded))
+	tiers := walk{{"extender"}, {"conformance"}}
+	for _, r := range recorded {
+		var want, got any
+		require.NoError(t, json.Unmarshal(r.Session, &want))
+		switch r.Function {
+		case "queueOverused":
+			got = string(r.Plugin) == "true"
+		case "jobEnqueueable":
+			var vote int
+			require.NoError(t, json.Unmarshal(r.Plugin, &vote))
+			got, _ = tiers[:1].admits(func(string) int { return vote })
+		default:
+			var named struct {
+				Vote    int      `json:"vote"`
+				Victims []string `json:"victims"`
+			}
+			require.NoError(t, json.Unmarshal(r.Plugin, &named))
+			tasks := []string{"run-0", "run-1", "no-such-task"}
+			b := ballot{status: named.Vote}
+			for _, name := range named.Victims {
+				b.victims = append(b.victims, slices.Index(tasks, name))
+			}
+			victims, _ := tiers.victims(func(name string) ballot {
+				if name == "conformance" {
+					return ballot{1, []int{0, 1}}
+				}
+				return b
+			})
+			var names []any
+			for _, v := range victims {
+				names = append(names, tasks[v])
+			}
+			got = names
+		}
+		require.Equal(t, want, got, "%s: %s", r.Function, r.Plugin)
+	}
 }
 
 func requireVictimsAlike(t *rapid.T, f forms) {
