@@ -48,10 +48,14 @@ func StatusOf(err error) error {
 	return status.ErrorProto(wire.Status(err))
 }
 
-// lateness returns a fault if the time of a call is up, or its caller has gone.
+// lateness returns a fault if the time of a call is up, its caller has gone, or it was ended with a fault.
 func lateness(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
+	}
+	if fault, ok := errors.AsType[*wire.Fault](context.Cause(ctx)); ok {
+		// What ended the call has said why.
+		return fault
 	}
 	// A caller whose deadline passes also cancels; whichever is heard first, it is the deadline that ended the call.
 	deadline, limited := ctx.Deadline()

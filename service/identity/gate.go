@@ -2,6 +2,8 @@ package identity
 
 import (
 	"context"
+	"crypto/x509"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,22 +22,30 @@ import (
 type Gate struct {
 	authority *Authority
 	table     atomic.Pointer[table]
+
+	mutex sync.Mutex
+	// lasting are the calls under way that last.
+	lasting map[*lasting]struct{}
+	// reviews counts the reviews that have begun.
+	reviews atomic.Int64
 }
 
 // NewGate returns a gate that lets everybody in until Admit says whom. authority is nil where connections are not encrypted.
 func NewGate(authority *Authority) *Gate {
-	g := &Gate{authority: authority}
+	g := &Gate{authority: authority, lasting: map[*lasting]struct{}{}}
 	g.table.Store(&table{})
 	return g
 }
 
-// Admit replaces the identities, for calls from now on: all of them, or none if one is faulty. Without any, everybody may do everything.
+// Admit replaces the identities, all of them or none if one is faulty: for calls from now on, and by Review for those that last. Without any,
+// everybody may do everything.
 func (g *Gate) Admit(identities []Identity) error {
 	t, err := newTable(identities)
 	if err != nil {
 		return err
 	}
 	g.table.Store(t)
+	g.Review()
 	return nil
 }
 
@@ -48,17 +58,13 @@ func (g *Gate) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(linking{transport}), grpc.StatsHandler(lifetimes{})}
 }
 
-// Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards.
+// Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards. A call that lasts
+// is ended when what lets it in is taken away.
 func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error) {
-	t := g.table.Load()
-	l := linkOf(ctx)
-	if len(t.identities) == 0 {
-		if l != nil {
-			l.enter(ctx)
-		}
-		return context.WithValue(ctx, callerKey{}, everybody), nil
-	}
-	caller, err := g.caller(t, l, call)
+	reviews := g.reviews.Load()
+	t, l := g.table.Load(), linkOf(ctx)
+	shows := credentialOf(call, l)
+	caller, err := g.caller(t, l, &shows)
 	if err == nil {
 		err = caller.MayCall(call.FullMethodName)
 	}
@@ -71,47 +77,77 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 	if l != nil {
 		l.enter(ctx)
 	}
+	if lasts(call.FullMethodName) {
+		return g.follow(ctx, &lasting{method: call.FullMethodName, caller: caller, shows: shows}, reviews), nil
+	}
 	return context.WithValue(ctx, callerKey{}, caller), nil
 }
 
-// caller finds out who calls. A token that is shown counts, even where a certificate was shown too: it is what the caller chose to show
-// with this call, while a connection may be shared.
-func (g *Gate) caller(t *table, l *link, call *tap.Info) (*Caller, error) {
+// credential is what a call shows: a token, or the certificate of its connection.
+type credential struct {
+	// header is whether there is an authorization header, and bearer whether it holds a token.
+	header, bearer bool
+	token          Hash
+	chain          []*x509.Certificate
+}
+
+func credentialOf(call *tap.Info, l *link) credential {
+	var c credential
 	if values := call.Header["authorization"]; len(values) > 0 {
-		token, ok := bearer(values)
-		if !ok {
-			return nil, unauthenticated("the authorization header must hold one bearer token")
-		}
-		owner := t.tokens.owner(token)
+		var token string
+		c.header = true
+		token, c.bearer = bearer(values)
+		c.token = HashOf(token)
+	}
+	if l != nil {
+		c.chain = l.chain
+	}
+	return c
+}
+
+// caller finds out who calls. A token that is shown counts, even where a certificate was shown too: it is what the caller chose to show
+// with this call, while a connection may be shared. Without a link, the certificate is verified anew.
+func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
+	switch {
+	case len(t.identities) == 0:
+		return everybody, nil
+	case shows.header && !shows.bearer:
+		return nil, unauthenticated("the authorization header must hold one bearer token")
+	case shows.header:
+		owner := t.tokens.owner(shows.token)
 		if owner < 0 {
 			return nil, unauthenticated("the bearer token is not known")
 		}
 		return t.callers[owner], nil
-	}
-	if l == nil || len(l.chain) == 0 || g.authority == nil {
+	case len(shows.chain) == 0 || g.authority == nil:
 		return nil, unauthenticated("neither a certificate nor a bearer token was shown")
 	}
-	return g.shown(t, l)
-}
-
-// shown finds out whom the certificate of a connection belongs to: once, and again when identities or authorities change.
-func (g *Gate) shown(t *table, l *link) (*Caller, error) {
-	m, now := g.authority.current.Load(), time.Now()
-	if l.shown.table != t || l.shown.material != m {
-		l.shown = shown{table: t, material: m}
-		if err := m.verify(l.chain, now); err != nil {
-			l.shown.err = unauthenticated("the certificate shown is not trusted, or no longer")
-		} else if l.shown.caller = t.shown(l.chain[0]); l.shown.caller == nil {
-			l.shown.err = &wire.Fault{
-				Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
-				Text: "the names in the certificate shown belong to nobody who may call",
-			}
-		}
+	s := shown{table: t, material: g.authority.current.Load()}
+	switch {
+	case l == nil:
+		s.find(shows.chain)
+	case l.shown.table != s.table || l.shown.material != s.material:
+		s.find(shows.chain)
+		l.shown = s
+	default:
+		s = l.shown
 	}
-	if l.shown.err == nil && now.After(l.chain[0].NotAfter) {
+	if s.err == nil && time.Now().After(shows.chain[0].NotAfter) {
 		return nil, unauthenticated("the certificate shown has expired")
 	}
-	return l.shown.caller, l.shown.err
+	return s.caller, s.err
+}
+
+// find finds out whom a chain belongs to: once for a connection, and again when identities or authorities change.
+func (s *shown) find(chain []*x509.Certificate) {
+	if err := s.material.verify(chain, time.Now()); err != nil {
+		s.err = unauthenticated("the certificate shown is not trusted, or no longer")
+	} else if s.caller = s.table.shown(chain[0]); s.caller == nil {
+		s.err = &wire.Fault{
+			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
+			Text: "the names in the certificate shown belong to nobody who may call",
+		}
+	}
 }
 
 func unauthenticated(text string) error {

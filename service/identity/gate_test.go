@@ -81,6 +81,12 @@ func serve(t *testing.T, authority *identity.Authority, identities ...identity.I
 	see := func(ctx context.Context) { s.seen.Store(identity.Of(ctx)) }
 	var err error
 	s.server, err = service.New(service.Options{
+		Permit: func(ctx context.Context, cluster string) error {
+			if cluster == "" {
+				return nil
+			}
+			return identity.MayName(ctx, cluster)
+		},
 		Tap:       []tap.ServerInHandle{s.gate.Tap},
 		Transport: s.gate.ServerOptions(),
 		DrainTime: time.Second,

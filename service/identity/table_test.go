@@ -68,10 +68,10 @@ func TestATokenIsFoundWhereverItStandsAndNoOther(t *testing.T) {
 			r.hashes, r.owners = append(r.hashes, HashOf(token)), append(r.owners, i/2)
 		}
 		for i, token := range tokens {
-			require.Equal(t, i/2, r.owner(token))
-			require.Equal(t, -1, r.owner(token+"x"+strings.Repeat("y", 100)))
+			require.Equal(t, i/2, r.owner(HashOf(token)))
+			require.Equal(t, -1, r.owner(HashOf(token+"x"+strings.Repeat("y", 100))))
 		}
-		require.Equal(t, -1, r.owner(""))
+		require.Equal(t, -1, r.owner(HashOf("")))
 	})
 }
 

@@ -64,8 +64,8 @@ type ring struct {
 }
 
 // owner returns the identity that a token belongs to, or -1. Every hash is compared to its last byte, so that the time tells nothing.
-func (r *ring) owner(token string) int {
-	hash, found := HashOf(token), 0
+func (r *ring) owner(hash Hash) int {
+	found := 0
 	for i := range r.hashes {
 		same := subtle.ConstantTimeCompare(hash[:], r.hashes[i][:])
 		found = subtle.ConstantTimeSelect(same, r.owners[i]+1, found)

@@ -41,6 +41,22 @@ func (p *place) dialFrom(from string) *grpc.ClientConn {
 	return conn
 }
 
+// converse opens a session on an empty snapshot of a cluster, by policy a.
+func converse(ctx context.Context, t *testing.T, conn *grpc.ClientConn, cluster string) apportionv1.ApportionService_RunSessionClient {
+	t.Helper()
+	session, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+	require.NoError(t, err)
+	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
+		Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{Cluster: cluster}},
+			Rule:   &apportionv1.Input_PolicyName{PolicyName: "a"},
+		},
+	}}}))
+	_, err = session.Recv()
+	require.NoError(t, err)
+	return session
+}
+
 // listening are the addresses of the three listeners that share the connections.
 const listening = `
 listen: ["127.0.0.1:0"]
@@ -62,19 +78,13 @@ identities: [{name: s, tokens: ['`+identity.HashOf(token).String()+`']}]
 `)
 	p.start()
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
-	session, err := apportionv1.NewApportionServiceClient(p.dialFrom("127.0.0.1")).RunSession(known)
-	require.NoError(t, err)
-	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
-		Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_PolicyName{PolicyName: "a"},
-	}}}}))
-	_, err = session.Recv()
-	require.NoError(t, err)
+	session := converse(known, t, p.dialFrom("127.0.0.1"), "")
 
 	// One address: at most its part, whatever it opens.
 	crowd(t, 500, "127.0.0.9", addressOf(p.listeners[0]))
 	p.eventually(func() bool { return p.metric(`apportion_connections_closed_total{reason="unused"}`) == "400" })
 	require.Equal(t, "101", p.metric("apportion_connections"))
-	_, err = ask(known, p.dialFrom("127.0.0.9"), "a", "")
+	_, err := ask(known, p.dialFrom("127.0.0.9"), "a", "")
 	require.NoError(t, err, "a client at that address calls, and so uses its connection")
 	// Several addresses, on all listeners.
 	for i, to := range []string{addressOf(p.listeners[0]), addressOf(p.http), addressOf(p.extender.listener)} {
@@ -109,13 +119,7 @@ func TestAServerWhoseConnectionsAreAllInUseIsNotReady(t *testing.T) {
 	for range 2 {
 		ready(http.StatusOK)
 		conn := p.dialFrom("127.0.0.1")
-		stream, err := apportionv1.NewApportionServiceClient(conn).RunSession(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
-			Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}, Rule: &apportionv1.Input_PolicyName{PolicyName: "a"},
-		}}}}))
-		_, err = stream.Recv()
-		require.NoError(t, err)
+		converse(t.Context(), t, conn, "")
 		conns = append(conns, conn)
 		t.Cleanup(func() { _ = conn.Close() })
 	}

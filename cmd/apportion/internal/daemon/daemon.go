@@ -150,7 +150,7 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 	o, t := d.settings.ServerOptions(), d.telemetry
-	o.Policies, o.Permit, o.Observers = loaded.policies, permit, d.observing.observers
+	o.Policies, o.Permit, o.Observers = loaded.policies, identity.MayName, d.observing.observers
 	o.Logger, o.Registry, o.Meter, o.Tracer, o.Propagator = d.log, t.Registry, t.Meter, t.Tracer, t.Propagator
 	o.Tap, o.Transport = []tap.ServerInHandle{d.gate.Tap, named}, d.gate.ServerOptions()
 	return o
@@ -162,17 +162,6 @@ func named(ctx context.Context, _ *tap.Info) (context.Context, error) {
 		ctx = service.WithIdentity(ctx, caller.Name)
 	}
 	return ctx, nil
-}
-
-var errNoCaller = errors.New("a call has passed no gate")
-
-// permit asks the caller's identity whether it may name a cluster.
-func permit(ctx context.Context, cluster string) error {
-	caller := identity.Of(ctx)
-	if caller == nil {
-		return errNoCaller
-	}
-	return caller.MayName(cluster)
 }
 
 // Serve serves until ctx ends and the server is drained. It reads its files again when they change, and on SIGHUP.

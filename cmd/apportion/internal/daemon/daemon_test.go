@@ -270,6 +270,44 @@ func TestIdentitiesAreTakenOverButNeverToLetEverybodyIn(t *testing.T) {
 	require.NotContains(t, p.log.String(), first)
 }
 
+func TestSessionsWhoseAccessIsTakenAwayEndWithTheReload(t *testing.T) {
+	authority, token := certtest.New(t), identity.NewToken()
+	configured := func(tokens, clusters string) string {
+		return "policies: {a: preset:proportion}\ntls: {certificate: tls.crt, key: tls.key, client_ca: ca.crt, client_certificate: optional}\n" +
+			"identities: [{name: scheduler, dns: [localhost]}, {name: dashboard, clusters: [" + clusters + "], tokens: [" + tokens + "]}]\n"
+	}
+	hash := "'" + identity.HashOf(token).String() + "'"
+	p := at(t, configured(hash, "'*'"))
+	old := certtest.New(t)
+	certtest.Files(t, p.dir, authority.Issue(t), old)
+	p.start()
+	client := func(certificates ...tls.Certificate) *grpc.ClientConn {
+		return p.dial(&tls.Config{RootCAs: authority.Pool(), ServerName: "localhost", MinVersion: tls.VersionTLS13, Certificates: certificates})
+	}
+	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	byCertificate := converse(t.Context(), t, client(old.Issue(t).Pair(t)), "prod")
+	production := converse(known, t, client(), "prod")
+	staging := converse(known, t, client(), "test")
+	reloads := p.metric(`apportion_config_reloads_total{result="success"}`)
+	ends := func(session grpc.ServerStreamingClient[apportionv1.RunSessionResponse], code codes.Code) {
+		t.Helper()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := session.Recv()
+			ended <- err
+		}()
+		p.eventually(func() bool { return p.metric(`apportion_config_reloads_total{result="success"}`) != reloads })
+		reloads = p.metric(`apportion_config_reloads_total{result="success"}`)
+		require.Equal(t, code, status.Code(<-ended))
+	}
+	p.configure(configured(hash, "test"))
+	ends(production, codes.PermissionDenied)
+	p.configure(configured("'"+identity.HashOf(identity.NewToken()).String()+"'", "test"))
+	ends(staging, codes.Unauthenticated)
+	p.write("ca.crt", string(certtest.New(t).PEM()))
+	ends(byCertificate, codes.Unauthenticated)
+}
+
 func TestASettingThatOnlyAStartTakesOverIsToldAndLeft(t *testing.T) {
 	p := at(t, "deadline: {call: 10s}\n")
 	p.start()

@@ -55,6 +55,7 @@ func (d *Daemon) reloadTLS(ctx context.Context) {
 		d.metrics.tlsErrors.Inc()
 		d.log.ErrorContext(ctx, "TLS stays as it was: what is there now is faulty", "error", err.Error())
 	case changed:
+		d.gate.Review()
 		d.metrics.tlsReloads.Inc()
 		d.log.InfoContext(ctx, "TLS was taken over", "not_after", d.authority.NotAfter())
 	}

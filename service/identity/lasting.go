@@ -1,0 +1,131 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// lasting is a call under way that lasts: a session, an upload. A gate lets it in once, and reviews it when identities or authorities
+// change.
+type lasting struct {
+	gate   *Gate
+	method string
+	shows  credential
+	// end ends the call with a cause.
+	end context.CancelCauseFunc
+
+	mutex sync.Mutex
+	// caller is who calls, as of the last review, and clusters those that the call has named.
+	caller   *Caller
+	clusters map[string]bool
+}
+
+type lastingKey struct{}
+
+// lasts reports whether the calls of a method last: all but the unary ones of the contract.
+func lasts(method string) bool { return !unary[method] }
+
+// unary holds the full names of the contract's unary methods.
+var unary = func() map[string]bool {
+	names := map[string]bool{}
+	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
+		names[servicePrefix+m.MethodName] = true
+	}
+	return names
+}()
+
+// follow returns the context of a call that was let in and lasts, which Review may end. reviews is their number before it was let in.
+func (g *Gate) follow(ctx context.Context, l *lasting, reviews int64) context.Context {
+	ctx, l.end = context.WithCancelCause(ctx) //nolint:gosec // G118: it ends with the call, whose context is its parent.
+	l.gate, l.clusters = g, map[string]bool{}
+	caller := l.caller
+	g.mutex.Lock()
+	g.lasting[l] = struct{}{}
+	g.mutex.Unlock()
+	expiry := func() bool { return true }
+	if !l.shows.header && len(l.shows.chain) > 0 {
+		expiry = time.AfterFunc(time.Until(l.shows.chain[0].NotAfter)+time.Millisecond, l.review).Stop
+	}
+	context.AfterFunc(ctx, func() {
+		expiry()
+		g.mutex.Lock()
+		defer g.mutex.Unlock()
+		delete(g.lasting, l)
+	})
+	if g.reviews.Load() != reviews {
+		l.review()
+	}
+	return context.WithValue(context.WithValue(ctx, callerKey{}, caller), lastingKey{}, l)
+}
+
+// Review ends the calls under way that would not be let in any more: because their token, their certificate's authority, their method or a
+// cluster that they have named was taken away. It is to be called when authorities have changed; Admit calls it.
+func (g *Gate) Review() {
+	g.reviews.Add(1)
+	g.mutex.Lock()
+	all := make([]*lasting, 0, len(g.lasting))
+	for l := range g.lasting {
+		all = append(all, l)
+	}
+	g.mutex.Unlock()
+	for _, l := range all {
+		l.review()
+	}
+}
+
+// review ends the call if it would not be let in any more, and else takes over what its caller may do now.
+func (l *lasting) review() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	caller, err := l.gate.caller(l.gate.table.Load(), nil, &l.shows)
+	if err == nil {
+		err = l.permitted(caller)
+	}
+	if err != nil {
+		l.end(err)
+		return
+	}
+	l.caller = caller
+}
+
+// permitted returns why a caller may not do what the call does.
+func (l *lasting) permitted(caller *Caller) error {
+	if caller.Name != l.caller.Name {
+		// What the call holds is that of the identity it began with.
+		return unauthenticated("what the call has shown belongs to another identity now")
+	}
+	if err := caller.MayCall(l.method); err != nil {
+		return err
+	}
+	for cluster := range l.clusters {
+		if err := caller.MayName(cluster); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoCaller = errors.New("a call has passed no gate")
+
+// MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A call that lasts is ended once that
+// is taken away.
+func MayName(ctx context.Context, cluster string) error {
+	if l, ok := ctx.Value(lastingKey{}).(*lasting); ok {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		err := l.caller.MayName(cluster)
+		if err == nil {
+			l.clusters[cluster] = true
+		}
+		return err
+	}
+	caller := Of(ctx)
+	if caller == nil {
+		return errNoCaller
+	}
+	return caller.MayName(cluster)
+}
