@@ -147,6 +147,10 @@ generate-clients: ## Generate and build the stubs and examples of other language
 test-clients: ## Play the examples of other languages and the conformance vectors (LANGUAGES='python rust').
 	scripts/clients.sh test $(LANGUAGES)
 
+.PHONY: test-checker
+test-checker: ## Let the checkers in Python look at true and at changed answers of plugin fair.
+	scripts/test-checker.sh
+
 ##@ Deployment
 
 .PHONY: chart

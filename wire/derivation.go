@@ -23,7 +23,7 @@ func (s *Session) derive(plugin *apportionv1.PluginShares, state policy.State, q
 	switch p := state.(type) {
 	case *proportion.State:
 		plugin.Proportion, err = s.proportion(p, queues)
-	case *capacity.State:
+	case capacityLevels:
 		plugin.Capacity, err = s.capacity(p, queues)
 	case *fair.State:
 		plugin.Fair, err = s.fair(p, queues)
@@ -31,7 +31,12 @@ func (s *Session) derive(plugin *apportionv1.PluginShares, state policy.State, q
 	return err
 }
 
-func (s *Session) capacity(p *capacity.State, queues []model.QueueID) (*apportionv1.CapacityDerivation, error) {
+// capacityLevels is a state of capacity, flat or hierarchical.
+type capacityLevels interface {
+	Derivation(queues []model.QueueID) []capacity.Level
+}
+
+func (s *Session) capacity(p capacityLevels, queues []model.QueueID) (*apportionv1.CapacityDerivation, error) {
 	wanted := len(queues)
 	if queues == nil {
 		wanted = len(s.engine.View().Queues)

@@ -43,3 +43,18 @@ func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
 	_, err = s.Ask(steps(all))
 	require.Equal(t, "answer_bytes", wire.AsFault(err).Metadata["limit"], "the smaller one is named")
 }
+
+func TestEachPluginThatDividesIsExplained(t *testing.T) {
+	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 12, Jobs: 20, Tasks: 60, Nodes: 4, Seed: 1, Depth: 2}))
+	require.NoError(t, err)
+	for policy, derived := range map[string]func(*apportionv1.PluginShares) int{
+		`tiers { plugins { proportion {} } }`:                   func(p *apportionv1.PluginShares) int { return len(p.GetProportion().GetRounds()) },
+		`tiers { plugins { capacity {} } }`:                     func(p *apportionv1.PluginShares) int { return len(p.GetCapacity().GetLevels()) },
+		`tiers { plugins { capacity { hierarchical: true } } }`: func(p *apportionv1.PluginShares) int { return len(p.GetCapacity().GetLevels()) },
+		`tiers { plugins { fair {} } }`:                         func(p *apportionv1.PluginShares) int { return len(p.GetFair().GetDivisions()) },
+	} {
+		s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, policy), wire.Options{})
+		require.NoError(t, err)
+		require.Positive(t, derived(ask(t, s, `shares { explain {} }`).GetShares().GetPlugins()[0]), policy)
+	}
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Checks an answer of plugin `fair` against its snapshot. It shares no code with the engine and needs Python alone.
+
+    python3 check_fair.py request.json response.json
+
+The request is an EvaluateSharesRequest with `shares.explain`, or a SimulateRequest whose first step is such a question; both files are in the
+protobuf JSON mapping. It prints each number that the rules do not make of the snapshot, and exits with 1 if there is one. Shares are not
+computed but checked: they must add up, keep their bounds, and no quantum may go to a later signpost than one that was refused.
+check_plan.py checks claims and plans on top.
+"""
+import json, sys
+from fractions import Fraction
+from math import ceil, floor, inf
+
+HELD, faults = ("ALLOCATED", "BINDING", "BOUND", "RUNNING"), []
+
+def expect(path, got, want):
+    if got != want:
+        faults.append(f"{path} is {got}, not {want}")
+
+class Cluster:
+    """What the snapshot says: the tree, and what tasks hold, demand, occupy and release. Amounts are whole."""
+    def __init__(self, snapshot, settings, dims):
+        self.s, self.dims, self.queues, self.nodes = snapshot, dims, snapshot.get("queues", []), snapshot.get("nodes", [])
+        self.base, self.reserve = settings.get("base", "FAIR_BASE_NONE"), settings.get("reserveGuarantee", False)
+        stated = {q["name"]: int(q["amount"]) for q in settings.get("quanta", [])}
+        self.u = [stated.get(n, {"cpu": 1, "pods": 1, "memory": 1 << 20}.get(n, 1000)) for n in dims]
+        index = {q["name"]: i for i, q in enumerate(self.queues)}
+        self.root, self.parent = index.get("root"), {}
+        above = lambda i: self.root if self.queues[i].get("parent", "") in ("", "root") else index.get(self.queues[i]["parent"], -1)
+        for i in index.values():  # A queue whose way up does not reach the root is set aside.
+            way, at = set(), i
+            while at not in (self.root, -1) and at not in way:
+                way.add(at)
+                at = above(at)
+            if at == self.root:
+                self.parent[i] = None if i == self.root else above(i)
+        get = lambda q, field, otherwise: otherwise if q is None else self.queues[q].get(field, otherwise)
+        self.age = lambda q: int(get(q, "createTime", 0)) or inf
+        self.priority, self.weight = lambda q: get(q, "priority", 0), lambda q: get(q, "weight", 1)
+        self.limits = lambda q, field, absent: self.row(get(q, field, None), floor, absent)
+        self.kids, self.order = {q: [] for q in [self.root, *self.parent]}, [self.root]
+        for i in sorted((i for i in self.parent if i != self.root), key=lambda i: (-self.priority(i), self.age(i), get(i, "name", "").encode())):
+            self.kids[self.parent[i]].append(i)
+        for q in self.order:
+            self.order += self.kids[q]
+        closed = {q for q in self.order if get(q, "state", "QUEUE_STATE_OPEN") not in ("QUEUE_STATE_OPEN", "QUEUE_STATE_UNSPECIFIED")}
+        self.open = {q: not closed & set(self.path(q)) for q in self.order}
+        self.count(index)
+
+    def row(self, resource, rounded, absent=0):
+        out = [absent] * len(self.dims)
+        for i, x in zip((resource or {}).get("dimension", []), (resource or {}).get("amount", [])):
+            out[self.dims.index(self.s["dimensions"][i])] = inf if float(x) == inf else rounded(x)
+        return out
+
+    def path(self, q):
+        return [q] if q == self.root else [q] + self.path(self.parent[q])
+
+    def count(self, index):
+        zeros = lambda keys: {k: [0] * len(self.dims) for k in keys}
+        offer = {i: self.row(n.get("allocatable"), floor) for i, n in enumerate(self.nodes)}
+        used = {i: self.row(n.get("usedByOthers"), ceil) for i, n in enumerate(self.nodes)}
+        total = self.row(self.s["total"], floor) if "total" in self.s else [sum(r[d] for r in offer.values()) for d in range(len(self.dims))]
+        self.A = [t - sum(r[d] for r in used.values()) for d, t in enumerate(total)]
+        self.sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
+        self.takes = lambda i, t: "unschedulable" not in self.nodes[i] and (not t["set"] or i in self.sets[t["set"]])
+        within = lambda r, room: all(x <= room[d] for d, x in enumerate(r) if x > 0)
+        self.held, self.demand, self.busy, self.coming = zeros(self.order), zeros(self.order), zeros([None, *offer]), zeros([None, *offer])
+        self.tasks, self.jobs = [], []
+        for job in self.s.get("jobs", []):
+            q = index[job["queue"]]
+            leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
+            j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0),
+                 "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
+            self.jobs.append(j)
+            for group in job.get("groups", []):
+                for t in [dict(t, one=1) for t in group.get("tasks", [])] + group.get("counts", []):
+                    detail, n, status = t.get("detail", {}), t.get("count", t.get("one", 0)), t.get("status", "TASK_STATUS_PENDING")[12:]
+                    r = self.row(detail.get("request", group.get("request")), ceil)
+                    t = {"r": r, "leaf": leaf, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
+                         "key": (-t.get("priority", 1), int(t.get("createTime", 0)), len(self.tasks)), "gate": detail.get("gate", t.get("gate"))}
+                    self.tasks += [t] * t["one"]
+                    occupies, many = status in HELD or status == "RELEASING", [n * x for x in r]
+                    add = lambda row, sign=1: row.__setitem__(slice(None), [a + sign * x for a, x in zip(row, many)])
+                    add(self.A if leaf == -1 else self.busy[None], -occupies if leaf == -1 else occupies)
+                    if t["node"] is not None:
+                        add(self.busy[t["node"]], occupies)
+                    if leaf == -1:
+                        continue
+                    for place in {None, t["node"]}:
+                        add(self.coming[place], (status == "RELEASING") - (status == "PIPELINED"))
+                    held = status in HELD or status == "PIPELINED"
+                    counts = self.open[leaf] and (any(within(r, offer[i]) and self.takes(i, t) for i in offer) or not offer and within(r, total))
+                    waits = counts and status in ("PENDING", "UNSPECIFIED") and t["gate"] != "TASK_GATE_OTHER"
+                    add(self.held[leaf], held)
+                    add(self.demand[leaf], held or waits or counts and status == "RELEASING")
+                    j["held"] += n * held
+                    j["blocks"] += [t] * (waits and t["one"])
+        self.A = [max(0, a) for a in self.A]
+        for q in reversed(self.order[1:]):
+            for sums in (self.held, self.demand):
+                sums[self.parent[q]] = [a + b for a, b in zip(sums[self.parent[q]], sums[q])]
+        idle = lambda i: [a - b for a, b in zip(self.A if i is None else [o - x for o, x in zip(offer[i], used[i])], self.busy[i])]
+        self.free = {i: [min(a, a + c) for a, c in zip(idle(i), self.coming[i])] for i in self.busy}
+
+    def bounds(self, d, sated):
+        """Section 2: per queue lo, m, hi, G, D and capability, in quanta."""
+        b, quanta = {}, lambda x: x if x in (inf, None) else x // self.u[d]
+        for q in reversed(self.order):
+            c, g, t = (quanta(self.limits(q, *f)[d]) for f in (("capability", inf), ("guarantee", 0), ("deserved", None)))
+            below = lambda i: sum(b[k][i] for k in self.kids[q])
+            want = self.A[d] if sated and self.demand[q][d] > 0 else self.demand[q][d]
+            hi = min(c, below(2) if self.kids[q] else -(-want // self.u[d]))
+            G = min(c, max(g, below(3)))
+            lo = min(c, max(g, below(0))) if self.reserve else min(hi, max(min(g, hi), below(0)))
+            deserved = self.base == "FAIR_BASE_DESERVED"
+            m = max(lo, min(below(1) if t is None else t, max(hi, lo))) if deserved else lo
+            b[q] = lo, m, max(hi, lo), G, max(G, min(c, below(4) if t is None else t)) if deserved else G, c
+        return b
+
+    def divide(self, at, division, d, b, Y):
+        """Section 3: one division is what the rules make of the bounds and the amount; it returns the shares."""
+        q, ks = division.get("queue"), self.kids[division.get("queue")]
+        lo, m = sum(b[k][0] for k in ks), sum(b[k][1] for k in ks)
+        case = "GUARANTEE" if lo > Y else "DESERVED" if m > Y else "WEIGHT"
+        expect(at + ".amount", int(division.get("amount", 0)), Y)
+        expect(at + ".case", division.get("case"), "FAIR_CASE_" + case)
+        expect(at + ".children", [p.get("queue") for p in division.get("children", [])], ks)
+        shares, rows = {}, []
+        for rank, (k, p) in enumerate(zip(ks, division.get("children", []))):
+            W, s, top, z = {"GUARANTEE": (b[k][3], 0, b[k][0], 0), "DESERVED": (b[k][4], b[k][0], b[k][1], 0),
+                            "WEIGHT": (self.weight(k), b[k][1], b[k][2], 0 if self.base.endswith(("NONE", "UNSPECIFIED")) else b[k][1])}[case]
+            e = shares[k] = int(p.get("share", 0))
+            for name, want in zip(("guaranteed", "begin", "useful", "weight", "start", "ceiling", "base"), (*b[k][:3], W, s, top, z)):
+                expect(f"{at}.children[{rank}].{name}", int(p.get(name, 0)), want)
+            expect(f"{at}.children[{rank}].bound", p.get("bound"), "FAIR_BOUND_" + ("UPPER" if e == top else "LOWER" if e == s else "LEVEL"))
+            if not s <= e <= (top if W else s):
+                faults.append(f"{at}.children[{rank}].share {e} is not within {s} and {top if W else s}")
+            rows.append((e, W, s, top, z, rank))
+        expect(at + ": sum of shares", sum(shares.values()), min(Y, sum(top if W else s for _, W, s, top, _, _ in rows)))
+        last = max(((Fraction(2 * (e - z) - 1, 2 * W), k) for e, W, s, top, z, k in rows if W and e > s), default=None)
+        next_ = min(((Fraction(2 * (e - z) + 1, 2 * W), k) for e, W, s, top, z, k in rows if W and e < top), default=None)
+        if last and next_ and last > next_:
+            faults.append(f"{at}: a quantum of child {last[1]} belongs to child {next_[1]}")
+        level = division.get("level")
+        expect(at + ".level", level and (int(level["numerator"]), int(level["denominator"])), last and last[0].as_integer_ratio())
+        return shares
+
+    def check_shares(self, fair):
+        """All divisions and lines; entitlements are left in self.lines, in raw amounts."""
+        expect("quanta", [int(x) for x in fair["quanta"]], self.u)
+        expect("total", list(zip(fair["total"]["dimension"], map(int, fair["total"]["amount"]))), list(enumerate(self.A)))
+        inner, share = [q for q in self.order if self.kids[q] or q == self.root], {}
+        for name in ("sated", "divisions"):
+            expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])
+            for d in range(len(self.u)):
+                b = self.bounds(d, name == "sated")
+                share[name, d] = {self.root: min(self.A[d] // self.u[d], b[self.root][5], inf if self.kids[self.root] else b[self.root][2])}
+                for i, x in ((i, x) for i, x in enumerate(fair[name]) if x.get("dimension", 0) == d):
+                    share[name, d].update(self.divide(f"{name}[{i}]", x, d, b, share[name, d][x.get("queue")]))
+            share[name] = [self.bounds(d, False) for d in range(len(self.u))]
+        self.lines = {q: [(min(share["divisions"][d][q][0], e), min(e, max(share["divisions"][d][q][0], share["sated", d][q])), e)
+                          for d, e in ((d, share["divisions", d][q]) for d in range(len(self.u)))] for q in self.order}
+        for name in ("sated", "divisions"):
+            for i, x in enumerate(fair[name]):
+                d, root = x.get("dimension", 0), [("root", x["root"])] if "root" in x else []
+                for at, p in [(f"children[{k}]", p) for k, p in enumerate(x.get("children", []))] + root:
+                    want = self.lines[p.get("queue")][d]
+                    expect(f"{name}[{i}].{at}.guaranteeLine", int(p.get("guaranteeLine", 0)), want[0])
+                    expect(f"{name}[{i}].{at}.fairLine", int(p.get("fairLine", 0)), want[1])
+                    if at == "root":
+                        got = [p.get("queue"), *(int(p.get(f, 0)) for f in ("guaranteed", "begin", "useful", "share", "weight", "start", "ceiling", "base"))]
+                        expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2], 0, 0, 0, 0])
+
+def check(request, response):
+    """Checks the shares of a response: the cluster, the certificate, and a sentence for each number that is wrong."""
+    faults.clear()
+    policy, dims = request["input"]["policy"], response["basis"]["dimensions"]
+    settings = next(p["fair"] for t in policy["tiers"] for p in t["plugins"] if "fair" in p)
+    answers = response.get("answers", [response])
+    fair = next(p["fair"] for p in answers[0]["shares"]["plugins"] if p["plugin"] == "fair")
+    c = Cluster(request["input"]["snapshot"], settings, dims)
+    c.check_shares(fair)
+    return c, fair, list(faults)
+
+if __name__ == "__main__":
+    wrong = check(*(json.load(open(name)) for name in sys.argv[1:3]))[2]
+    print("\n".join(wrong) or "true: every number is what the rules make of the snapshot")
+    sys.exit(bool(wrong))

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Checks claims and reclaim plans of plugin `fair`, beside the shares that they rest on. It shares no code with the engine.
+
+    python3 check_plan.py request.json response.json
+
+The request is a SimulateRequest whose first step asks for shares with `explain`; the reclaim steps that follow at once are checked. See
+check_fair.py. A plan is true if its line, fall and rise are, if the claimant is within the line and every victim's queue above it.
+"""
+import json, sys
+from fractions import Fraction
+from math import inf
+
+from check_fair import check as check_shares, expect, faults
+
+LINES = ["FAIR_LINE_GUARANTEE", "FAIR_LINE_FAIR_SHARE", "FAIR_LINE_ENTITLEMENT"]
+
+
+def check_claims(self, queues):
+    """Sections 4 and 6: what each leaf claims and leaves aside, and whether it wants."""
+    width, leaves = range(len(self.u)), [q for q in self.order if not self.kids[q] and q is not None]
+    entitled = lambda q, r, plus: all(self.held[q][d] + x + plus[d] <= self.lines[q][d][2] * self.u[d] for d, x in enumerate(r) if x > 0)
+    limited = lambda q, r, plus: any(self.held[a][d] + x + plus[d] > self.limits(a, "capability", inf)[d]
+                                     for a in self.path(q) for d, x in enumerate(r) if x > 0)
+    blocks = {q: [] for q in self.order}
+    for j in sorted((j for j in self.jobs if j["leaf"] != -1), key=lambda j: j["key"]):
+        k, ts = max(0, j["least"] - j["held"]), sorted(j["blocks"], key=lambda t: t["key"])
+        blocks[j["leaf"]] += [([ts[:k]] if k else []) + [[t] for t in ts[k:]]] if k <= len(ts) else []
+    ask = lambda block: [sum(t["r"][d] for t in block) for d in width]
+    wants = {q: any(any(ask(b)) and entitled(q, ask(b), [0] * len(self.u)) for j in blocks[q] for b in j) for q in self.order}
+    for q in reversed(self.order):
+        wants[q] |= any(wants[k] for k in self.kids[q])
+    load = lambda q: max([Fraction(h, self.A[d] // self.u[d] * self.u[d]) for d, h in enumerate(self.held[q]) if self.A[d] >= self.u[d]] or [0])
+    place = {q: i for i, q in enumerate(self.order)}
+    turn = lambda q: (-self.priority(q), not wants[q], self.weight(q) == 0, load(q) / max(self.weight(q), 1), self.age(q), place[q])
+    walk = lambda q: [q] if not self.kids[q] else [x for k in sorted(self.kids[q], key=turn) for x in walk(k)]
+    claimed, by_name = {q: [0] * len(self.u) for q in self.order}, sorted(range(len(self.nodes)), key=lambda i: self.nodes[i]["name"].encode())
+    def claim(q, block):
+        r, room = ask(block), {i: list(f) for i, f in self.free.items()}
+        if any(x > room[None][d] for d, x in enumerate(r) if x > 0) or not entitled(q, r, claimed[q]) or limited(q, r, claimed[q]):
+            return False
+        for t in block:
+            fit = [i for i in by_name if self.takes(i, t) and all(x <= room[i][d] for d, x in enumerate(t["r"]) if x > 0)]
+            if self.nodes and not fit:
+                return False
+            for i in [None] + fit[:1]:
+                room[i] = [a - x for a, x in zip(room[i], t["r"])]
+        self.free, claimed[q] = room, [a + x for a, x in zip(claimed[q], r)]
+        return True
+    for q in walk(self.root):
+        for job in blocks[q] if self.open[q] else []:
+            for i, b in enumerate(job):
+                if any(ask(b)) and not claim(q, b) and i == 0 and len(b) > 1:
+                    break
+    # to be continued
+    withheld = {}
+    for q in reversed(self.order):
+        below = [sum(withheld[k][d] for k in self.kids[q]) for d in width] if self.kids[q] else claimed[q]
+        lack = [self.bounds(d, False)[q][0] * self.u[d] - self.held[q][d] for d in width] if self.reserve else below
+        withheld[q] = [max(a, b) for a, b in zip(below, lack)]
+    aside = lambda q: [sum(withheld[k][d] for a in self.path(q)[:-1] for k in self.kids[self.parent[a]] if k != a) for d in width]
+    always = [self.dims.index("cpu"), self.dims.index("memory")]
+    expect("queues", [x.get("queue", 0) for x in queues], sorted(leaves))
+    for n, x in enumerate(queues):
+        q = x.get("queue", 0)
+        for name, want in (("claimed", claimed[q]), ("aside", aside(q))):
+            got = sorted(zip(x[name]["dimension"], map(int, x[name]["amount"])))
+            expect(f"queues[{n}].{name}", got, [(d, v) for d, v in enumerate(want) if v or d in always])
+        expect(f"queues[{n}].wants", x.get("wants", False), wants[q])
+
+
+def check_plan(self, at, step, answer):
+    """Section 7: line, fall and rise of a reclaim plan, and that the claimant and each victim are where the line says."""
+    plan, named = answer.get("plan", {}), {t["uid"]: i for i, t in enumerate(self.tasks) if t["uid"]}
+    if not plan.get("made"):
+        return
+    numbers = lambda tasks: list(tasks.get("index", [])) + [named[u] for u in tasks.get("uid", [])]
+    i, claim = LINES.index(plan.get("line")), [self.tasks[n] for n in numbers(step["claimant"])]
+    victims, width = [self.tasks[v.get("task", 0)] for v in answer.get("victims", [])], range(len(self.u))
+    lack = lambda q, held, line: sum(Fraction(max(0, self.lines[q][d][line] * self.u[d] - held[d]), self.A[d] // self.u[d] * self.u[d])
+                                     for d in width if self.A[d] >= self.u[d])
+    after = {q: [h - sum(v["r"][d] for v in victims if q in self.path(v["leaf"])) for d, h in enumerate(self.held[q])] for q in self.order}
+    q, ask = claim[0]["leaf"], [sum(t["r"][d] for t in claim) for d in width]
+    fall = [lack(q, self.held[q], n) - lack(q, [h + a for h, a in zip(self.held[q], ask)], n) for n in range(3)]
+    rise = [sum(lack(v, after[v], n) - lack(v, self.held[v], n) for v in {v["leaf"] for v in victims}) for n in range(3)]
+    for name, want in (("fall", fall), ("rise", rise)):
+        expect(f"{at}.plan.{name}", [(int(f["numerator"]), int(f["denominator"])) for f in plan[name]], [f.as_integer_ratio() for f in want])
+    expect(f"{at}.plan: rise is less than fall", rise < fall or not victims, True)
+    under = all(self.held[q][d] + a <= self.lines[q][d][i] * self.u[d] for d, a in enumerate(ask) if a > 0)
+    expect(f"{at}.plan.line holds the claimant", under, True)
+    for n, v in enumerate(victims):
+        over = any(a > 0 and v["r"][d] > 0 and all(self.held[x][d] > self.lines[x][d][i] * self.u[d] for x in self.path(v["leaf"]) if x not in self.path(q))
+                   for d, a in enumerate(ask))
+        expect(f"{at}.victims[{n}] is above the line", over, True)
+
+
+def check(request, response):
+    """A sentence for each number that is wrong."""
+    cluster, fair, _ = check_shares(request, response)
+    check_claims(cluster, fair.get("queues", []))
+    for n, step in enumerate(request.get("steps", [])):
+        if not {"shares", "reclaim", "order", "jobs", "inspect"} & step.keys():
+            break
+        if "reclaim" in step:
+            check_plan(cluster, f"answers[{n}].reclaim", step["reclaim"], response["answers"][n].get("reclaim", {}))
+    return list(faults)
+
+
+if __name__ == "__main__":
+    wrong = check(*(json.load(open(name)) for name in sys.argv[1:3]))
+    print("\n".join(wrong) or "true: every number is what the rules make of the snapshot")
+    sys.exit(bool(wrong))

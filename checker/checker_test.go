@@ -1,0 +1,218 @@
+package checker_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/apportion/apportion/checker"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// recorded is a case of testdata/fair.
+type recorded struct {
+	ID       string          `json:"id"`
+	Snapshot json.RawMessage `json:"snapshot"`
+	Settings struct {
+		Base             string            `json:"base"`
+		ReserveGuarantee bool              `json:"reserve_guarantee"`
+		Quanta           map[string]uint64 `json:"quanta"`
+	} `json:"settings"`
+}
+
+// request asks for the shares of a case with their certificate, and for plans of its first tasks that wait.
+func (r *recorded) request(t *testing.T) *apportionv1.SimulateRequest {
+	t.Helper()
+	snapshot := &apportionv1.Snapshot{}
+	require.NoError(t, protojson.Unmarshal(r.Snapshot, snapshot))
+	settings := &apportionv1.Fair{
+		Base: apportionv1.FairBase(apportionv1.FairBase_value["FAIR_BASE_"+r.Settings.Base]), ReserveGuarantee: r.Settings.ReserveGuarantee,
+	}
+	for name, amount := range r.Settings.Quanta {
+		settings.Quanta = append(settings.Quanta, &apportionv1.Quantum{Name: name, Amount: amount})
+	}
+	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{Plugin: &apportionv1.Plugin_Fair{Fair: settings}}}}}}
+	out := &apportionv1.SimulateRequest{
+		Input: &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy}},
+		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}},
+	}
+	number, plans := uint32(0), 0
+	for _, j := range snapshot.GetJobs() {
+		for _, g := range j.GetGroups() {
+			for _, task := range g.GetTasks() {
+				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && plans < 3 {
+					plans++
+					out.Steps = append(out.Steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{
+						Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Index: []uint32{number}}},
+					}})
+				}
+				number++
+			}
+		}
+	}
+	return out
+}
+
+func answered(t *testing.T, r *apportionv1.SimulateRequest) *apportionv1.SimulateResponse {
+	t.Helper()
+	m, err := wire.Compile(r.GetInput().GetSnapshot())
+	require.NoError(t, err)
+	s, err := wire.Open(m, r.GetInput().GetPolicy(), wire.Options{})
+	require.NoError(t, err)
+	answers, err := s.DoAll(r.GetSteps())
+	require.NoError(t, err)
+	return &apportionv1.SimulateResponse{Basis: s.Basis(), Answers: answers}
+}
+
+// eachCase calls f with every n-th recorded case.
+func eachCase(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateRequest)) {
+	t.Helper()
+	file, err := os.Open("../testdata/fair/cases.jsonl.gz")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	plain, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	lines := bufio.NewScanner(plain)
+	lines.Buffer(nil, 1<<26)
+	for i := 0; lines.Scan(); i++ {
+		if i%n != 0 {
+			continue
+		}
+		var r recorded
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
+		t.Run(r.ID, func(t *testing.T) { f(t, r.request(t)) })
+	}
+	require.NoError(t, lines.Err())
+}
+
+func TestEveryNumberOfFairIsTrue(t *testing.T) {
+	plans := 0
+	eachCase(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		response := answered(t, r)
+		faults, err := checker.Check(r, response)
+		require.NoError(t, err)
+		require.Empty(t, faults)
+		for _, a := range response.GetAnswers() {
+			if a.GetReclaim().GetPlan().GetMade() {
+				plans++
+			}
+		}
+	})
+	require.Greater(t, plans, 300, "plans are among what is checked")
+}
+
+// TestEachNumberThatIsChangedByOneIsFound changes every number of certificates and plans by one, absent ones too, one at a time.
+func TestEachNumberThatIsChangedByOneIsFound(t *testing.T) {
+	changed := 0
+	eachCase(t, 97, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		response := answered(t, r)
+		try := func(path string) {
+			changed++
+			faults, err := checker.Check(r, response)
+			require.True(t, err != nil || len(faults) > 0, "%s", path)
+		}
+		for _, a := range response.GetAnswers() {
+			if plan := a.GetReclaim().GetPlan(); plan.GetMade() {
+				plan.Refusal = nil
+				tamper(plan.ProtoReflect(), "plan", try)
+			}
+			for _, p := range a.GetShares().GetPlugins() {
+				tamper(p.GetFair().ProtoReflect(), "fair", try)
+			}
+		}
+	})
+	require.Greater(t, changed, 3000)
+}
+
+// tamper calls try with every number of a message one more, then one less, where that is possible.
+func tamper(m protoreflect.Message, path string, try func(string)) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		at := path + "." + string(f.Name())
+		switch {
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			for k := range m.Get(f).List().Len() {
+				tamper(m.Get(f).List().Get(k).Message(), at+"["+strconv.Itoa(k)+"]", try)
+			}
+		case f.IsList():
+			list := m.Get(f).List()
+			for k := range list.Len() {
+				tamperValue(list.Get(k), func(v protoreflect.Value) { list.Set(k, v) }, func() { try(at + "[" + strconv.Itoa(k) + "]") })
+			}
+		case f.Kind() == protoreflect.MessageKind:
+			if m.Has(f) {
+				tamper(m.Get(f).Message(), at, try)
+			}
+		case f.Kind() == protoreflect.BoolKind, f.Name() == "queue" && !m.Has(f), f.Name() == "node", f.Name() == "line":
+			// A yes is no number, and the root that is no queue has no index. Where the claimant goes is the engine's choice. A plan may be
+			// true of two lines.
+		default:
+			had := m.Has(f)
+			tamperValue(m.Get(f), func(v protoreflect.Value) { m.Set(f, v) }, func() { try(at) })
+			if !had {
+				m.Clear(f)
+			}
+		}
+	}
+}
+
+func tamperValue(old protoreflect.Value, set func(protoreflect.Value), try func()) {
+	for _, delta := range []int64{1, -1} {
+		switch v := old.Interface().(type) {
+		case uint32:
+			if delta < 0 && v == 0 {
+				continue
+			}
+			set(protoreflect.ValueOfUint32(uint32(int64(v) + delta)))
+		case uint64:
+			if delta < 0 && v == 0 {
+				continue
+			}
+			set(protoreflect.ValueOfUint64(uint64(int64(v) + delta)))
+		case float64:
+			set(protoreflect.ValueOfFloat64(v + float64(delta)))
+		case protoreflect.EnumNumber:
+			set(protoreflect.ValueOfEnum(protoreflect.EnumNumber(int64(v) + delta)))
+		case string:
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil || n == math.MaxInt64 {
+				return
+			}
+			set(protoreflect.ValueOfString(strconv.FormatInt(n+delta, 10)))
+		}
+		try()
+		set(old)
+	}
+}
+
+func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
+	whole := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	response := answered(t, whole)
+	for want, change := range map[string]func(*apportionv1.SimulateRequest, *apportionv1.SimulateResponse){
+		"no snapshot": func(r *apportionv1.SimulateRequest, _ *apportionv1.SimulateResponse) { r.Input.Source = nil },
+		"no policy":   func(r *apportionv1.SimulateRequest, _ *apportionv1.SimulateResponse) { r.Input.Rule = nil },
+		"no answer":   func(_ *apportionv1.SimulateRequest, a *apportionv1.SimulateResponse) { a.Answers = nil },
+		"ask with `explain`": func(_ *apportionv1.SimulateRequest, a *apportionv1.SimulateResponse) {
+			a.Answers[0].GetShares().Plugins[0].Fair = nil
+		},
+		"does not fit": func(_ *apportionv1.SimulateRequest, a *apportionv1.SimulateResponse) {
+			a.Basis.Dimensions = []string{"x"}
+		},
+	} {
+		r, a := proto.CloneOf(whole), proto.CloneOf(response)
+		change(r, a)
+		_, err := checker.Check(r, a)
+		require.ErrorContains(t, err, want)
+	}
+}

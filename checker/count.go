@@ -1,0 +1,154 @@
+package checker
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// accounts are what tasks come to while a cluster is read.
+type accounts struct {
+	offered         []([]int64)
+	occupied, moved map[int][]int64
+}
+
+// count sums what tasks hold, demand, occupy and release.
+func (c *cluster) count() {
+	width := len(c.dims)
+	zero := func() []int64 { return make([]int64, width) }
+	a := accounts{occupied: map[int][]int64{root: zero()}, moved: map[int][]int64{root: zero()}}
+	c.total, c.held, c.demand, c.free = zero(), map[int][]int64{}, map[int][]int64{}, map[int][]int64{}
+	used := zero()
+	for i, n := range c.GetNodes() {
+		offered := c.row(n.GetAllocatable(), math.Floor, 0)
+		a.offered = append(a.offered, offered)
+		add(c.total, offered, 1)
+		a.occupied[i], a.moved[i] = c.row(n.GetUsedByOthers(), math.Ceil, 0), zero()
+		add(used, a.occupied[i], 1)
+	}
+	if c.GetTotal() != nil {
+		c.total = c.row(c.GetTotal(), math.Floor, 0)
+	}
+	c.all = slices.Clone(c.total)
+	add(c.all, used, -1)
+	for _, q := range c.order {
+		c.held[q], c.demand[q] = zero(), zero()
+	}
+	for _, j := range c.GetJobs() {
+		c.job(&a, j)
+	}
+	for d := range c.all {
+		c.all[d] = max(0, c.all[d])
+	}
+	for _, q := range slices.Backward(c.order[1:]) {
+		add(c.held[c.parent[q]], c.held[q], 1)
+		add(c.demand[c.parent[q]], c.demand[q], 1)
+	}
+	for i := range a.occupied {
+		free := slices.Clone(c.all)
+		if i != root {
+			free = slices.Clone(a.offered[i])
+		}
+		add(free, a.occupied[i], -1)
+		for d, x := range a.moved[i] {
+			free[d] += min(0, x)
+		}
+		c.free[i] = free
+	}
+}
+
+func (c *cluster) job(a *accounts, message *apportionv1.Job) {
+	leaf := slices.IndexFunc(c.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetName() == message.GetQueue() })
+	if !slices.Contains(c.order, leaf) || len(c.kids[leaf]) > 0 {
+		leaf = aside
+	}
+	j := &job{message: message, leaf: leaf}
+	c.jobs = append(c.jobs, j)
+	for _, g := range message.GetGroups() {
+		for _, m := range g.GetTasks() {
+			t := &task{
+				job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()), priority: 1,
+				created: m.GetCreateTime(), number: len(c.tasks), uid: m.GetUid(), request: c.row(g.GetRequest(), math.Ceil, 0),
+			}
+			if m.Priority != nil {
+				t.priority = m.GetPriority()
+			}
+			if own := m.GetDetail().GetRequest(); own != nil {
+				t.request = c.row(own, math.Ceil, 0)
+			}
+			c.tasks = append(c.tasks, t)
+			if c.book(a, j, t, m.GetStatus(), m.GetDetail().GetGate(), 1) {
+				j.waiting = append(j.waiting, t)
+			}
+		}
+		for _, m := range g.GetCounts() {
+			t := &task{leaf: leaf, set: g.GetNodeSet(), request: c.row(g.GetRequest(), math.Ceil, 0)}
+			c.book(a, j, t, m.GetStatus(), m.GetGate(), int64(m.GetCount()))
+		}
+	}
+	slices.SortFunc(j.waiting, func(l, r *task) int {
+		return cmp.Or(cmp.Compare(r.priority, l.priority), cmp.Compare(l.created, r.created), cmp.Compare(l.number, r.number))
+	})
+}
+
+// book adds n equal tasks and reports whether they wait and count.
+func (c *cluster) book(a *accounts, j *job, t *task, status apportionv1.TaskStatus, gate apportionv1.TaskGate, n int64) bool {
+	pipelined, releasing := status == apportionv1.TaskStatus_TASK_STATUS_PIPELINED, status == apportionv1.TaskStatus_TASK_STATUS_RELEASING
+	running := status == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED || status >= apportionv1.TaskStatus_TASK_STATUS_BINDING &&
+		status <= apportionv1.TaskStatus_TASK_STATUS_RUNNING
+	places := []int{root}
+	if t.node != nil {
+		places = append(places, int(*t.node))
+	}
+	for _, place := range places {
+		if running || releasing {
+			if j.leaf == aside && place == root {
+				add(c.all, t.request, -n)
+				continue
+			}
+			add(a.occupied[place], t.request, n)
+		}
+		switch {
+		case j.leaf == aside:
+		case releasing:
+			add(a.moved[place], t.request, n)
+		case pipelined:
+			add(a.moved[place], t.request, -n)
+		}
+	}
+	if j.leaf == aside {
+		return false
+	}
+	counts := c.open[j.leaf] && c.fits(a, t)
+	waits := counts && status <= apportionv1.TaskStatus_TASK_STATUS_PENDING && gate != apportionv1.TaskGate_TASK_GATE_OTHER
+	if running || pipelined {
+		add(c.held[j.leaf], t.request, n)
+		j.held += n
+	}
+	if running || pipelined || waits || counts && releasing {
+		add(c.demand[j.leaf], t.request, n)
+	}
+	return waits
+}
+
+// fits reports whether a task fits some node that it may use, were it empty, or the cluster where there are no nodes.
+func (c *cluster) fits(a *accounts, t *task) bool {
+	for i, offered := range a.offered {
+		if c.takes(i, t.set) && within(t.request, offered) {
+			return true
+		}
+	}
+	return len(a.offered) == 0 && within(t.request, c.total)
+}
+
+// copyRooms returns rooms that can be changed.
+func copyRooms(rooms map[int][]int64) map[int][]int64 {
+	out := maps.Clone(rooms)
+	for i := range out {
+		out[i] = slices.Clone(out[i])
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package checker
+
+import (
+	"fmt"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// bound is section 2 of the rules for one queue and dimension, in quanta: guarantee, where weights begin, what there is a use for, and the
+// weights of the first two cases.
+type bound struct{ lo, m, hi, guaranteed, deserving, capability int64 }
+
+// check collects what is wrong.
+type check struct {
+	*cluster
+
+	fair   *apportionv1.FairDerivation
+	faults []string
+	// bounds and shares by dimension and queue, the second ones those of the second division.
+	bounds, sated []map[int]bound
+	shares, other []map[int]int64
+	// lines are guarantee, fair share and entitlement by queue and dimension, in quanta.
+	lines map[int][][3]int64
+}
+
+func (c *check) wrong(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+// expect records a number that is not what it must be.
+func expect[T comparable](c *check, path string, got, want T) {
+	if got != want {
+		c.wrong("%s is %v, not %v", path, got, want)
+	}
+}
+
+// divisions checks both divisions and forms the lines.
+func (c *check) divisions() {
+	width := len(c.dims)
+	expect(c, "quanta", fmt.Sprint(c.fair.GetQuanta()), fmt.Sprint(c.unit))
+	expect(c, "total.dimension", len(c.fair.GetTotal().GetDimension()), width)
+	for i, d := range c.fair.GetTotal().GetDimension() {
+		expect(c, fmt.Sprintf("total.dimension[%d]", i), int(d), i)
+		expect(c, fmt.Sprintf("total.amount[%d]", i), c.fair.GetTotal().GetAmount()[i], float64(c.all[i]))
+	}
+	for d := range width {
+		c.bounds, c.sated = append(c.bounds, c.bound(d, false)), append(c.sated, c.bound(d, true))
+	}
+	c.other = c.list("sated", c.fair.GetSated(), c.sated)
+	c.shares = c.list("divisions", c.fair.GetDivisions(), c.bounds)
+	c.lines = map[int][][3]int64{}
+	for _, q := range c.order {
+		for d := range width {
+			lo, e := c.bounds[d][q].lo, c.shares[d][q]
+			c.lines[q] = append(c.lines[q], [3]int64{min(lo, e), min(e, max(lo, c.other[d][q])), e})
+		}
+	}
+	c.portions("sated", c.fair.GetSated())
+	c.portions("divisions", c.fair.GetDivisions())
+}
+
+// bound sets the bounds of all queues, bottom up.
+func (c *check) bound(d int, sated bool) map[int]bound {
+	out := map[int]bound{}
+	for i := len(c.order) - 1; i >= 0; i-- {
+		q := c.order[i]
+		var below bound
+		for _, k := range c.kids[q] {
+			b := out[k]
+			below = bound{below.lo + b.lo, below.m + b.m, below.hi + b.hi, below.guaranteed + b.guaranteed, below.deserving + b.deserving, 0}
+		}
+		b := bound{capability: c.limit(q, d, (*apportionv1.Queue).GetCapability, unlimited)}
+		guarantee, deserved := c.limit(q, d, (*apportionv1.Queue).GetGuarantee, 0), c.limit(q, d, (*apportionv1.Queue).GetDeserved, -1)
+		want := below.hi
+		if len(c.kids[q]) == 0 {
+			want = c.demand[q][d]
+			if sated && want > 0 {
+				want = c.all[d]
+			}
+			want = (want + c.unit[d] - 1) / c.unit[d]
+		}
+		b.hi = min(b.capability, want)
+		b.guaranteed = min(b.capability, max(guarantee, below.guaranteed))
+		b.lo = min(b.hi, max(min(guarantee, b.hi), below.lo))
+		if c.settings.GetReserveGuarantee() {
+			b.lo = min(b.capability, max(guarantee, below.lo))
+		}
+		b.hi = max(b.hi, b.lo)
+		b.m, b.deserving = b.lo, b.guaranteed
+		if c.settings.GetBase() == apportionv1.FairBase_FAIR_BASE_DESERVED {
+			target, weight := deserved, deserved
+			if deserved < 0 {
+				target, weight = below.m, below.deserving
+			}
+			b.m, b.deserving = max(b.lo, min(target, b.hi)), max(b.guaranteed, min(b.capability, weight))
+		}
+		out[q] = b
+	}
+	return out
+}
+
+// list checks that a list has every division once, and each of them; it returns the shares by dimension and queue.
+func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound) []map[int]int64 {
+	shares := make([]map[int]int64, len(c.dims))
+	for d := range shares {
+		b := bounds[d][c.top]
+		shares[d] = map[int]int64{c.top: min(c.all[d]/c.unit[d], b.capability)}
+		if len(c.kids[c.top]) == 0 {
+			shares[d][c.top] = min(shares[d][c.top], b.hi)
+		}
+	}
+	at := 0
+	for _, q := range c.order {
+		for d := range shares {
+			if q != c.top && len(c.kids[q]) == 0 {
+				continue
+			}
+			path := fmt.Sprintf("%s[%d]", name, at)
+			if at++; at > len(divisions) {
+				c.wrong("%s is missing", path)
+				return shares
+			}
+			expect(c, path+".queue", queueOf(divisions[at-1].Queue), q)
+			expect(c, path+".dimension", int(divisions[at-1].GetDimension()), d)
+			c.division(path, divisions[at-1], q, d, bounds[d], shares[d])
+		}
+	}
+	expect(c, name+": number of divisions", len(divisions), at)
+	return shares
+}
+
+func queueOf(index *uint32) int {
+	if index == nil {
+		return root
+	}
+	return int(*index)
+}

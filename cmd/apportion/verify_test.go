@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func verifying(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(t.Context(), append([]string{"verify"}, args...), strings.NewReader(""), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
+	kept := t.TempDir()
+	const cluster = "../../examples/clusters/research"
+	code, out, errOut := verifying(t, "-f", cluster, "--policy", "fair", "--keep", kept)
+	require.Equal(t, exitYes, code, errOut)
+	require.Contains(t, out, "true: every number")
+
+	request, response := filepath.Join(kept, "request.json"), filepath.Join(kept, "response.json")
+	code, _, errOut = verifying(t, request, response)
+	require.Equal(t, exitYes, code, errOut)
+
+	data, err := os.ReadFile(response)
+	require.NoError(t, err)
+	changed := filepath.Join(kept, "changed.json")
+	require.NoError(t, os.WriteFile(changed, bytes.Replace(data, []byte(`"share": "27"`), []byte(`"share": "28"`), 1), 0o600))
+	code, out, _ = verifying(t, request, changed)
+	require.Equal(t, exitNo, code)
+	require.Contains(t, out, "sum of shares is 81, not 80")
+
+	for _, policy := range []string{"proportion", "capacity", "capacity-hierarchical"} {
+		code, out, errOut = verifying(t, "-f", cluster, "--policy", policy)
+		require.Equal(t, exitYes, code, errOut)
+		require.Contains(t, out, "numbers follows from those beside it")
+	}
+	code, _, errOut = verifying(t, request)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, "name a request and its response, or neither")
+}
