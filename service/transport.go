@@ -62,9 +62,20 @@ func (s *Server) NewTransfer(ctx context.Context) *Transfer {
 
 // Close gives back what the transfer holds.
 func (t *Transfer) Close() {
+	t.Drop()
+	t.call.messages.held.Close()
+}
+
+// Drop gives back what the message takes, once the call is answered.
+func (t *Transfer) Drop() {
 	t.call.snapshot.free()
 	t.message.free()
-	t.call.messages.held.Close()
+}
+
+// Hold waits for memory that the answer takes until Close.
+func (t *Transfer) Hold(ctx context.Context, bytes int64) error {
+	_, err := t.call.messages.held.Book(ctx, bytes, t.call.messages.patience)
+	return t.status(ctx, err)
 }
 
 // Receive receives the message from a reader that ends with it. announced is its length, or below 0 if that is not known. Memory is booked

@@ -238,3 +238,45 @@ func TestAConnectionGoesOnAfterItsMessages(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, answer)
 	}
 }
+
+// TestAnAnswerThatIsNotTakenIsBookedOverHTTP asks for a large answer, and does not read it.
+func TestAnAnswerThatIsNotTakenIsBookedOverHTTP(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := start(t, service.Options{Registry: registry}, web.Options{})
+	snapshot := &apportionv1.Snapshot{}
+	for i := range 50_000 {
+		snapshot.Queues = append(snapshot.Queues, &apportionv1.Queue{Name: strings.Repeat("queue-", 30) + strconv.Itoa(i)})
+	}
+	data, err := proto.Marshal(&apportionv1.EvaluateSharesRequest{Input: servicetest.Named(snapshot, "cluster")})
+	require.NoError(t, err)
+	booked := func() float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		for _, f := range families {
+			if f.GetName() == "apportion_message_bytes" {
+				return f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		return 0
+	}
+	request := requestOf(t.Context(), shares, formProto, data)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.http.Listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, request.Write(conn))
+	// Headers come with the first bytes of the answer.
+	_, err = conn.Read(make([]byte, 1))
+	require.NoError(t, err)
+	// It is more than the buffers of a socket hold, so the server still sends it.
+	require.Greater(t, booked(), float64(2*len(data)), "the answer names as many queues as the question")
+	require.NoError(t, conn.Close())
+	requireGivenBack(t, registry)
+
+	small := start(t, service.Options{Overload: admission.Options{Receiving: 16 << 20}}, web.Options{})
+	queues := make([]string, 50_000)
+	for i := range queues {
+		queues[i] = `{"name":"queue-` + strconv.Itoa(i) + `"}`
+	}
+	status, _, answer := small.post(t, shares, `{"input":{"policyName":"cluster","snapshot":{"queues":[`+strings.Join(queues, ",")+`]}}}`)
+	require.NotEqual(t, http.StatusOK, status)
+	require.Equal(t, "overload.receiving", requireError(t, answer, "out_of_range", "LIMIT_EXCEEDED").GetMetadata()["limit"])
+}

@@ -29,8 +29,39 @@ import (
 type incoming struct {
 	request *http.Request
 	writer  http.ResponseWriter
-	// leave gives back the place of the call.
-	leave func()
+	// transfer is the message of the call, and leave gives back its place. Both are nil before.
+	transfer *service.Transfer
+	leave    func()
+}
+
+// close gives back what the call holds. It is called when the answer has been taken.
+func (in *incoming) close() {
+	if in.transfer != nil {
+		in.transfer.Close()
+	}
+	if in.leave != nil {
+		in.leave()
+	}
+}
+
+// What sending an answer takes for each byte that it has in protobuf's encoding: that encoding alone, or JSON, in which a field of two bytes
+// has up to 27 (a name, and the name of a value), twice as it grows.
+const (
+	sentBytes     = 2
+	sentJSONBytes = 32
+)
+
+// hold books what sending an answer takes, until it has been taken.
+func (in *incoming) hold(ctx context.Context, answer any) error {
+	m, ok := answer.(proto.Message)
+	if !ok {
+		return service.StatusOf(errNoMessage)
+	}
+	factor := int64(sentBytes)
+	if in.isJSON() {
+		factor = sentJSONBytes
+	}
+	return in.transfer.Hold(ctx, factor*int64(proto.Size(m)))
 }
 
 // Fields of the query of a GET, as Connect defines them.
@@ -92,8 +123,8 @@ func (in *incoming) closing() {
 }
 
 // receive receives the message as it came.
-func (in *incoming) receive(ctx context.Context, s *service.Server, t *service.Transfer) error {
-	r := in.request
+func (in *incoming) receive(ctx context.Context, s *service.Server) error {
+	r, t := in.request, in.transfer
 	if r.Method == http.MethodGet {
 		data, err := queryMessage(r)
 		if err != nil {
@@ -145,7 +176,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // unwrap takes the message out of its frame and decompresses it.
-func (in *incoming) unwrap(ctx context.Context, t *service.Transfer) error {
+func (in *incoming) unwrap(ctx context.Context) error {
+	t := in.transfer
 	compressed, compression := true, in.request.Header.Get("Content-Encoding")
 	if in.request.Method == http.MethodGet {
 		compression = in.request.URL.Query().Get(compressionQuery)
@@ -166,7 +198,8 @@ func (in *incoming) unwrap(ctx context.Context, t *service.Transfer) error {
 }
 
 // decode decodes the message into a request.
-func (in *incoming) decode(ctx context.Context, t *service.Transfer, method string, request proto.Message) error {
+func (in *incoming) decode(ctx context.Context, method string, request proto.Message) error {
+	t := in.transfer
 	if in.isJSON() {
 		whole := request.ProtoReflect().New().Interface()
 		err := t.Transcode(ctx, method, jsonMemory, whole, func(data []byte) error { return unmarshalJSON(data, whole) })

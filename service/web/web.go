@@ -102,9 +102,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	in := &incoming{request: r, writer: w, leave: func() {}}
-	// The place is held until the answer has been taken.
-	defer func() { in.leave() }()
+	in := &incoming{request: r, writer: w}
+	defer in.close()
 	in.closing()
 	ctx := identity.WithConnection(r.Context(), r.RemoteAddr, r.TLS)
 	ctx = metadata.NewIncomingContext(ctx, headersOf(r.Header))
@@ -140,15 +139,21 @@ func call[Request, Response any](
 ) (*Response, error) {
 	began := time.Now()
 	ctx, end := h.begin(ctx, procedure)
+	in, _ := ctx.Value(incomingKey{}).(*incoming)
 	t := h.server.NewTransfer(ctx)
-	defer t.Close()
+	in.transfer = t
+	defer t.Drop()
 	response, err := h.server.Call(ctx, procedure, request, func(ctx context.Context, request any) (any, error) {
-		if err := h.receive(ctx, t, methods[procedure], request); err != nil {
+		if err := h.receive(ctx, in, methods[procedure], request); err != nil {
 			return nil, err
 		}
 		began = time.Now()
 		typed, _ := request.(*Request)
-		return answer(t.Service(), ctx, typed)
+		answered, err := answer(t.Service(), ctx, typed)
+		if err != nil {
+			return nil, err
+		}
+		return answered, in.hold(ctx, answered)
 	})
 	code := "OK"
 	var out *connect.Error
@@ -166,13 +171,12 @@ func call[Request, Response any](
 }
 
 // receive receives the message of a call, takes a place for it, and decodes it.
-func (h *handler) receive(ctx context.Context, t *service.Transfer, method string, request any) error {
-	in, _ := ctx.Value(incomingKey{}).(*incoming)
+func (h *handler) receive(ctx context.Context, in *incoming, method string, request any) error {
 	into, ok := request.(proto.Message)
-	if in == nil || !ok {
+	if !ok {
 		return service.StatusOf(errNoMessage)
 	}
-	if err := in.receive(ctx, h.server, t); err != nil {
+	if err := in.receive(ctx, h.server); err != nil {
 		return err
 	}
 	leave, ok := h.places.take(service.TenantOf(ctx))
@@ -183,10 +187,10 @@ func (h *handler) receive(ctx context.Context, t *service.Transfer, method strin
 		})
 	}
 	in.leave = leave
-	if err := in.unwrap(ctx, t); err != nil {
+	if err := in.unwrap(ctx); err != nil {
 		return err
 	}
-	return in.decode(ctx, t, method, into)
+	return in.decode(ctx, method, into)
 }
 
 // begin begins the span of a call, if calls are traced.
