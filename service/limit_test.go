@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -120,16 +121,39 @@ func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
 	requireLimit(t, err, "chunks", "3")
 }
 
-func TestWhoeverSendsASnapshotTooSlowlyIsHungUpOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{UploadTime: time.Minute})
-		stream, err := r.UploadSnapshot(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, stream.Send(header("", 0)))
-		began := time.Now()
-		require.ErrorContains(t, stream.RecvMsg(&apportionv1.UploadSnapshotResponse{}), "")
-		require.Equal(t, time.Minute, time.Since(began))
-	})
+func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T, r *replica) grpc.ClientStream{
+		"uploaded": func(t *testing.T, r *replica) grpc.ClientStream {
+			t.Helper()
+			stream, err := r.UploadSnapshot(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, stream.Send(header("", 0)))
+			return stream
+		},
+		"in a session": func(t *testing.T, r *replica) grpc.ClientStream {
+			t.Helper()
+			stream, err := r.RunSession(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{
+				Open: parse(t, &apportionv1.OpenSession{}, `chunked {} policy {}`),
+			}}))
+			return stream
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				r := start(t, service.Options{UploadTime: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				stream := open(t, r)
+				began := time.Now()
+				err := stream.RecvMsg(&apportionv1.UploadSnapshotResponse{})
+				require.Equal(t, time.Minute, time.Since(began))
+				requireLimit(t, err, "upload_time", "60000")
+				synctest.Wait()
+				require.NotContains(t, log.String(), "level=ERROR")
+			})
+		})
+	}
 }
 
 func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {

@@ -163,7 +163,7 @@ func receiveIn[M any](ctx context.Context, receive func() (M, error)) (M, error)
 		return r.message, r.err
 	case <-ctx.Done():
 		var none M
-		return none, ctx.Err()
+		return none, context.Cause(ctx)
 	}
 }
 

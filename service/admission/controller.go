@@ -181,7 +181,7 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	case <-w.admitted:
 		return turn(), nil
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	case <-timer.C:
 		err = c.busy("overload.wait", "no turn came in time")
 	}
