@@ -203,6 +203,9 @@ type Overload struct {
 	// Memory for messages from when their length is known until they are answered; what is not part of a snapshot counts 64 times, as it
 	// takes more once it is decoded. One identity gets as much as it leaves free: a half, if it is alone.
 	Receiving Bytes `yaml:"receiving" min:"128KiB" max:"2047GiB"`
+	// Memory for answers from when they are made until the transport has sent them, which is when clients have read all but a little of
+	// them. Calls are refused while there is none. One identity gets as much as it leaves free: a half, if it is alone.
+	Answers Bytes `yaml:"answers" min:"256KiB" max:"2047GiB"`
 }
 
 // Deadline bounds how long things may take.
@@ -211,6 +214,8 @@ type Deadline struct {
 	Call time.Duration `yaml:"call" min:"1ms" max:"24h"`
 	// Longest time for the message of a unary call to come.
 	Message time.Duration `yaml:"message" min:"1ms" max:"24h"`
+	// Longest time for a client to read an answer. Its connection is closed then.
+	Answer time.Duration `yaml:"answer" min:"1ms" max:"24h"`
 	// Longest time for a new connection to become one, the TLS handshake included.
 	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"10m"`
 }

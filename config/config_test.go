@@ -78,7 +78,7 @@ func TestEverySettingCanBeSetByFileVariableAndFlag(t *testing.T) {
 	values := map[string]string{
 		"listen": "localhost:1", "admin.listen": "localhost:2", "policies": "a=preset:x", "identities": `[{name: a, tokens: ["` + hash + `"]}]`,
 		"tls.certificate": "/c", "tls.key": "/k", "tls.client_ca": "/ca", "tls.client_certificate": "optional", "tls.min_version": "TLSv1.2",
-		"log.level": "debug", "extender.wait": "20s", "overload.wait": "20s", "limit.text_bytes": "8KiB", "limit.dimensions": "63", "overload.receiving": "2GiB", "limit.receiving_bytes": "3GiB", "limit.session_bytes": "3GiB", "limit.question_bytes": "1MiB", "limit.session_time": "2m", "log.format": "json",
+		"log.level": "debug", "extender.wait": "20s", "overload.wait": "20s", "limit.text_bytes": "8KiB", "limit.dimensions": "63", "overload.receiving": "2GiB", "overload.answers": "2GiB", "limit.receiving_bytes": "3GiB", "limit.session_bytes": "3GiB", "limit.question_bytes": "1MiB", "limit.session_time": "2m", "log.format": "json",
 		"http.listen": "localhost:4", "decision_log.sink": "stdout", "decision_log.file": "/log", "decision_log.questions": "digest",
 		"decision_log.drop": "oldest", "decision_log.block_time": "7ms", "shadow.policy": "p", "shadow.of": "p",
 		"extender.listen": "localhost:3", "extender.schedulers": "/a=p", "extender.shadow": "/a", "extender.users": "/u",

@@ -28,6 +28,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"bytes beyond counting":                 {"limit:\n  message_bytes: 99999999TiB\n", []string{":2: limit.message_bytes: a number of bytes is expected"}},
 		"bytes above their maximum":             {"limit:\n  message_bytes: 4GiB\n", []string{":2: limit.message_bytes: 4GiB is beyond its maximum, 2047MiB"}},
 		"less for all messages than for two":    {"limit:\n  message_bytes: 65MiB\noverload:\n  receiving: 129MiB\n", []string{":4: overload.receiving: the largest message could never be received: at least 130MiB is expected"}},
+		"less for all answers than for two":     {"overload:\n  answers: 100MiB\n", []string{":2: overload.answers: the largest answer could never be sent: at least 128MiB is expected"}},
 		"less for snapshots than for two":       {"limit:\n  receiving_bytes: 1GiB\n", []string{":2: limit.receiving_bytes: the largest snapshot could never be received: at least 2GiB is expected"}},
 		"bytes below their minimum":             {"limit:\n  message_bytes: 12\n", []string{":2: limit.message_bytes: 12B is beyond its minimum, 1KiB"}},
 		"no number":                             {"connection: {streams: many}\n", []string{":1: connection.streams: a whole number is expected"}},

@@ -9,6 +9,10 @@ func (c *checker) memory() {
 		c.fail("overload.receiving", "the largest message could never be received: at least "+least.String()+
 			" is expected, twice limit.message_bytes")
 	}
+	if least := 2 * c.Limit.AnswerBytes; c.Overload.Answers < least {
+		c.fail("overload.answers", "the largest answer could never be sent: at least "+least.String()+
+			" is expected, twice limit.answer_bytes")
+	}
 	if least := 2 * c.Limit.SnapshotBytes; c.Limit.ReceivingBytes < least {
 		c.fail("limit.receiving_bytes", "the largest snapshot could never be received: at least "+least.String()+
 			" is expected, twice limit.snapshot_bytes")

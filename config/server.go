@@ -24,10 +24,10 @@ func (c *Config) ServerOptions() service.Options {
 		},
 		Overload: admission.Options{
 			Running: o.Running, Reserve: o.Reserve, Memory: int64(o.Memory), Waiting: o.Waiting, Wait: o.Wait,
-			Calls: o.Calls, Receiving: int64(o.Receiving),
+			Calls: o.Calls, Receiving: int64(o.Receiving), Answers: int64(o.Answers),
 		},
 		RequestBytes: int(l.MessageBytes), HeaderBytes: uint32(l.HeaderBytes),
-		CallTime: d.Call, MessageTime: d.Message, HandshakeTime: d.Handshake,
+		CallTime: d.Call, MessageTime: d.Message, AnswerTime: d.Answer, HandshakeTime: d.Handshake,
 		ConnectionStreams: uint32(n.Streams), ConnectionAge: n.Age, ConnectionGrace: n.Grace, ConnectionIdle: n.Idle, ConnectionPing: n.Ping,
 		DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, NoReflection: !c.Reflection,
 	}
@@ -59,9 +59,9 @@ func ofServer() *Config {
 		},
 		Overload: Overload{
 			Running: a.Running, Reserve: a.Reserve, Memory: Bytes(a.Memory), Waiting: a.Waiting, Wait: a.Wait,
-			Calls: a.Calls, Receiving: Bytes(a.Receiving),
+			Calls: a.Calls, Receiving: Bytes(a.Receiving), Answers: Bytes(a.Answers),
 		},
-		Deadline: Deadline{Call: o.CallTime, Message: o.MessageTime, Handshake: o.HandshakeTime},
+		Deadline: Deadline{Call: o.CallTime, Message: o.MessageTime, Answer: o.AnswerTime, Handshake: o.HandshakeTime},
 		Connection: Connection{
 			Streams: int(o.ConnectionStreams), Age: o.ConnectionAge, Grace: o.ConnectionGrace, Ping: o.ConnectionPing, Idle: o.ConnectionIdle,
 		},

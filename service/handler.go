@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
@@ -18,15 +19,18 @@ type call struct {
 	apportionv1.UnimplementedApportionServiceServer
 
 	server *Server
-	// messages is nil where another transport received the request.
-	messages *receiver
+	// messages is nil for a call of this process. Where transported, another transport than gRPC receives and sends.
+	messages    *receiver
+	transported bool
 	// snapshot is the inline snapshot of the first message; it is empty if the decoded request holds the snapshot.
 	snapshot snapshot
+	// reply is what is booked for the response that is sent next, nil for nothing.
+	reply *reply
 	// pending is the message of a stream that was received last, unless the session has taken it.
 	pending message
 }
 
-// Direct answers calls whose requests were received by another transport, without interceptors.
+// Direct answers calls of this process, without interceptors.
 func (s *Server) Direct() apportionv1.ApportionServiceServer { return &call{server: s} }
 
 // serviceDesc is the contract's service; its handlers receive the messages themselves.
@@ -44,7 +48,8 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 				return nil, err
 			}
 			defer func() { end(err) }()
-			return handle(c, ctx, func(request any) error { return c.receive(ctx, request) }, with)
+			response, err = handle(c, ctx, func(request any) error { return c.receive(ctx, request) }, with)
+			return c.booked(response, err)
 		}
 	}
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)
@@ -70,19 +75,42 @@ func (s *Server) accept(ctx context.Context, method string) (c *call, end func(e
 		return nil, nil, s.fail(ctx, err)
 	}
 	leave, err := s.begin(ctx, method)
+	if err == nil && !s.outbox.budget.Fits(messages.identity, firstBytes) {
+		leave()
+		err = s.outbox.budget.Busy()
+	}
 	if err != nil {
 		err = s.fail(ctx, err)
 		s.refuse(ctx, method, err)
 		s.measure(ctx, method, messages, err)
 		return nil, nil, err
 	}
+	sendPlain(ctx)
 	c = &call{server: s, messages: messages}
 	return c, func(err error) {
+		if c.reply != nil {
+			c.reply.release()
+		}
 		c.snapshot.free()
 		messages.held.Close()
 		leave()
 		s.measure(ctx, method, messages, err)
 	}, nil
+}
+
+// booked returns what gRPC is to send for a unary call.
+func (c *call) booked(response any, err error) (any, error) {
+	r := c.reply
+	c.reply = nil
+	if r == nil {
+		return response, err
+	}
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	r.response = response
+	return r, nil
 }
 
 // receive receives the one message of a unary call and decodes it.
@@ -162,4 +190,21 @@ func (s *messageStream) RecvMsg(request any) error {
 		s.call.pending = m
 	}
 	return err
+}
+
+// SendMsg sends one message once there is memory for it: its client is held back meanwhile.
+func (s *messageStream) SendMsg(response any) error {
+	r, out := s.call.reply, s.call.server.outbox
+	s.call.reply = nil
+	if r == nil {
+		message, ok := response.(proto.Message)
+		if !ok {
+			return errNoMessage
+		}
+		var err error
+		if r, err = out.reserve(s.Context(), int64(proto.Size(message)), admission.Forever); err != nil {
+			return err
+		}
+	}
+	return out.send(s.ServerStream, response, r)
 }

@@ -117,13 +117,15 @@ func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return gauge(t, server, "apportion_message_bytes") == 0 }, 5*time.Second, time.Millisecond)
 }
 
+// gauge returns the value of a gauge or counter without labels.
 func gauge(t *testing.T, server *service.Server, name string) float64 {
 	t.Helper()
 	families, err := server.Registry().Gather()
 	require.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
+			metric := family.GetMetric()[0]
+			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 		}
 	}
 	require.Fail(t, "no metric "+name)

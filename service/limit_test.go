@@ -135,7 +135,7 @@ func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
 			stream, err := r.RunSession(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{
-				Open: parse(t, &apportionv1.OpenSession{}, `chunked {} policy {}`),
+				Open: parse(t, &apportionv1.OpenSession{}, `chunked {} input { policy {} }`),
 			}}))
 			return stream
 		},
@@ -148,7 +148,9 @@ func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
 				began := time.Now()
 				err := stream.RecvMsg(&apportionv1.UploadSnapshotResponse{})
 				require.Equal(t, time.Minute, time.Since(began))
-				requireLimit(t, err, "upload_time", "60000")
+				fields, _ := requireFault(t, err, codes.DeadlineExceeded, "LIMIT_EXCEEDED")
+				require.Equal(t, "upload_time", fields["limit"])
+				require.Equal(t, "60000", fields["maximum"])
 				synctest.Wait()
 				require.NotContains(t, log.String(), "level=ERROR")
 			})

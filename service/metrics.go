@@ -32,6 +32,7 @@ type metrics struct {
 	shed       *prometheus.CounterVec
 	refused    *prometheus.CounterVec
 	panics     prometheus.Counter
+	untaken    prometheus.Counter
 	decisions  *decisions
 	deciding   map[string]prometheus.Observer
 	compiling  prometheus.Histogram
@@ -63,6 +64,9 @@ func newMetrics(s *Server) *metrics {
 	m.panics = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "apportion_panics_recovered_total", Help: "Calls that ended in a panic.",
 	})
+	m.untaken = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "apportion_answers_untaken_total", Help: "Connections closed because their client did not read an answer in time.",
+	})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 	}, []string{"method", "code"})
@@ -71,7 +75,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.decide()
 	m.collectors = append(m.collectors,
-		m.panics, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
+		m.panics, m.untaken, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)
@@ -91,6 +95,9 @@ func newMetrics(s *Server) *metrics {
 		}),
 		gauge("apportion_message_bytes", "Memory booked for the messages of calls and sessions.", func() float64 {
 			return float64(s.inbox.budget.Used())
+		}),
+		gauge("apportion_answer_bytes", "Memory booked for answers until the transport has sent them.", func() float64 {
+			return float64(s.outbox.budget.Used())
 		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.All()) }),
 		gauge("apportion_session_bytes", "Estimated memory of the sessions that are open.", func() float64 {

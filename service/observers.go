@@ -208,22 +208,27 @@ func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
 }
 
 // ask answers the steps of a unary call: all of them, or up to the first that fails where the method ends with that.
-func (r *record) ask(session *wire.Session, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+//
+// bytes is about the size of the answers, and never less.
+func (r *record) ask(
+	session *wire.Session, steps []*apportionv1.Step,
+) (answers []*apportionv1.Answer, bytes int, err error) {
 	if !oneByOne[r.Method] {
-		answers, err := session.DoAll(steps)
+		answers, err = session.DoAll(steps)
 		r.askedAll(session, steps, answers, err)
-		return answers, err
+		return answers, session.AnswerBytes(), err
 	}
-	answers := make([]*apportionv1.Answer, 0, len(steps))
+	answers = make([]*apportionv1.Answer, 0, len(steps))
 	for _, step := range steps {
 		answer, err := session.Ask(step)
 		r.asked(session, step, answer, err)
 		if err != nil {
-			return answers, err
+			return answers, bytes, err
 		}
 		answers = append(answers, answer)
+		bytes += session.AnswerBytes()
 	}
-	return answers, nil
+	return answers, bytes, nil
 }
 
 // asked notes a step with its answer.

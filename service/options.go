@@ -68,6 +68,8 @@ type Options struct {
 	HeaderBytes uint32
 	// MessageTime bounds how long the message of a unary call may take to come.
 	MessageTime time.Duration
+	// AnswerTime bounds how long a client may take to read an answer. Its connection is closed then.
+	AnswerTime time.Duration
 	// HandshakeTime bounds how long a new connection may take to become one, TLS included.
 	HandshakeTime time.Duration
 	// ConnectionStreams bounds the calls on one connection at a time.
@@ -123,7 +125,8 @@ func DefaultOptions() Options {
 			Steps: 100_000, QuestionBytes: 2 << 20, PolicyBytes: 64 << 10, Chunks: 100_000,
 		},
 		Overload:     admission.DefaultOptions(),
-		RequestBytes: 16 << 20, HeaderBytes: 64 << 10, MessageTime: 30 * time.Second, HandshakeTime: 10 * time.Second,
+		RequestBytes: 16 << 20, HeaderBytes: 64 << 10, MessageTime: 30 * time.Second, AnswerTime: time.Minute,
+		HandshakeTime:     10 * time.Second,
 		ConnectionStreams: 1000, ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
 		DrainDelay: 5 * time.Second, DrainTime: 25 * time.Second,
 	}
@@ -137,7 +140,7 @@ func (o *Options) complete() {
 	if o.IdentitySessions <= 0 && o.Sessions > 0 {
 		o.IdentitySessions = max(o.Sessions/2, 1)
 	}
-	for _, d := range []*time.Duration{&o.MessageTime, &o.HandshakeTime, &o.ConnectionPing, &o.DrainTime} {
+	for _, d := range []*time.Duration{&o.MessageTime, &o.AnswerTime, &o.HandshakeTime, &o.ConnectionPing, &o.DrainTime} {
 		*d = max(*d, 0)
 	}
 	defaults := DefaultOptions()

@@ -1,27 +1,151 @@
 package service
 
 import (
-	"bytes"
+	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
 
-// codec is gRPC's own codec, but for the responses of the contract.
-type codec struct{ encoding.CodecV2 }
+// A handler returns before gRPC has sent the response: it waits in the transport until the client reads it, which may be never. So what a
+// response takes is booked before it is encoded, and given back when the transport lets go of the memory, or its connection is closed.
 
-func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+// outbox is the memory of responses from when they are made until the transport has sent them.
+type outbox struct {
+	budget *admission.Budget
+	// patience is how long a call may wait for memory.
+	patience time.Duration
+	// sent holds the *reply of messages that are handed to the stream of a call, whose interceptors see the messages themselves.
+	sent sync.Map
+}
+
+// reply is a response with what is booked for it. It is handed to gRPC in place of the response, and encoded by codec.
+type reply struct {
+	response any
+
+	outbox   *outbox
+	identity string
+	from     *connection
+	booked   atomic.Int64
+}
+
+const (
+	// firstBytes is what is booked for a response before it is made. Most responses take no more.
+	firstBytes = 64 << 10
+	// leastBytes is about what gRPC keeps of a stream whose response is not sent.
+	leastBytes = 4 << 10
+)
+
+// reserve books memory for a response to the caller of ctx, or as much as any may have.
+func (o *outbox) reserve(ctx context.Context, bytes int64, patience time.Duration) (*reply, error) {
+	r := &reply{outbox: o, identity: TenantOf(ctx), from: connectionOf(ctx)}
+	if err := r.grow(ctx, bytes, patience); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// grow books memory until so much is booked in all, or as much as any may have.
+func (r *reply) grow(ctx context.Context, bytes int64, patience time.Duration) error {
+	b := r.outbox.budget
+	more := min(max(bytes, leastBytes), b.Most()) - r.booked.Load()
+	if more <= 0 {
+		return nil
+	}
+	if err := b.Wait(ctx, r.identity, more, patience); err != nil {
+		return err
+	}
+	r.booked.Add(more)
+	return nil
+}
+
+// shrink gives back what is booked beyond so many bytes.
+func (r *reply) shrink(bytes int64) {
+	bytes = max(bytes, leastBytes)
+	if booked := r.booked.Load(); booked > bytes && r.booked.CompareAndSwap(booked, bytes) {
+		r.outbox.budget.Give(r.identity, booked-bytes)
+	}
+}
+
+// release gives back all that is booked. A second time it does nothing.
+func (r *reply) release() {
+	if booked := r.booked.Swap(0); booked > 0 {
+		r.outbox.budget.Give(r.identity, booked)
+	}
+}
+
+// send hands a message with what is booked for it to a stream.
+func (o *outbox) send(stream grpc.ServerStream, message any, r *reply) error {
+	r.response = message
+	o.sent.Store(message, r)
+	err := stream.SendMsg(message)
+	if r := o.take(message); r != nil {
+		// It was not encoded.
+		r.release()
+	}
+	return err
+}
+
+// take returns the reply of a message that is being sent, once, or nil.
+func (o *outbox) take(message any) *reply {
+	value, _ := o.sent.LoadAndDelete(message)
+	r, _ := value.(*reply)
+	return r
+}
+
+// codec is gRPC's own codec, but for the responses of the contract.
+type codec struct {
+	encoding.CodecV2
+
+	outbox *outbox
+}
+
+func newCodec(o *outbox) codec { return codec{encoding.GetCodecV2(protocodec.Name), o} }
 
 // Marshal encodes a response, those of the contract into memory that is used again.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if data, ok, err := marshal(v); ok || err != nil {
-		return data, err
+	r, ok := v.(*reply)
+	if !ok {
+		r = c.outbox.take(v)
 	}
-	return c.CodecV2.Marshal(v)
+	if r == nil {
+		return c.CodecV2.Marshal(v)
+	}
+	l, _ := lentPool.Get().(*lent)
+	encoded, memory, ok, err := wire.Encode(l.memory, r.response)
+	l.memory = memory
+	if !ok && err == nil {
+		if message, is := r.response.(proto.Message); is {
+			encoded, err = proto.Marshal(message)
+		} else {
+			err = errNoMessage
+		}
+	}
+	if err != nil {
+		l.Put(nil)
+		r.release()
+		return nil, err
+	}
+	if !ok || len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent {
+		// A copy, so that a small response does not keep much more memory than is booked for it.
+		kept := append(make([]byte, 0, max(len(encoded), smallestLent)), encoded...)
+		l.Put(nil)
+		l = &lent{memory: kept, copied: true}
+		encoded = kept
+	}
+	l.out, l.reply = encoded, r
+	r.shrink(int64(cap(l.memory)))
+	r.from.hold(r)
+	return mem.BufferSlice{mem.NewBuffer(&l.out, l)}, nil
 }
 
 // lent is memory that a response is encoded in, and that gRPC holds until the response is written to the connection.
@@ -29,45 +153,50 @@ type lent struct {
 	memory []byte
 	// out is what gRPC holds: the end of memory.
 	out []byte
+	// reply is the response that is in it.
+	reply *reply
+	// copied says that the memory was made for this response.
+	copied bool
 }
 
 // lentPool keeps the memory of responses for the next ones.
 var lentPool = sync.Pool{New: func() any { return new(lent) }}
 
 const (
-	// smallResponse is a size up to which a copy is cheaper than lending.
-	smallResponse = 1 << 10
-	// largeResponse is a size from which on memory is not kept.
-	largeResponse = 8 << 20
+	// smallestLent is the smallest memory of which gRPC tells that it is free.
+	smallestLent = 1<<10 + 1
+	// largestLent is a size from which on memory is not kept.
+	largestLent = 8 << 20
 )
-
-// marshal returns an encoded response, or ok false for messages that are left to the protobuf library.
-func marshal(response any) (data mem.BufferSlice, ok bool, err error) {
-	l, _ := lentPool.Get().(*lent)
-	encoded, memory, ok, err := wire.Encode(l.memory, response)
-	l.memory = memory
-	if !ok || err != nil || len(encoded) <= smallResponse {
-		encoded = bytes.Clone(encoded)
-		l.Put(nil)
-		return mem.BufferSlice{mem.SliceBuffer(encoded)}, ok, err
-	}
-	l.out = encoded
-	return mem.BufferSlice{mem.NewBuffer(&l.out, l)}, true, nil
-}
 
 // Put takes the memory back; with Get it makes of every lent a pool for itself, as gRPC wants it.
 func (l *lent) Put(*[]byte) {
+	if r := l.reply; r != nil {
+		l.reply = nil
+		r.from.drop(r)
+		r.release()
+	}
 	l.out = nil
 	if spoil != nil {
 		spoil(l.memory[:cap(l.memory)])
 	}
-	if len(l.memory) <= largeResponse {
+	if !l.copied && len(l.memory) <= largestLent {
 		lentPool.Put(l)
 	}
 }
 
-// Get returns fresh memory. Nobody asks.
+// Get returns fresh memory. gRPC does not ask for it.
 func (l *lent) Get(length int) *[]byte {
 	fresh := make([]byte, length)
 	return &fresh
+}
+
+// sendPlain makes gRPC send the responses of a call as they are. Of a response that it compresses, as it does where the request was
+// compressed, it keeps a copy that is not booked.
+func sendPlain(ctx context.Context) {
+	if from, ok := grpc.ServerTransportStreamFromContext(ctx).(source); !ok || from.RecvCompress() == "" {
+		return
+	}
+	// It fails where the headers were sent, which they are with the first response alone.
+	_ = grpc.SetSendCompressor(ctx, encoding.Identity)
 }

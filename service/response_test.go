@@ -1,14 +1,17 @@
 package service
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
 )
 
 // named is a response with so many queues of a name.
@@ -20,21 +23,41 @@ func named(name string, queues int) *apportionv1.EvaluateSharesResponse {
 	return &apportionv1.EvaluateSharesResponse{Shares: &apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{plugin}}}
 }
 
+// marshal books a response and encodes it.
+func marshal(t *testing.T, o *outbox, response proto.Message) mem.BufferSlice {
+	t.Helper()
+	r, err := o.reserve(t.Context(), int64(proto.Size(response)), admission.Forever)
+	require.NoError(t, err)
+	r.response = response
+	data, err := newCodec(o).Marshal(r)
+	require.NoError(t, err)
+	return data
+}
+
+func newOutbox(bytes int64) *outbox {
+	return &outbox{budget: admission.NewBudget(admission.BudgetOptions{Name: "overload.answers", Bytes: bytes})}
+}
+
 func TestResponsesOfAnySizeAreEncodedAsTheLibraryDoes(t *testing.T) {
+	o := newOutbox(64 << 20)
 	for _, queues := range []int{0, 1, 10, 100, 1000, 10_000} {
-		response := named("research", queues)
-		data, ok, err := marshal(response)
-		require.NoError(t, err)
-		require.True(t, ok)
-		want, err := proto.Marshal(response)
-		require.NoError(t, err)
-		require.Equal(t, want, data.Materialize())
-		data.Free()
+		for _, response := range []proto.Message{
+			named("research", queues), &apportionv1.UploadSnapshotResponse{Digest: strings.Repeat("d", queues)},
+		} {
+			data := marshal(t, o, response)
+			want, err := proto.Marshal(response)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, data.Materialize()))
+			require.GreaterOrEqual(t, o.budget.Used(), int64(max(len(want), leastBytes)))
+			data.Free()
+			require.Zero(t, o.budget.Used())
+		}
 	}
 }
 
 func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 	var callers sync.WaitGroup
+	o := newOutbox(64 << 20)
 	for caller := range 8 {
 		callers.Go(func() {
 			name := strings.Repeat(string(rune('a'+caller)), 50)
@@ -42,10 +65,7 @@ func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 			want, err := proto.Marshal(response)
 			require.NoError(t, err)
 			for range 50 {
-				first, _, err := marshal(response)
-				require.NoError(t, err)
-				second, _, err := marshal(named("another", 200))
-				require.NoError(t, err)
+				first, second := marshal(t, o, response), marshal(t, o, named("another", 200))
 				second.Free()
 				require.Equal(t, want, first.Materialize())
 				first.Free()
@@ -53,4 +73,20 @@ func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 		})
 	}
 	callers.Wait()
+}
+
+func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
+	o := newOutbox(64 << 20)
+	marshal(t, o, named("large", 50_000)).Free()
+	var kept []mem.BufferSlice
+	for range 10 {
+		kept = append(kept, marshal(t, o, named("small", 10)))
+	}
+	require.EqualValues(t, 10*leastBytes, o.budget.Used())
+	for _, data := range kept {
+		buffer := data[0].ReadOnlyData()
+		require.Less(t, cap(buffer), leastBytes)
+		data.Free()
+	}
+	require.Zero(t, o.budget.Used())
 }

@@ -46,6 +46,7 @@ type Server struct {
 
 	admission     *admission.Controller
 	inbox         *inbox
+	outbox        *outbox
 	receiving     *admission.Budget
 	sessions      admission.Counts
 	sessionMemory *sessionMemory
@@ -87,6 +88,12 @@ func New(options Options) (*Server, error) {
 		}),
 		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits,
 	}
+	s.outbox = &outbox{
+		budget: admission.NewBudget(admission.BudgetOptions{
+			Name: "overload.answers", Bytes: o.Overload.Answers, Retry: o.Overload.Wait, Purpose: "not read by clients",
+		}),
+		patience: o.Overload.Wait,
+	}
 	s.metrics = newMetrics(s)
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
@@ -126,7 +133,7 @@ const clientPings = 10 * time.Second
 func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options
 	return append(append(s.instruments(), s.chain()...),
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(newCodec(s.outbox)),
 		grpc.MaxRecvMsgSize(otherMessageBytes),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
@@ -162,7 +169,14 @@ func (s *Server) setHealth(status healthv1.HealthCheckResponse_ServingStatus) {
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, l := range listeners {
-		serving.Go(func() error { return s.grpc.Serve(l) })
+		serving.Go(func() error {
+			err := s.grpc.Serve(listener{l, s.options.AnswerTime, s.expired})
+			if errors.Is(err, grpc.ErrServerStopped) {
+				// The drain came first.
+				return nil
+			}
+			return err
+		})
 	}
 	s.setHealth(healthv1.HealthCheckResponse_SERVING)
 	select {

@@ -291,27 +291,42 @@ func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 }
 
 func (v *conversation) answer(next arrival) error {
-	ctx, batch := v.stream.Context(), next.batch
-	leave, err := v.server.enter(v.progress, admission.Decision, questionMemory*next.bytes)
+	// What the client has not read yet holds back what follows.
+	r, err := v.server.outbox.reserve(v.stream.Context(), firstBytes, admission.Forever)
 	if err != nil {
 		return err
+	}
+	v.call.reply = r
+	answers, err := v.decide(next, r)
+	if err != nil {
+		return err
+	}
+	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
+		Answers: &apportionv1.AnswerBatch{Id: next.batch.GetId(), Answers: answers},
+	}})
+}
+
+// decide answers a batch in its turn, and books what the answers take.
+func (v *conversation) decide(next arrival, r *reply) ([]*apportionv1.Answer, error) {
+	ctx, steps := v.stream.Context(), next.batch.GetSteps()
+	leave, err := v.server.enter(v.progress, admission.Decision, questionMemory*next.bytes)
+	if err != nil {
+		return nil, err
 	}
 	defer leave()
 	v.seen.nextBatch(ctx)
 	v.began = v.seen.Began
-	answers, err := v.session.DoAll(batch.GetSteps())
-	v.seen.askedAll(v.session, batch.GetSteps(), answers, err)
+	answers, err := v.session.DoAll(steps)
+	v.seen.askedAll(v.session, steps, answers, err)
 	v.seen.done()
 	v.seen.end(ctx, StatusOf(err))
 	if err == nil {
 		err = v.memory.grow(v.session)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.grow(ctx, int64(v.session.AnswerBytes()+fieldBytes), v.server.outbox.patience)
 	}
-	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
-		Answers: &apportionv1.AnswerBatch{Id: batch.GetId(), Answers: answers},
-	}})
+	return answers, err
 }
 
 // goingAway asks a client to open anew elsewhere within the time that is left.

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"encoding/binary"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -32,14 +33,15 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 
 func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
 	_, address, _ := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, DrainTime: time.Millisecond})
-	request, err := proto.Marshal(emptyRequest())
+	request, err := proto.Marshal(largeAnswer(t))
 	require.NoError(t, err)
+	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...)
 	for range 3 {
 		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
 		framer := begin(t, conn, apportionv1.ApportionService_Simulate_FullMethodName, nil, nil, http2.Setting{ID: http2.SettingInitialWindowSize})
-		require.NoError(t, framer.WriteData(1, true, append([]byte{0, 0, 0, 0, byte(len(request))}, request...)))
+		require.NoError(t, framer.WriteData(1, true, message))
 	}
 	client := connect(t, address)
 	require.Eventually(t, func() bool {

@@ -18,7 +18,8 @@ import (
 )
 
 // Calls may come over other transports than gRPC's. Admit lets them in once their headers are known, a Transfer receives and decodes their
-// message as a message of gRPC is, and Call answers them, so that all that holds for calls of gRPC holds for them.
+// message as a message of gRPC is, and Call answers them, so that all that holds for calls of gRPC holds for them. What an answer takes is
+// booked until the context of the call ends, which must be when the answer has been sent.
 
 // Admit asks the taps about a call, and returns its context or the status that refuses it. The call is counted until the context that was
 // given ends.
@@ -57,7 +58,7 @@ type Transfer struct {
 func (s *Server) NewTransfer(ctx context.Context) *Transfer {
 	identity := TenantOf(ctx)
 	held := admission.NewBookings(s.inbox.budget, identity, spareBytes)
-	return &Transfer{call: &call{server: s, messages: &receiver{inbox: s.inbox, identity: identity, held: held}}}
+	return &Transfer{call: &call{server: s, transported: true, messages: &receiver{inbox: s.inbox, identity: identity, held: held}}}
 }
 
 // Close gives back what the transfer holds.

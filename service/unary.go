@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
 )
@@ -117,25 +119,35 @@ func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*a
 func (c *call) decide(
 	ctx context.Context, method string, in *apportionv1.Input, steps ...*apportionv1.Step,
 ) (basis *apportionv1.Basis, answers []*apportionv1.Answer, err error) {
-	s := c.server
-	if s.options.CallTime > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.options.CallTime)
-		defer cancel()
+	s, sent := c.server, ctx
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	if !c.transported {
+		sent = ctx
 	}
 	p, release := follow(ctx)
 	defer release()
 	seen := s.watch(ctx, method, in.GetPolicyName())
-	var o opened
+	var (
+		o opened
+		r *reply
+	)
 	leave, err := c.turn(p, method, in)
 	if err == nil {
 		defer leave()
+		r, err = c.reserve(sent)
+	}
+	if err == nil {
 		o, err = c.open(ctx, in, p.stop, seen)
 	}
 	if err == nil {
 		seen.begin(ctx, o.basis)
-		answers, err = seen.ask(o.session, steps)
+		var bytes int
+		answers, bytes, err = seen.ask(o.session, steps)
 		seen.done()
+		if err == nil {
+			err = r.grow(ctx, int64(bytes+proto.Size(o.basis)+fieldBytes), s.outbox.patience)
+		}
 	} else {
 		seen.refused(err)
 	}
@@ -148,6 +160,32 @@ func (c *call) decide(
 		o.release()
 	}
 	return o.basis, answers, err
+}
+
+// fieldBytes is more than the tags and lengths of a response's own fields take.
+const fieldBytes = 64
+
+// limited returns a context that ends with CallTime, or when cancel is called.
+func (s *Server) limited(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
+	if s.options.CallTime > 0 {
+		return context.WithTimeout(ctx, s.options.CallTime)
+	}
+	return context.WithCancel(ctx)
+}
+
+// reserve books memory for the response of a unary call. It is given back when gRPC has sent the response; where gRPC does not, when sent
+// ends.
+func (c *call) reserve(sent context.Context) (*reply, error) {
+	r, err := c.server.outbox.reserve(sent, firstBytes, 0)
+	if err != nil {
+		return nil, err
+	}
+	if c.messages != nil && !c.transported {
+		c.reply = r
+	} else {
+		context.AfterFunc(sent, r.release)
+	}
+	return r, nil
 }
 
 // turn waits until a unary call may be worked on.

@@ -57,6 +57,13 @@ func (b *Budget) fits(identity string, bytes int64) bool {
 	return b.of[identity]+bytes <= b.options.Bytes-b.used-bytes
 }
 
+// Fits reports whether an identity could take that much now.
+func (b *Budget) Fits(identity string, bytes int64) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.fits(identity, bytes)
+}
+
 // Most returns the most that one identity may ever have.
 func (b *Budget) Most() int64 { return b.options.Bytes / 2 }
 
@@ -98,7 +105,7 @@ const Forever time.Duration = -1
 func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patience time.Duration) error {
 	if bytes > b.Most() {
 		return wire.Exceeded(b.options.Name, bytes, b.Most(), "the call would take "+strconv.FormatInt(bytes, 10)+
-			" bytes while it is received, more than any may of what there is for all together")
+			" bytes, more than one identity may have of what there is for all together")
 	}
 	c := b.claim(identity, bytes)
 	select {

@@ -23,11 +23,13 @@ type Options struct {
 	Calls int
 	// Receiving bounds what messages take from when their length is known until their calls are answered.
 	Receiving int64
+	// Answers bounds what answers take from when they are made until the transport has sent them.
+	Answers int64
 }
 
 // DefaultOptions returns what a Controller admits where nothing else is said.
 func DefaultOptions() Options {
-	return Options{Memory: 2 << 30, Waiting: 1000, Wait: 250 * time.Millisecond, Calls: 2000, Receiving: 512 << 20}
+	return Options{Memory: 2 << 30, Waiting: 1000, Wait: 250 * time.Millisecond, Calls: 2000, Receiving: 512 << 20, Answers: 512 << 20}
 }
 
 // Complete replaces what is not above zero by its default.
@@ -40,6 +42,7 @@ func (o *Options) Complete() {
 	o.Wait = orDefault(o.Wait, d.Wait)
 	o.Calls = orDefault(o.Calls, d.Calls)
 	o.Receiving = orDefault(o.Receiving, d.Receiving)
+	o.Answers = orDefault(o.Answers, d.Answers)
 }
 
 func orDefault[N int | int64 | time.Duration](given, otherwise N) N {

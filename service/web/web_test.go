@@ -363,3 +363,22 @@ apportion_message_bytes 0
 `), "apportion_message_bytes") == nil
 	}, 5*time.Second, 10*time.Millisecond, "everything was given back")
 }
+
+func TestAnAnswerIsBookedUntilItIsSent(t *testing.T) {
+	s := start(t, service.Options{}, web.Options{})
+	for range 3 {
+		_, _, answer := s.post(t, "/apportion.v1.ApportionService/EvaluateShares", `{"input": {"policyName": "cluster", "snapshot": {}}}`)
+		require.Contains(t, answer, "shares")
+	}
+	booked := func() float64 {
+		families, err := s.Server.Registry().Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			if family.GetName() == "apportion_answer_bytes" {
+				return family.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		return -1
+	}
+	require.Eventually(t, func() bool { return booked() == 0 }, 5*time.Second, time.Millisecond)
+}

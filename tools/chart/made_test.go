@@ -211,7 +211,7 @@ func TestWhatMayFillMemoryFitsIntoThePod(t *testing.T) {
 		written := serverConfiguration(t, all, names(file))
 		limit := written["limit"].(map[string]any)
 		overload := written["overload"].(map[string]any)
-		sum := mebibytes(t, overload["memory"].(string)) + mebibytes(t, overload["receiving"].(string)) +
+		sum := mebibytes(t, overload["memory"].(string)) + mebibytes(t, overload["receiving"].(string)) + mebibytes(t, overload["answers"].(string)) +
 			mebibytes(t, limit["cache_bytes"].(string)) + mebibytes(t, limit["receiving_bytes"].(string)) +
 			mebibytes(t, limit["session_bytes"].(string))
 		container := of[*appsv1.Deployment](t, all, "Deployment/"+names(file)).Spec.Template.Spec.Containers[0]

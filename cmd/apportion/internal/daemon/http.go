@@ -25,8 +25,8 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 			Calls: c.HTTP.Calls, Origins: c.HTTP.Origins, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		}),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
-		// From the headers to the end of the answer: the message, the answer, and as long again to take it.
-		WriteTimeout: c.Deadline.Message + 2*c.Deadline.Call, IdleTimeout: idle,
+		// From the headers to the end of the answer: the message comes, the call is answered, the answer is read.
+		WriteTimeout: c.Deadline.Message + c.Deadline.Call + c.Deadline.Answer, IdleTimeout: idle,
 		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
 		// What a client may send before its call is let in, as over gRPC.
 		HTTP2: &http.HTTP2Config{
