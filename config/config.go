@@ -132,6 +132,10 @@ type Limit struct {
 	PolicyBytes Bytes `yaml:"policy_bytes" min:"1KiB" max:"16MiB"`
 	// Steps of one call, or of one batch of a session.
 	Steps int `yaml:"steps" min:"1" max:"1000000000"`
+	// Work of one call, or of one batch of a session: of opening it, and of its steps. A unit is about one amount of one resource that is
+	// compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through, and
+	// with the rounds of a division.
+	Work int `yaml:"work" min:"1000" max:"1000000000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
 	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
 

@@ -46,6 +46,7 @@ var help = map[string]string{
 	"Limit.QuestionBytes":       "All of a message but its snapshot: questions, steps, the policy.",
 	"Limit.PolicyBytes":         "Largest policy within a request.",
 	"Limit.Steps":               "Steps of one call, or of one batch of a session.",
+	"Limit.Work":                "Work of one call, or of one batch of a session: of opening it, and of its steps. A unit is about one amount of one resource that is compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through, and with the rounds of a division.",
 	"Limit.UndoBytes":           "Memory in which a call or session keeps what a rollback may undo.",
 	"Limit.Dimensions":          "Names of resources in a snapshot.",
 	"Limit.Nodes":               "Nodes in a snapshot.",

@@ -14,6 +14,7 @@ func (c *Config) ServerOptions() service.Options {
 	l, o, d, n := &c.Limit, &c.Overload, &c.Deadline, &c.Connection
 	return service.Options{
 		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes),
+		Work: int64(l.Work),
 		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
 		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
 		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
@@ -49,7 +50,7 @@ func ofServer() *Config {
 		Limit: Limit{
 			MessageBytes: Bytes(o.RequestBytes), AnswerBytes: Bytes(o.AnswerBytes), ExplainBytes: Bytes(o.ExplainBytes),
 			HeaderBytes: Bytes(o.HeaderBytes), QuestionBytes: Bytes(l.QuestionBytes), PolicyBytes: Bytes(l.PolicyBytes),
-			Steps: int(l.Steps), UndoBytes: Bytes(o.UndoBytes),
+			Steps: int(l.Steps), UndoBytes: Bytes(o.UndoBytes), Work: int(o.Work),
 			Dimensions: int(l.Dimensions), Nodes: int(l.Nodes), NodeSets: int(l.NodeSets), Queues: int(l.Queues), QueueDepth: int(l.QueueDepth),
 			Jobs: int(l.Jobs), Groups: int(l.Groups), Tasks: int(l.Tasks), TextBytes: Bytes(l.TextBytes),
 			SnapshotBytes: Bytes(o.SnapshotBytes), Chunks: int(l.Chunks), ReceivingBytes: Bytes(o.ReceivingBytes), UploadTime: o.UploadTime,

@@ -156,25 +156,37 @@ func (c *console) rounds([]string) {
 		if !ok {
 			continue
 		}
-		derivation, err := state.Derivation(nil)
+		derivation, err := state.Derive(nil, &divisionSteps{console: c})
 		if err != nil {
 			c.err = err
 			return
 		}
-		for i, round := range derivation.Rounds {
-			c.say("round %d: %s remains, weights add up to %d", i+1, c.row(round.Remaining), round.TotalWeight)
-			for _, s := range round.Steps {
-				met := ""
-				if s.Met {
-					met = ", met"
-				}
-				c.say("  %s: weighted %s; capped %s; requested %s; deserved %s%s", c.view().Queues[s.Queue].Name,
-					c.row(s.Weighted), c.row(s.Capped), c.row(s.Requested), c.row(s.Deserved), met)
-			}
-		}
 		end := strings.TrimPrefix(apportionv1.ProportionEnd(derivation.End).String(), "PROPORTION_END_")
 		c.say("end: %s", strings.ToLower(strings.ReplaceAll(end, "_", " ")))
 	}
+}
+
+// divisionSteps shows a division while it divides.
+type divisionSteps struct {
+	*console
+
+	rounds int
+}
+
+func (d *divisionSteps) Round(remaining resource.Row, totalWeight int64) error {
+	d.rounds++
+	d.say("round %d: %s remains, weights add up to %d", d.rounds, d.row(remaining), totalWeight)
+	return nil
+}
+
+func (d *divisionSteps) Step(s *proportion.Step) error {
+	met := ""
+	if s.Met {
+		met = ", met"
+	}
+	d.say("  %s: weighted %s; capped %s; requested %s; deserved %s%s", d.view().Queues[s.Queue].Name,
+		d.row(s.Weighted), d.row(s.Capped), d.row(s.Requested), d.row(s.Deserved), met)
+	return nil
 }
 
 func (c *console) drf([]string) {

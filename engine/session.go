@@ -9,7 +9,7 @@ import (
 // Session answers questions about one model by one policy, and follows what changes.
 type Session struct {
 	policy Policy
-	state
+	*state
 	marks []mark
 	// kept is what Restore returns to.
 	kept mark
@@ -17,7 +17,7 @@ type Session struct {
 	spared []policy.Check
 }
 
-// state is what a what-if about whole jobs replaces as one.
+// state is what a what-if about whole jobs replaces as one. Marks refer to it, so that a mark takes a few bytes.
 type state struct {
 	view    *policy.View
 	plugins []opened
@@ -73,12 +73,18 @@ type table struct {
 
 // Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns
 // policy.ErrStopped. Violations of the policy, or of the snapshot as a plugin reads it, are an *model.Error.
-func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
+func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) { return OpenWithin(m, p, stop, nil) }
+
+// OpenWithin is Open for a session that spends work: where opening costs more than is left the error is a *policy.WorkError. The session
+// goes on to spend of it whenever it is opened again.
+func OpenWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (*Session, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	s := &Session{policy: p}
-	st, err := open(policy.NewView(m, stop), p)
+	v := policy.NewView(m, stop)
+	v.Work = work
+	st, err := open(v, p)
 	if err != nil {
 		return nil, err
 	}
@@ -86,20 +92,25 @@ func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
 	return s, nil
 }
 
-func open(v *policy.View, p Policy) (state, error) {
-	st := state{view: v, scratch: resource.NewAccount(v.Dims.Len())}
+func open(v *policy.View, p Policy) (*state, error) {
+	if err := v.Work.Spend(v.Tasks.Len(), 1); err != nil {
+		return nil, err
+	}
+	st := &state{view: v, scratch: resource.NewAccount(v.Dims.Len())}
 	for i, tier := range p.Tiers {
 		for _, entry := range tier {
+			if err := v.Work.Spend(len(v.Queues)+len(v.Present()), v.Dims.Len()); err != nil {
+				return nil, err
+			}
 			opening, err := entry.Plugin.Open(v)
 			if err != nil {
-				return state{}, err
+				return nil, err
 			}
 			st.plugins = append(st.plugins, opened{entry.Plugin.Name(), i, opening})
 			st.by.add(entry.Plugin.Name(), i, opening, entry.Disabled)
 		}
 	}
-	by := &st.by
-	v.SortVictims = func(claimant model.TaskID, candidates []model.TaskID) { sortVictims(v, by, claimant, candidates) }
+	v.SortVictims = func(claimant model.TaskID, candidates []model.TaskID) { sortVictims(v, &st.by, claimant, candidates) }
 	return st, nil
 }
 

@@ -262,6 +262,7 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
 	return wire.Open(m, r.policy, wire.Options{
 		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
+		Work: s.options.Work,
 	})
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	AnswerBytes int
 	// ExplainBytes bounds the answer to one step that asks for derivations.
 	ExplainBytes int
+	// Work bounds what opening a session, and then one call or batch, may cost, in the units of policy.Work.
+	Work int64
 	// UndoBytes bounds what a call or session remembers for rollbacks.
 	UndoBytes int64
 	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. Below 0: nothing.
@@ -111,7 +113,7 @@ type Options struct {
 // DefaultOptions returns the limits and times of a server where nothing else is said. Configuration shows these.
 func DefaultOptions() Options {
 	return Options{
-		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes,
+		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes, Work: wire.DefaultWork,
 		CallTime:      time.Minute,
 		SnapshotBytes: 1 << 30, ReceivingBytes: 4 << 30, UploadTime: 5 * time.Minute,
 		CacheBytes: 4 << 30, IdentityBytes: 2 << 30,

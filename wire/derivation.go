@@ -6,6 +6,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -60,44 +61,37 @@ func (s *Session) capacity(p capacityLevels, queues []model.QueueID) (*apportion
 }
 
 func (s *Session) proportion(p *proportion.State, queues []model.QueueID) (*apportionv1.ProportionDerivation, error) {
-	// The rounds alone are few numbers; they tell how large the rest would be.
-	outline, err := p.Derivation([]model.QueueID{})
+	r := rounds{session: s, out: &apportionv1.ProportionDerivation{}}
+	d, err := p.Derive(queues, &r)
 	if err != nil {
 		return nil, err
 	}
-	v := s.engine.View()
-	wanted := len(queues)
-	if queues == nil {
-		wanted = len(v.Queues)
-	}
-	steps := int64(len(outline.Rounds)) * int64(wanted)
-	if steps > int64(s.out.left)/(5*messageBytes) {
-		return nil, s.out.tooLarge("explain.queues")
-	}
-	d, err := p.Derivation(queues)
-	if err != nil {
-		return nil, err
-	}
-	out := &apportionv1.ProportionDerivation{
-		End: apportionv1.ProportionEnd(d.End), Total: s.out.resource(d.Total), TotalGuarantee: s.out.resource(d.TotalGuarantee),
-	}
-	for _, round := range d.Rounds {
-		r := &apportionv1.ProportionRound{
-			Remaining: s.out.resource(round.Remaining), TotalWeight: uint64(round.TotalWeight),
-			Shares: make([]*apportionv1.ProportionShare, len(round.Steps)),
-		}
-		for i := range round.Steps {
-			step := &round.Steps[i]
-			r.Shares[i] = &apportionv1.ProportionShare{
-				Queue: uint32(step.Queue), Weight: uint32(step.Weight), Weighted: s.out.resource(step.Weighted),
-				Capped: s.out.resource(step.Capped), Requested: s.out.resource(step.Requested), Deserved: s.out.resource(step.Deserved),
-				Met: step.Met,
-			}
-		}
-		out.Rounds = append(out.Rounds, r)
-		if s.out.left -= messageBytes * (2 + len(round.Steps)); s.out.left < 0 {
-			return nil, s.out.tooLarge("explain.queues")
-		}
-	}
-	return out, nil
+	r.out.End = apportionv1.ProportionEnd(d.End)
+	r.out.Total, r.out.TotalGuarantee = s.out.resource(d.Total), s.out.resource(d.TotalGuarantee)
+	return r.out, nil
+}
+
+// rounds makes the derivation of a division while it divides, and ends it where the answer is too large.
+type rounds struct {
+	session *Session
+	out     *apportionv1.ProportionDerivation
+}
+
+// Round adds a round.
+func (r *rounds) Round(remaining resource.Row, totalWeight int64) error {
+	out := &r.session.out
+	r.out.Rounds = append(r.out.Rounds, &apportionv1.ProportionRound{Remaining: out.resource(remaining), TotalWeight: uint64(totalWeight)})
+	out.left -= 2 * messageBytes
+	return out.check("explain.queues")
+}
+
+// Step adds what the last round does for a queue.
+func (r *rounds) Step(step *proportion.Step) error {
+	out, round := &r.session.out, r.out.Rounds[len(r.out.Rounds)-1]
+	round.Shares = append(round.Shares, &apportionv1.ProportionShare{
+		Queue: uint32(step.Queue), Weight: uint32(step.Weight), Weighted: out.resource(step.Weighted), Capped: out.resource(step.Capped),
+		Requested: out.resource(step.Requested), Deserved: out.resource(step.Deserved), Met: step.Met,
+	})
+	out.left -= messageBytes
+	return out.check("explain.queues")
 }

@@ -15,7 +15,7 @@ import (
 // Ask answers one step, or returns a *Fault whose paths begin with the kind of step (reclaim.claimant). A step that fails changes
 // nothing.
 func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	s.out.begin(s.engine.View().Dims, s.maximum)
+	s.begin()
 	answer, fault := s.do(step)
 	if fault != nil {
 		return nil, fault
@@ -35,7 +35,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 // DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned in place of
 // answers only if the answers altogether are too large, or nobody waits for them any more; some of the steps have then been done.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	s.out.begin(s.engine.View().Dims, s.maximum)
+	s.begin()
 	answers := make([]*apportionv1.Answer, 0, len(steps))
 	for i, step := range steps {
 		if s.stopped(i) {
@@ -57,6 +57,12 @@ func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error
 		answers = append(answers, answer)
 	}
 	return answers, nil
+}
+
+// begin makes as much available for answers and work as one question may take.
+func (s *Session) begin() {
+	s.out.begin(s.engine.View().Dims, s.maximum)
+	s.work.Renew()
 }
 
 func failed(fault *Fault) *apportionv1.Answer {
@@ -81,8 +87,11 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 
 var stepKinds = (*apportionv1.Step)(nil).ProtoReflect().Descriptor().Oneofs().ByName("step")
 
-// bounded is answer, but holds a step that asks for derivations to what these may take.
+// bounded is answer, but holds a step to the work that is left, and one that asks for derivations to what these may take.
 func (s *Session) bounded(step *apportionv1.Step) (*apportionv1.Answer, error) {
+	if err := s.spend(step); err != nil {
+		return nil, err
+	}
 	if !explains(step) {
 		return s.answer(step)
 	}

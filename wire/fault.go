@@ -94,6 +94,9 @@ func AsFault(err error) *Fault {
 			Text: "the time was up before there was an answer",
 		}
 	}
+	if fault := ofWork(err); fault != nil {
+		return fault
+	}
 	return &Fault{Code: codes.Internal, Reason: apportionv1.ErrorReason_ERROR_REASON_INTERNAL, Text: "internal error"}
 }
 

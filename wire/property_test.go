@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -27,6 +28,8 @@ var policies = map[string]string{
 		tiers { plugins { overcommit {} } plugins { drf {} } plugins { proportion {} } plugins { capacity {} } plugins { node_group {} } plugins { binpack {} } }
 		tier_walk: TIER_WALK_VOLCANO`,
 }
+
+var policyNames = slices.Sorted(maps.Keys(policies))
 
 // everyPolicy runs a property for each policy.
 func everyPolicy(t *testing.T, property func(t *rapid.T, policy string)) {

@@ -200,8 +200,7 @@ func TestAReopenedSessionIsAFreshOneBitForBit(t *testing.T) {
 func FuzzAReopenedSessionIsAFreshOne(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
-		names := []string{"proportion", "capacity flat", "capacity hierarchical", "drf", "hierarchical drf", "everything"}
-		aReopenedSessionIsAFreshOne(t, policies[rapid.SampledFrom(names).Draw(t, "policy")])
+		aReopenedSessionIsAFreshOne(t, policies[rapid.SampledFrom(policyNames).Draw(t, "policy")])
 	}))
 }
 

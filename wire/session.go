@@ -4,6 +4,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/engine/policy/hdrf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -14,6 +16,9 @@ const (
 	DefaultExplainBytes = 32 << 20
 )
 
+// DefaultWork bounds what one call may cost where Options says nothing.
+const DefaultWork = policy.DefaultWork
+
 // Options of a Session; the zero value is usable.
 type Options struct {
 	// Stop is asked now and then during long work whether anybody still waits. nil: somebody does.
@@ -22,6 +27,8 @@ type Options struct {
 	AnswerBytes int
 	// ExplainBytes bounds the answer to one step that asks for derivations, likewise. 0: DefaultExplainBytes.
 	ExplainBytes int
+	// Work bounds what opening, and then one Ask or DoAll, may cost, in the units of policy.Work. 0: DefaultWork.
+	Work int64
 	// UndoBytes bounds, by an estimate, what is remembered for rollbacks. 0: DefaultUndoBytes.
 	UndoBytes int64
 }
@@ -40,6 +47,11 @@ type Session struct {
 	checks  policy.Checks
 	paths   paths
 	undo    undo
+	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name; lazy says that some
+	// plugin divides when it is asked, and unsettled that something changed since.
+	work            *policy.Work
+	plugins, depth  int
+	lazy, unsettled bool
 }
 
 // Open returns a session. Faults of the policy, or of the snapshot as a plugin reads it, are a *Fault.
@@ -48,12 +60,26 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(m, compiled, options.Stop)
+	if options.Work <= 0 {
+		options.Work = DefaultWork
+	}
+	work := policy.NewWork(options.Work)
+	e, err := engine.OpenWithin(m, compiled, options.Stop, work)
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
 	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
 	s.digest = canonicalDigest(s.policy)
+	s.work, s.depth, s.plugins = work, depthOf(m), 1
+	for _, tier := range compiled.Tiers {
+		s.plugins += len(tier)
+	}
+	for _, d := range e.Dividers() {
+		switch d.State.(type) {
+		case *fair.State, *hdrf.State:
+			s.lazy, s.unsettled = true, true
+		}
+	}
 	if s.maximum <= 0 {
 		s.maximum = DefaultAnswerBytes
 	}

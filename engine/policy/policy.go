@@ -16,8 +16,8 @@ var ErrStopped = model.ErrStopped
 type Plugin interface {
 	// Name is Volcano's name of the plugin.
 	Name() string
-	// Open computes what the plugin knows of a session. It returns ErrStopped, or a *model.Error for a snapshot that the plugin cannot
-	// work with.
+	// Open computes what the plugin knows of a session. It returns ErrStopped, a *model.Error for a snapshot that the plugin cannot work
+	// with, or a *WorkError where that costs more than View.Work.
 	Open(v *View) (State, error)
 }
 
@@ -226,7 +226,6 @@ const (
 	PluginUndecided           WarningCode = 10
 	DimensionNotOffered       WarningCode = 11
 	SettingIgnored            WarningCode = 13
-	RoundsExhausted           WarningCode = 14
 	OrderIntransitive         WarningCode = 15
 	AntiAffinityAdmitsNothing WarningCode = 16
 	NoAffinityFitsNothing     WarningCode = 19

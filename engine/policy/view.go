@@ -14,6 +14,8 @@ type View struct {
 	SortVictims func(claimant model.TaskID, candidates []model.TaskID)
 	// Stop, if not nil, says that nobody waits for the answer any more; loops ask it now and then.
 	Stop func() bool
+	// Work, if not nil, is what may still be spent; whatever costs more than an amount for each queue, job and task spends it.
+	Work *Work
 
 	// The following are nil until something differs from the model. accounts are those of jobs of which a task changed, and nil for all
 	// others.
@@ -209,7 +211,7 @@ func (v *View) Changed(dimensions []string, feed func(*model.Builder)) (*View, e
 	if err != nil {
 		return nil, err
 	}
-	return &View{Model: m, Journal: v.Journal, Stop: v.Stop}, nil
+	return &View{Model: m, Journal: v.Journal, Stop: v.Stop, Work: v.Work}, nil
 }
 
 // reached returns a model of the view's state.

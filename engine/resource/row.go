@@ -158,6 +158,16 @@ func (r *Row) SetExceeded(left, right Row) {
 	r.Has = has
 }
 
+// IsFinite reports whether no amount is unlimited.
+func (r Row) IsFinite() bool {
+	for _, x := range r.V {
+		if math.IsInf(x, 1) {
+			return false
+		}
+	}
+	return true
+}
+
 // FloorAtZero raises negative amounts to 0; presence stays.
 func (r *Row) FloorAtZero() {
 	for d, x := range r.V {

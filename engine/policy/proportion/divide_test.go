@@ -161,10 +161,8 @@ func TestDivisionEndsUnderStress(t *testing.T) {
 			jobs = append(jobs, jobOf(q.name, pending(drawAmounts(t, "request", 1e15))))
 		}
 		_, s := open(t, build(t, drawAmounts(t, "node", 1e15), queues, jobs))
-		d, err := s.Derivation(nil)
-		require.NoError(t, err)
-		require.NotEqual(t, proportion.Bound, d.End)
-		require.Less(t, len(d.Rounds), 1000)
+		d := derive(t, s, nil)
+		require.Less(t, len(d.rounds), 1000)
 	})
 }
 
@@ -173,24 +171,22 @@ func TestDerivationTellsEveryStep(t *testing.T) {
 		jobOf("a", pending(amounts{"cpu": 10_000})), jobOf("b", pending(amounts{"cpu": 10_000})),
 	})
 	_, s := open(t, m)
-	all, err := s.Derivation(nil)
-	require.NoError(t, err)
-	require.Len(t, all.Rounds, 4)
-	first := all.Rounds[0]
-	require.Equal(t, amounts{"cpu": 10_000, "memory": 100}, named(m, first.Remaining))
-	require.Equal(t, int64(2), first.TotalWeight)
-	require.Len(t, first.Steps, 2)
-	require.Equal(t, amounts{"cpu": 5000, "memory": 50}, named(m, first.Steps[1].Weighted))
-	require.Equal(t, amounts{"cpu": 3000, "memory": 50}, named(m, first.Steps[1].Capped))
-	require.Equal(t, amounts{"cpu": 3000, "memory": 0}, named(m, first.Steps[1].Requested))
-	require.Equal(t, amounts{"cpu": 3000, "memory": 0}, named(m, first.Steps[1].Deserved))
-	require.True(t, all.Rounds[1].Steps[1].Met, "the second round changed nothing for b")
-	require.Equal(t, share(t, m, s, "a").Deserved.V, all.Rounds[3].Steps[0].Deserved.V)
+	all := derive(t, s, nil)
+	require.Len(t, all.rounds, 4)
+	first := all.rounds[0]
+	require.Equal(t, amounts{"cpu": 10_000, "memory": 100}, named(m, first.remaining))
+	require.Equal(t, int64(2), first.totalWeight)
+	require.Len(t, first.steps, 2)
+	require.Equal(t, amounts{"cpu": 5000, "memory": 50}, named(m, first.steps[1].Weighted))
+	require.Equal(t, amounts{"cpu": 3000, "memory": 50}, named(m, first.steps[1].Capped))
+	require.Equal(t, amounts{"cpu": 3000, "memory": 0}, named(m, first.steps[1].Requested))
+	require.Equal(t, amounts{"cpu": 3000, "memory": 0}, named(m, first.steps[1].Deserved))
+	require.True(t, all.rounds[1].steps[1].Met, "the second round changed nothing for b")
+	require.Equal(t, share(t, m, s, "a").Deserved.V, all.rounds[3].steps[0].Deserved.V)
 	require.Equal(t, proportion.Unchanged, all.End, "nobody wants the memory")
 
-	only, err := s.Derivation([]model.QueueID{1})
-	require.NoError(t, err)
-	require.Len(t, only.Rounds[0].Steps, 1)
+	only := derive(t, s, []model.QueueID{1})
+	require.Len(t, only.rounds[0].steps, 1)
 }
 
 func TestOpenStopsInTheMiddleOfTheDivision(t *testing.T) {

@@ -1,6 +1,7 @@
 package proportion_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,4 +96,47 @@ func share(t *testing.T, m *model.Model, s *proportion.State, queue string) poli
 	got, ok := s.Share(q)
 	require.True(t, ok, "queue %s takes no part", queue)
 	return got
+}
+
+// derivation is a whole division.
+type derivation struct {
+	proportion.Derivation
+
+	rounds []round
+	// room, if it is not 0, is how many steps there may be.
+	room int
+}
+
+type round struct {
+	remaining   resource.Row
+	totalWeight int64
+	steps       []proportion.Step
+}
+
+var errTooLong = errors.New("too long")
+
+func (d *derivation) Round(remaining resource.Row, totalWeight int64) error {
+	d.rounds = append(d.rounds, round{remaining: remaining.Clone(), totalWeight: totalWeight})
+	return nil
+}
+
+func (d *derivation) Step(step *proportion.Step) error {
+	if d.room--; d.room == 0 {
+		return errTooLong
+	}
+	kept := *step
+	for _, row := range [...]*resource.Row{&kept.Weighted, &kept.Capped, &kept.Requested, &kept.Deserved} {
+		*row = row.Clone()
+	}
+	last := &d.rounds[len(d.rounds)-1]
+	last.steps = append(last.steps, kept)
+	return nil
+}
+
+func derive(t require.TestingT, s *proportion.State, queues []model.QueueID) *derivation {
+	d := &derivation{}
+	var err error
+	d.Derivation, err = s.Derive(queues, d)
+	require.NoError(t, err)
+	return d
 }

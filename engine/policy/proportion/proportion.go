@@ -33,8 +33,6 @@ type State struct {
 	realCapability        []resource.Row
 	deserved              []resource.Row
 	request, elastic      []resource.Row
-	rounds                int
-	end                   End
 	// Change with events and permits, and are saved to the journal before.
 	allocated, inqueue []resource.Row
 	share              []float64
@@ -46,7 +44,8 @@ type State struct {
 	need    resource.Row
 }
 
-// Open accounts for every queue with jobs and divides the cluster among them.
+// Open accounts for every queue with jobs and divides the cluster among them. A division that costs more than View.Work is a
+// *policy.WorkError.
 func (Plugin) Open(v *policy.View) (policy.State, error) {
 	accounts, err := account.Open(v)
 	if err != nil {
@@ -75,11 +74,9 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	for _, q := range s.queues {
 		s.limit(q, free)
 	}
-	d := s.division(nil)
-	if err := d.run(); err != nil {
+	if err := s.division().run(); err != nil {
 		return nil, err
 	}
-	s.rounds, s.end = d.rounds, d.end
 	for _, q := range s.queues {
 		s.updateShare(q)
 	}

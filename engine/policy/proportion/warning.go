@@ -8,7 +8,7 @@ import (
 )
 
 // Warnings names what Volcano decides in ways that surprise: guarantees beyond the cluster or the own capability, idle guarantees that are
-// given away, scalars guaranteed away entirely, weights that are all 0, and a division that did not settle.
+// given away, scalars guaranteed away entirely, and weights that are all 0.
 func (s *State) Warnings(add func(policy.Warning)) {
 	weight := int64(0)
 	for _, q := range s.queues {
@@ -18,12 +18,6 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		add(policy.Warning{
 			Code: policy.AllWeightsZero, Path: "queues", Queue: -1,
 			Text: "every queue with jobs has weight 0: nothing is divided, not even guarantees",
-		})
-	}
-	if s.end == Bound {
-		add(policy.Warning{
-			Code: policy.RoundsExhausted, Path: "queues", Queue: -1,
-			Text: fmt.Sprintf("the division did not settle within %d rounds; deserved is what was divided by then", MaxRounds),
 		})
 	}
 	s.warnOfTotal(add)

@@ -448,8 +448,6 @@ const (
 	WarningCode_WARNING_CODE_DROPPED WarningCode = 12
 	// A setting has no effect.
 	WarningCode_WARNING_CODE_SETTING_IGNORED WarningCode = 13
-	// The loop that divides shares reached its bound before it settled.
-	WarningCode_WARNING_CODE_ROUNDS_EXHAUSTED WarningCode = 14
 	// A comparison is not transitive, so the order given is one of several.
 	WarningCode_WARNING_CODE_ORDER_INTRANSITIVE WarningCode = 15
 	// A required anti-affinity without any affinity admits no node.
@@ -481,7 +479,6 @@ var (
 		11: "WARNING_CODE_DIMENSION_NOT_OFFERED",
 		12: "WARNING_CODE_DROPPED",
 		13: "WARNING_CODE_SETTING_IGNORED",
-		14: "WARNING_CODE_ROUNDS_EXHAUSTED",
 		15: "WARNING_CODE_ORDER_INTRANSITIVE",
 		16: "WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING",
 		17: "WARNING_CODE_HIERARCHY_WEIGHT_IGNORED",
@@ -504,7 +501,6 @@ var (
 		"WARNING_CODE_DIMENSION_NOT_OFFERED":        11,
 		"WARNING_CODE_DROPPED":                      12,
 		"WARNING_CODE_SETTING_IGNORED":              13,
-		"WARNING_CODE_ROUNDS_EXHAUSTED":             14,
 		"WARNING_CODE_ORDER_INTRANSITIVE":           15,
 		"WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING": 16,
 		"WARNING_CODE_HIERARCHY_WEIGHT_IGNORED":     17,
@@ -667,7 +663,6 @@ const (
 	ProportionEnd_PROPORTION_END_NO_WEIGHT ProportionEnd = 2
 	// A round changed nothing.
 	ProportionEnd_PROPORTION_END_UNCHANGED ProportionEnd = 3
-	ProportionEnd_PROPORTION_END_BOUND     ProportionEnd = 4
 )
 
 // Enum value maps for ProportionEnd.
@@ -677,14 +672,12 @@ var (
 		1: "PROPORTION_END_NOTHING_REMAINS",
 		2: "PROPORTION_END_NO_WEIGHT",
 		3: "PROPORTION_END_UNCHANGED",
-		4: "PROPORTION_END_BOUND",
 	}
 	ProportionEnd_value = map[string]int32{
 		"PROPORTION_END_UNSPECIFIED":     0,
 		"PROPORTION_END_NOTHING_REMAINS": 1,
 		"PROPORTION_END_NO_WEIGHT":       2,
 		"PROPORTION_END_UNCHANGED":       3,
-		"PROPORTION_END_BOUND":           4,
 	}
 )
 
@@ -1597,7 +1590,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
 	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xa4\x06\n" +
+	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\x87\x06\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1613,14 +1606,13 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x12&\n" +
 	"\"WARNING_CODE_DIMENSION_NOT_OFFERED\x10\v\x12\x18\n" +
 	"\x14WARNING_CODE_DROPPED\x10\f\x12 \n" +
-	"\x1cWARNING_CODE_SETTING_IGNORED\x10\r\x12!\n" +
-	"\x1dWARNING_CODE_ROUNDS_EXHAUSTED\x10\x0e\x12#\n" +
+	"\x1cWARNING_CODE_SETTING_IGNORED\x10\r\x12#\n" +
 	"\x1fWARNING_CODE_ORDER_INTRANSITIVE\x10\x0f\x12-\n" +
 	")WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING\x10\x10\x12)\n" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
 	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
-	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14*\x80\x05\n" +
+	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\"\x04\b\x0e\x10\x0e*\x80\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +
@@ -1641,13 +1633,12 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1aERROR_REASON_UNIMPLEMENTED\x10\x0f\x12\x1f\n" +
 	"\x1bERROR_REASON_MARK_NOT_FOUND\x10\x10\x12\"\n" +
 	"\x1eERROR_REASON_WRONG_TASK_STATUS\x10\x11\x12 \n" +
-	"\x1cERROR_REASON_DIGEST_MISMATCH\x10\x12*\xa9\x01\n" +
+	"\x1cERROR_REASON_DIGEST_MISMATCH\x10\x12*\x95\x01\n" +
 	"\rProportionEnd\x12\x1e\n" +
 	"\x1aPROPORTION_END_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1ePROPORTION_END_NOTHING_REMAINS\x10\x01\x12\x1c\n" +
 	"\x18PROPORTION_END_NO_WEIGHT\x10\x02\x12\x1c\n" +
-	"\x18PROPORTION_END_UNCHANGED\x10\x03\x12\x18\n" +
-	"\x14PROPORTION_END_BOUND\x10\x04BQ\n" +
+	"\x18PROPORTION_END_UNCHANGED\x10\x03\"\x04\b\x04\x10\x04BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (

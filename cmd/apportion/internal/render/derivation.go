@@ -56,8 +56,6 @@ func end(reason apportionv1.ProportionEnd) string {
 		return "every queue that has a weight is met"
 	case apportionv1.ProportionEnd_PROPORTION_END_UNCHANGED:
 		return "the last one changed nothing"
-	case apportionv1.ProportionEnd_PROPORTION_END_BOUND:
-		return "there may be no more"
 	case apportionv1.ProportionEnd_PROPORTION_END_UNSPECIFIED:
 	}
 	return text.Enum(reason, "PROPORTION_END_")

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"math"
+	"strconv"
+)
+
+// DefaultWork is the work that a question may take where nothing else is said. It is a few seconds of one processor.
+const DefaultWork = 1_000_000_000
+
+// Work is what a question may still cost. A unit is about one amount of one resource that is compared or added, or one task, job, queue or
+// node that is looked at: a few nanoseconds. Costs are spent before the work is done.
+type Work struct {
+	spent, maximum int64
+}
+
+// NewWork returns work of which nothing is spent.
+func NewWork(maximum int64) *Work { return &Work{maximum: maximum} }
+
+// Spend takes units off, n times width of them, or returns a *WorkError and takes nothing if there are not as many. Of nil anything may be
+// spent.
+func (w *Work) Spend(n, width int) error {
+	if w == nil {
+		return nil
+	}
+	left := w.maximum - w.spent
+	if n > 0 && width > 0 && int64(n) > left/int64(width) {
+		return &WorkError{Spent: w.spent, N: n, Width: width, Maximum: w.maximum}
+	}
+	w.spent += int64(n) * int64(width)
+	return nil
+}
+
+// Renew makes as much available as there was at first.
+func (w *Work) Renew() { w.spent = 0 }
+
+// Spent returns the units spent so far.
+func (w *Work) Spent() int64 { return w.spent }
+
+// WorkError says that a question costs more than it may: N times Width units beyond those that were spent.
+type WorkError struct {
+	Spent, Maximum int64
+	N, Width       int
+}
+
+// Needed returns the units that the question would have cost so far.
+func (e *WorkError) Needed() int64 {
+	if e.N > 0 && e.Width > 0 && int64(e.N) > (math.MaxInt64-e.Spent)/int64(e.Width) {
+		return math.MaxInt64
+	}
+	return e.Spent + int64(e.N)*int64(e.Width)
+}
+
+// Error returns the numbers.
+func (e *WorkError) Error() string {
+	return strconv.FormatInt(e.Spent, 10) + " units of work are done and " + strconv.Itoa(e.N) + " times " + strconv.Itoa(e.Width) +
+		" more are needed; at most " + strconv.FormatInt(e.Maximum, 10) + " are allowed"
+}

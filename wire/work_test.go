@@ -1,0 +1,154 @@
+package wire_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/wire"
+)
+
+// within opens a session whose questions may cost so much.
+func within(t require.TestingT, shape generate.Shape, policy string, work int64) *wire.Session {
+	m, err := wire.Compile(generate.Snapshot(shape))
+	require.NoError(t, err)
+	p := &apportionv1.Policy{}
+	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
+	s, err := wire.Open(m, p, wire.Options{Work: work})
+	require.NoError(t, err)
+	return s
+}
+
+// requireTooMuchWork requires the fault of a question that costs more than is allowed, with its numbers.
+func requireTooMuchWork(t *testing.T, a *apportionv1.Answer, maximum string) {
+	t.Helper()
+	st := a.GetError()
+	require.Equal(t, int32(codes.OutOfRange), st.GetCode(), "%v", a)
+	info := errorInfo(t, st)
+	require.Equal(t, "LIMIT_EXCEEDED", info.GetReason())
+	require.Equal(t, "work", info.GetMetadata()["limit"])
+	require.Equal(t, maximum, info.GetMetadata()["maximum"])
+	value, err := strconv.ParseInt(info.GetMetadata()["value"], 10, 64)
+	require.NoError(t, err)
+	limit, err := strconv.ParseInt(maximum, 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, value, limit)
+}
+
+// TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone asks each kind of question of which one is cheap so often, or about so much, that it is
+// not.
+func TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone(t *testing.T) {
+	const work = 200_000
+	many := func(field string, n int) string {
+		var list strings.Builder
+		for i := range n {
+			list.WriteString(field + `: ` + strconv.Itoa(i) + ` `)
+		}
+		return list.String()
+	}
+	repeated := func(n int) string { return strings.Repeat(`index: 0 `, n) }
+	for name, step := range map[string]string{
+		"a claimant with one candidate many times": `reclaim { claimant { index: 0 } candidates { ` + repeated(100_000) + `} }`,
+		"a table of tasks and nodes":               `nodes { tasks { ` + many("index", 1000) + `} top: 1 }`,
+		"the order of many tasks":                  `order { tasks { ` + many("index", 1200) + `} }`,
+		"the statuses of many tasks":               `set_status { status: TASK_STATUS_RUNNING tasks { ` + repeated(100_000) + `} }`,
+		"verdicts on many tasks":                   `allocatable { tasks { ` + repeated(100_000) + `} }`,
+		"the standing of many jobs":                `jobs { jobs { ` + repeated(110_000) + `} }`,
+		"the shares of many queues":                `shares { queues { ` + repeated(100_000) + `} }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := within(t, generate.Shape{Queues: 10, Jobs: 100, Tasks: 2000, Nodes: 200}, policies["proportion"], work)
+			requireTooMuchWork(t, ask(t, s, step), "200000")
+			require.NotNil(t, ask(t, s, `shares {}`).GetShares(), "the next question has its own work")
+		})
+	}
+}
+
+func TestStepsOfOneCallShareItsWork(t *testing.T) {
+	s := within(t, generate.Shape{Queues: 1000, Jobs: 2000, Tasks: 4000, Nodes: 10}, policies["proportion"], 10_000_000)
+	var steps []*apportionv1.Step
+	for range 1000 {
+		steps = append(steps,
+			parse(t, &apportionv1.Step{}, `set_status { tasks { index: 0 } status: TASK_STATUS_PIPELINED }`),
+			parse(t, &apportionv1.Step{}, `shares { queues { index: 0 } }`),
+			parse(t, &apportionv1.Step{}, `set_status { tasks { index: 0 } status: TASK_STATUS_PENDING }`))
+	}
+	answers, err := s.DoAll(steps)
+	require.NoError(t, err)
+	require.NotNil(t, answers[1].GetShares())
+	requireTooMuchWork(t, answers[len(answers)-2], "10000000")
+}
+
+// TestASessionThatMayNotBeReopenedStaysAsItWas adds a job to a division that takes all the work there is.
+func TestASessionThatMayNotBeReopenedStaysAsItWas(t *testing.T) {
+	shape := generate.Shape{Queues: 100, Jobs: 200, Tasks: 400, Nodes: 10}
+	least := int64(1000)
+	for ; ; least += 1000 {
+		m, err := wire.Compile(generate.Snapshot(shape))
+		require.NoError(t, err)
+		if _, err = wire.Open(m, parse(t, &apportionv1.Policy{}, policies["proportion"]), wire.Options{Work: least}); err == nil {
+			break
+		}
+		fault := wire.AsFault(err)
+		require.Equal(t, codes.OutOfRange, fault.Code)
+		require.Equal(t, "work", fault.Metadata["limit"])
+	}
+	s := within(t, shape, policies["proportion"], least)
+	before := ask(t, s, `shares {}`)
+	require.NotNil(t, before.GetShares())
+	add := func(name string) *apportionv1.Step {
+		return parse(t, &apportionv1.Step{}, `add_job { job { name: "`+name+`" queue: "`+s.Engine().View().Queues[0].Name+`" } }`)
+	}
+	answers, err := s.DoAll([]*apportionv1.Step{add("one"), add("two"), add("three")})
+	require.NoError(t, err)
+	requireTooMuchWork(t, answers[2], strconv.FormatInt(least, 10))
+	for i, name := range []string{"one", "two", "three"} {
+		_, added := s.Engine().View().Job(name)
+		require.Equal(t, answers[i].GetError() == nil, added, "a step that fails changes nothing")
+	}
+}
+
+// aQuestionWithinItsWorkIsAnsweredAsWithoutBound opens a session that may cost so much and one that may cost anything: whatever the first
+// answers, the second does to the last bit.
+func aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t *rapid.T, policy string) {
+	snapshot := drawSnapshot(t, false)
+	roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
+	m, err := wire.Compile(snapshot)
+	require.NoError(t, err)
+	p := &apportionv1.Policy{}
+	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
+	work := int64(1) << rapid.IntRange(4, 20).Draw(t, "work")
+	bounded, err := wire.Open(m, p, wire.Options{Work: work})
+	if err != nil {
+		require.Equal(t, "work", wire.AsFault(err).Metadata["limit"])
+		return
+	}
+	free := opened(t, snapshot, policy)
+	for _, step := range everything(snapshot) {
+		answer := bounded.Do(step)
+		if st := answer.GetError(); st != nil {
+			require.Equal(t, int32(codes.OutOfRange), st.GetCode(), "%v", st)
+			continue
+		}
+		require.True(t, proto.Equal(free.Do(step), answer), "%v", step)
+	}
+}
+
+func TestAQuestionWithinItsWorkIsAnsweredAsWithoutBound(t *testing.T) {
+	everyPolicy(t, aQuestionWithinItsWorkIsAnsweredAsWithoutBound)
+}
+
+func FuzzAQuestionWithinItsWorkIsAnsweredAsWithoutBound(f *testing.F) {
+	f.Add([]byte{})
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t, policies[rapid.SampledFrom(policyNames).Draw(t, "policy")])
+	}))
+}
