@@ -37,8 +37,8 @@ func NewGate(authority *Authority) *Gate {
 	return g
 }
 
-// Admit replaces the identities, all of them or none if one is faulty: for calls from now on, and by Review for those that last. Without any,
-// everybody may do everything.
+// Admit replaces the identities, all of them or none if one is faulty: for calls from now on, and by Review for those that last. Without
+// any, everybody may do everything.
 func (g *Gate) Admit(identities []Identity) error {
 	t, err := newTable(identities)
 	if err != nil {
@@ -58,8 +58,8 @@ func (g *Gate) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(linking{transport}), grpc.StatsHandler(lifetimes{})}
 }
 
-// Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards. A call that lasts
-// is ended when what lets it in is taken away.
+// Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards. A call that
+// lasts is ended when what lets it in is taken away.
 func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error) {
 	reviews := g.reviews.Load()
 	t, l := g.table.Load(), linkOf(ctx)

@@ -40,7 +40,7 @@ var unary = func() map[string]bool {
 
 // follow returns the context of a call that was let in and lasts, which Review may end. reviews is their number before it was let in.
 func (g *Gate) follow(ctx context.Context, l *lasting, reviews int64) context.Context {
-	ctx, l.end = context.WithCancelCause(ctx) //nolint:gosec // G118: it ends with the call, whose context is its parent.
+	ctx, l.end = context.WithCancelCause(ctx)
 	l.gate, l.clusters = g, map[string]bool{}
 	caller := l.caller
 	g.mutex.Lock()
@@ -111,8 +111,8 @@ func (l *lasting) permitted(caller *Caller) error {
 
 var errNoCaller = errors.New("a call has passed no gate")
 
-// MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A call that lasts is ended once that
-// is taken away.
+// MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A call that lasts is ended once
+// that is taken away.
 func MayName(ctx context.Context, cluster string) error {
 	if l, ok := ctx.Value(lastingKey{}).(*lasting); ok {
 		l.mutex.Lock()

@@ -57,7 +57,7 @@ func requestOf(ctx context.Context, path string, form byte, message []byte) *htt
 	if form&formFramed != 0 {
 		media, header = "application/grpc-web+"+encoding, "Grpc-Encoding"
 		if form&formPack != 0 {
-			compressed := byte(form & formGzip / formGzip)
+			compressed := form & formGzip / formGzip
 			message = append(binary.BigEndian.AppendUint32([]byte{compressed}, uint32(len(message))), message...)
 		}
 	}

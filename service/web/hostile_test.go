@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,7 +62,7 @@ func serveBounded() error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Println(listener.Addr()); err != nil {
+	if _, err := fmt.Fprintln(os.Stdout, listener.Addr()); err != nil {
 		return err
 	}
 	h := &http.Server{Handler: web.NewHandler(server, web.Options{}), ReadHeaderTimeout: time.Minute}
@@ -70,7 +71,7 @@ func serveBounded() error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		_ = h.Close()
 	}()
-	if err := h.Serve(listener); err != http.ErrServerClosed { //nolint:errorlint // That is what Serve returns.
+	if err := h.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -44,8 +44,8 @@ func (in *incoming) close() {
 	}
 }
 
-// What sending an answer takes for each byte that it has in protobuf's encoding: that encoding alone, or JSON, in which a field of two bytes
-// has up to 27 (a name, and the name of a value), twice as it grows.
+// What sending an answer takes for each byte that it has in protobuf's encoding: that encoding alone, or JSON, in which a field of two
+// bytes has up to 54 (its name, and the name of its value), and a message less than 13 times its bytes, twice as the text grows.
 const (
 	sentBytes     = 2
 	sentJSONBytes = 32

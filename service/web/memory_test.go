@@ -19,7 +19,7 @@ func dense(of protoreflect.MessageDescriptor, depth int, each func(path, text st
 	}
 	for i := range of.Fields().Len() {
 		f := of.Fields().Get(i)
-		name := string(f.JSONName())
+		name := f.JSONName()
 		switch {
 		case f.IsMap():
 			continue

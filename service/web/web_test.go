@@ -45,7 +45,7 @@ type site struct {
 	http *httptest.Server
 }
 
-func start(t *testing.T, so service.Options, o web.Options) *site {
+func start(t *testing.T, so service.Options, o web.Options) *site { //nolint:gocritic // Once a test.
 	t.Helper()
 	so.Policies = map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}
 	r := servicetest.Start(t, so)

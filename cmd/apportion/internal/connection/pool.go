@@ -63,7 +63,7 @@ func New(o Options) *Pool {
 		options: o, of: map[netip.Prefix]*source{}, changed: make(chan struct{}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_connections_closed_total",
-			Help: "Connections closed to bound their number: address (refused, too many from its address), unused (never had a call), idle.",
+			Help: "Connections closed to bound their number: address (too many from it, refused), unused (never had a call), idle.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{reasonAddress, reasonUnused, reasonIdle} {

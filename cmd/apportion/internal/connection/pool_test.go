@@ -183,7 +183,7 @@ func TestWithoutRoomTheOldestConnectionWithoutACallGivesWay(t *testing.T) {
 		synctest.Wait()
 		require.Same(t, waits, (<-h.taken).Conn, "a connection gives way once it has been idle for a minute")
 
-		waits, f = h.come("192.0.2.7:1")
+		_, f = h.come("192.0.2.7:1")
 		require.NotNil(t, f)
 		f.Begin()
 		waits, f = h.come("192.0.2.8:1")
