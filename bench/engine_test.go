@@ -164,7 +164,7 @@ func BenchmarkCall(b *testing.B) {
 	for _, policy := range policies {
 		b.Run(policy, func(b *testing.B) {
 			shape := generate.Standard()
-			if policy == "capacity-hierarchical" {
+			if inTree(policy) {
 				shape.Depth = 3
 			}
 			data, p := encoded(b, shape), message(b, policy)

@@ -14,7 +14,7 @@ import (
 )
 
 // policies are those that are measured.
-var policies = []string{"proportion", "capacity", "capacity-hierarchical", "default"}
+var policies = []string{"proportion", "capacity", "capacity-hierarchical", "default", "fair", "fair-tree"}
 
 // flat and deep are the snapshots that figures are quoted for: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes, without and with
 // a tree of queues.
@@ -41,11 +41,14 @@ func rule(tb testing.TB, name string) engine.Policy {
 	return p
 }
 
+// inTree reports whether a policy is measured on a tree of queues.
+func inTree(policy string) bool { return policy == "capacity-hierarchical" || policy == "fair-tree" }
+
 // modelFor returns the snapshot that a policy is measured on.
 func modelFor(tb testing.TB, policy string) *model.Model {
 	tb.Helper()
 	of := flat
-	if policy == "capacity-hierarchical" {
+	if inTree(policy) {
 		of = deep
 	}
 	m, err := of()

@@ -94,6 +94,11 @@ func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool
 
 // QueuesInOrder sorts queues by priority of service.
 func (s *Session) QueuesInOrder(queues []model.QueueID) {
+	if len(s.by.queueOrder) > 0 {
+		if r, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && r.RankQueues(queues) {
+			return
+		}
+	}
 	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
 }
 

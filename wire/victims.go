@@ -74,6 +74,9 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 		return nil, err
 	}
 	choice := s.choose(&h, q.GetExplain())
+	if choice.Plan != nil && choice.Plan.Stopped {
+		return nil, policy.ErrStopped
+	}
 	answer, err := s.chosen(&h, &choice)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,8 @@ type Claim struct {
 // Plan is whole or not at all: the victims are evicted and every task of the claimant gets its place once they are gone.
 type Plan struct {
 	Made bool
+	// Stopped: View.Stop asked to stop, and the rest means nothing.
+	Stopped bool
 	// Refusal says why there is no plan.
 	Refusal Reason
 	// Victims in the order in which they were chosen; none where there is room, or room is being made.

@@ -30,6 +30,12 @@ type QueueOrderer interface {
 	CompareQueues(l, r model.QueueID) int
 }
 
+// QueueRanker is a QueueOrderer that keeps queues sorted.
+type QueueRanker interface {
+	// RankQueues sorts distinct queues as CompareQueues does, if that tells any two of them apart; else it returns false and changes nothing.
+	RankQueues(queues []model.QueueID) bool
+}
+
 // VictimQueueOrderer says which queue loses tasks first to a claimant's queue.
 type VictimQueueOrderer interface {
 	CompareVictimQueues(l, r, claimant model.QueueID) int

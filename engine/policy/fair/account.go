@@ -1,8 +1,11 @@
 package fair
 
 import (
+	"math"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // accounts are what all tasks add up to, in raw amounts.
@@ -68,16 +71,74 @@ func (s *State) openAccounts() error {
 			a.others[m.First()] += atLeast(v.Nodes[i].UsedByOthers.V[m.First()])
 		}
 	}
+	plain := s.plainRequests()
 	for i, j := range v.Present() {
 		if v.Stopped(i) {
 			return policy.ErrStopped
 		}
-		s.bookJob(j)
+		if !plain || !s.bookAccount(j) {
+			s.bookJob(j)
+		}
 	}
 	for p := place(n) - 1; p > 0; p-- {
 		add(s.row(a.held, s.tree.parent[p]), s.row(a.held, p))
 	}
 	return nil
+}
+
+// plainRequests reports whether every task asks for whole amounts and counts as far as it is up to its request and its nodes.
+func (s *State) plainRequests() bool {
+	if len(s.v.NodeSets) > 0 {
+		return false
+	}
+	for i := range s.requests {
+		if !s.requests[i].fits || !isWhole(s.v.Requests[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isWhole reports whether all amounts are integers.
+func isWhole(row resource.Row) bool {
+	for _, x := range row.V {
+		if x != math.Trunc(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// bookAccount is bookJob by the account that the session keeps of a job's plain requests, whose sums are exact unless they are large; false
+// if the account does not tell enough.
+func (s *State) bookAccount(j model.JobID) bool {
+	a, of, p := &s.accounts, s.v.Account(j), s.leafOf(j)
+	if of.Tasks[model.Pipelined]+of.Tasks[model.Releasing] > 0 {
+		return false
+	}
+	for _, x := range of.Total.V {
+		if x > maxAmount {
+			return false
+		}
+	}
+	if p == none {
+		for d, x := range of.Allocated.V {
+			a.aside[d] += int64(x)
+		}
+		return true
+	}
+	a.holding[j] = of.Holding()
+	open, held, demand := s.tree.open[p], s.row(a.held, p), s.row(a.demand, p)
+	for d, x := range of.Allocated.V {
+		holds := int64(x)
+		held[d] += holds
+		demand[d] += holds
+		a.occupied[d] += holds
+		if open {
+			demand[d] += int64(of.Pending.V[d] - of.Gated.V[d])
+		}
+	}
+	return true
 }
 
 // bookJob adds the tasks of a job to its leaf, if it has one, and to the cluster.

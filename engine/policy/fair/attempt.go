@@ -16,7 +16,7 @@ func (t *trial) withinLimits() (place, int) {
 				continue
 			}
 			for i := range t.claim.Candidates {
-				if !t.over(a, d) {
+				if !t.over(a, d) || t.halted() {
 					break
 				}
 				if p := s.leafOf(s.v.Tasks.At(t.claim.Candidates[i]).Job); p == none || s.tree.isBelow(p, a) {
@@ -74,17 +74,23 @@ func (t *trial) house(task model.TaskID) bool {
 	v, r := t.s.v, t.s.requestOf(task)
 	set := v.NodeSetOf(task)
 	for _, n := range v.NodeOrder {
+		if t.halted() {
+			return false
+		}
 		if t.short(n, r.amount, r.positive) == 0 && v.Takes(n, set) {
 			t.settleOn(n, r)
 			return true
 		}
 	}
 	for _, n := range v.NodeOrder {
+		if t.halted() {
+			return false
+		}
 		if !v.Takes(n, set) {
 			continue
 		}
 		before := len(t.victims)
-		if t.clear(n, r.amount, r.positive) {
+		if t.clearNear(n, r.amount, r.positive) {
 			t.settleOn(n, r)
 			return true
 		}
@@ -115,11 +121,8 @@ func (t *trial) place(n model.NodeID, amount []int64, positive resource.Mask, ti
 func (t *trial) clear(n model.NodeID, amount []int64, positive resource.Mask) bool {
 	short := t.short(n, amount, positive)
 	for i, v := range t.claim.Candidates {
-		if short == 0 {
+		if short == 0 || t.halted() {
 			break
-		}
-		if t.states[i].taken {
-			continue
 		}
 		if on := t.s.v.NodeOf(v); n != model.None && on != model.None && on != n {
 			continue
@@ -129,6 +132,41 @@ func (t *trial) clear(n model.NodeID, amount []int64, positive resource.Mask) bo
 		}
 	}
 	return short == 0
+}
+
+// clearNear is clear for one of many nodes: it looks at the candidates on the node and on none, but at no others.
+func (t *trial) clearNear(n model.NodeID, amount []int64, positive resource.Mask) bool {
+	if t.near == nil {
+		t.sortNear()
+	}
+	short := t.short(n, amount, positive)
+	here, elsewhere := t.near[n], t.elsewhere
+	for short != 0 && len(here)+len(elsewhere) > 0 && !t.halted() {
+		list := &here
+		if len(here) == 0 || len(elsewhere) > 0 && elsewhere[0] < here[0] {
+			list = &elsewhere
+		}
+		i := int((*list)[0])
+		*list = (*list)[1:]
+		if t.consider(i, short) {
+			short = t.short(n, amount, positive)
+		}
+	}
+	return short == 0
+}
+
+// sortNear lists the candidates by node. Those that can never be victims are on no list: looking at them changes nothing.
+func (t *trial) sortNear() {
+	t.near, t.elsewhere = map[model.NodeID][]int32{}, t.elsewhere[:0]
+	for i, v := range t.claim.Candidates {
+		switch n := t.s.v.NodeOf(v); {
+		case t.states[i].spared:
+		case n == model.None:
+			t.elsewhere = append(t.elsewhere, int32(i))
+		default:
+			t.near[n] = append(t.near[n], int32(i))
+		}
+	}
 }
 
 // short returns the dimensions in which an amount has no room.

@@ -5,79 +5,213 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
 )
 
-// jobBlocks are the blocks of one job: the gang's rest, whose tasks can only be placed together, and then single tasks.
-type jobBlocks struct {
-	job   model.JobID
-	gang  []model.TaskID
-	loose []model.TaskID
-}
-
-// leafBlocks are the blocks of a leaf.
-type leafBlocks struct {
-	// order are the jobs of the leaf that have tasks with numbers, as they are served; known says that it is filled in.
-	order []model.JobID
-	known bool
-	// jobs are valid unless stale.
-	jobs  []jobBlocks
-	valid bool
+// wait is what one job waits for: the rest of its gang, whose tasks can only be placed together, and then single tasks.
+type wait struct {
+	job model.JobID
+	// tasks are those that count and that no gate of others holds, as they are served; only pending ones wait.
 	tasks []model.TaskID
+	// kinds are the distinct requests of tasks.
+	kinds   []kind
+	pending int32
+	// from: no task before tasks[from] is pending.
+	from int32
+	// The following is valid unless stale. gang is the number of tasks that the gang still needs, the first pending ones; -1 if there are
+	// too few, so that the job waits for nothing.
+	stale    bool
+	gang     int32
+	need     []int64
+	positive resource.Mask
 }
 
-// blocksOf returns the blocks of a leaf in order; none if the queue is not open.
-func (s *State) blocksOf(p place) []jobBlocks {
-	b := &s.blocks[p]
-	if !s.tree.open[p] {
+// kind is a request, restricted to a node set, with how many tasks ask for it.
+type kind struct {
+	restricted
+	// pending tasks, of which some belong to the gang's rest.
+	pending, ganged int32
+}
+
+// blocks are what all jobs wait for, by leaf; filled in when somebody first asks.
+type blocks struct {
+	known bool
+	// waits are those of a leaf, as its jobs are served.
+	waits [][]*wait
+	// of is the wait of a job; nil if it never waits.
+	of []*wait
+}
+
+// waitsOf returns what the jobs of a leaf wait for, in order; none if the queue is not open.
+func (s *State) waitsOf(p place) []*wait {
+	if !s.blocks.known {
+		s.openBlocks()
+	}
+	return s.blocks.waits[p]
+}
+
+// openBlocks lists what all jobs wait for.
+func (s *State) openBlocks() {
+	b, v := &s.blocks, s.v
+	b.known, b.waits, b.of = true, make([][]*wait, s.tree.len()), make([]*wait, v.Jobs.Len())
+	for _, j := range v.Present() {
+		if p := s.leafOf(j); p != none && s.tree.open[p] {
+			if w := s.newWait(j); w != nil {
+				b.of[j] = w
+				b.waits[p] = append(b.waits[p], w)
+			}
+		}
+	}
+	for _, p := range s.tree.leaves {
+		if list := b.waits[p]; !slices.IsSortedFunc(list, s.compareWaits) {
+			slices.SortFunc(list, s.compareWaits)
+		}
+	}
+}
+
+// newWait returns what a job waits for; nil if it has no task that could wait.
+func (s *State) newWait(j model.JobID) *wait {
+	v, job := s.v, s.v.Jobs.At(j)
+	w := &wait{job: j, stale: true}
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if s.waits(t) {
+			if w.tasks == nil {
+				w.tasks = make([]model.TaskID, 0, job.EndTask-t)
+			}
+			w.tasks = append(w.tasks, t)
+		}
+	}
+	if len(w.tasks) == 0 {
 		return nil
 	}
-	if b.valid {
-		return b.jobs
+	if !slices.IsSortedFunc(w.tasks, s.compareTasks) {
+		slices.SortFunc(w.tasks, s.compareTasks)
 	}
-	s.listJobs()
-	b.jobs, b.tasks, b.valid = b.jobs[:0], b.tasks[:0], true
-	for _, j := range b.order {
-		from := len(b.tasks)
-		b.tasks = s.waiting(j, b.tasks)
-		list := b.tasks[from:len(b.tasks):len(b.tasks)]
-		gang := max(0, int(s.v.Jobs.At(j).MinAvailable-s.accounts.holding[j]))
-		if len(list) == 0 || gang > len(list) {
-			b.tasks = b.tasks[:from]
-			continue
+	for _, t := range w.tasks {
+		if k := s.restricted(t); len(w.kinds) == 0 || w.kinds[len(w.kinds)-1].restricted != k {
+			w.kinds = append(w.kinds, kind{restricted: k})
 		}
-		b.jobs = append(b.jobs, jobBlocks{j, list[:gang:gang], list[gang:]})
 	}
-	return b.jobs
+	slices.SortFunc(w.kinds, func(l, r kind) int { return l.compare(r.restricted) })
+	w.kinds = slices.CompactFunc(w.kinds, func(l, r kind) bool { return l.restricted == r.restricted })
+	for _, t := range w.tasks {
+		if v.Status(t) == model.Pending {
+			w.pending++
+			w.kindOf(s.restricted(t)).pending++
+		}
+	}
+	return w
 }
 
-// Block is what one job of a queue waits for: the rest of its gang, whose tasks can only be placed together, and then single tasks.
+// waits reports whether a task waits while it is pending: it counts, and no gate of others holds it.
+func (s *State) waits(t model.TaskID) bool {
+	return s.v.Tasks.At(t).Gate != model.GateOther && s.fitsTask(t)
+}
+
+// restricted returns what a task asks for, and on which nodes.
+func (s *State) restricted(t model.TaskID) restricted {
+	return restricted{s.v.Tasks.At(t).Request, s.setOf(t)}
+}
+
+func (r restricted) compare(o restricted) int {
+	return cmp.Or(cmp.Compare(r.request, o.request), cmp.Compare(r.set, o.set))
+}
+
+func (w *wait) kindOf(r restricted) *kind { return &w.kinds[w.indexOf(r)] }
+
+func (w *wait) indexOf(r restricted) int {
+	i, _ := slices.BinarySearchFunc(w.kinds, r, func(k kind, r restricted) int { return k.compare(r) })
+	return i
+}
+
+// await follows a task that begins (n = 1) or ceases (n = -1) to be pending.
+func (s *State) await(w *wait, t model.TaskID, n int32) {
+	w.pending += n
+	w.kindOf(s.restricted(t)).pending += n
+	if n > 0 {
+		i, _ := slices.BinarySearchFunc(w.tasks, t, s.compareTasks)
+		w.from = min(w.from, int32(i))
+	}
+}
+
+// refresh brings a wait up to date.
+func (s *State) refresh(w *wait) {
+	if !w.stale {
+		return
+	}
+	w.stale = false
+	for i := range w.kinds {
+		w.kinds[i].ganged = 0
+	}
+	w.gang = max(0, s.v.Jobs.At(w.job).MinAvailable-s.accounts.holding[w.job])
+	if w.gang > w.pending || w.pending == 0 {
+		w.gang = -1
+		return
+	}
+	if w.gang == 0 {
+		return
+	}
+	if w.need == nil {
+		w.need = make([]int64, s.width)
+	}
+	clear(w.need)
+	w.positive = 0
+	if len(w.kinds) == 1 {
+		w.kinds[0].ganged = w.gang
+	} else {
+		for t := range s.first(w, w.gang) {
+			w.kindOf(s.restricted(t)).ganged++
+		}
+	}
+	for _, k := range w.kinds {
+		if r := &s.requests[k.request]; k.ganged > 0 {
+			addTimes(w.need, r, int64(k.ganged))
+			w.positive |= r.positive
+		}
+	}
+}
+
+// first yields the first n pending tasks of a wait.
+func (s *State) first(w *wait, n int32) func(yield func(model.TaskID) bool) {
+	return func(yield func(model.TaskID) bool) {
+		for s.v.Status(w.tasks[w.from]) != model.Pending && int(w.from) < len(w.tasks)-1 {
+			w.from++
+		}
+		for _, t := range w.tasks[w.from:] {
+			if n == 0 {
+				return
+			}
+			if s.v.Status(t) == model.Pending {
+				n--
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Block is what one job of a queue waits for: the rest of its gang, and then single tasks.
 type Block struct{ Gang, Loose []model.TaskID }
 
-// Blocks returns what the jobs of a queue wait for, in the order in which they are served. The lists are valid until the next event.
+// Blocks returns what the jobs of a queue wait for, in the order in which they are served.
 func (s *State) Blocks(q model.QueueID) []Block {
 	p := s.tree.at[q]
 	if p == none || !s.tree.isLeaf(p) {
 		return nil
 	}
 	var list []Block
-	for _, b := range s.blocksOf(p) {
-		list = append(list, Block{b.gang, b.loose})
+	for _, w := range s.waitsOf(p) {
+		if s.refresh(w); w.gang < 0 {
+			continue
+		}
+		tasks := make([]model.TaskID, 0, w.pending)
+		for t := range s.first(w, w.pending) {
+			tasks = append(tasks, t)
+		}
+		list = append(list, Block{tasks[:w.gang:w.gang], tasks[w.gang:]})
 	}
 	return list
-}
-
-// waiting appends the pending tasks of a job that count and that no gate of others holds, as they are served.
-func (s *State) waiting(j model.JobID, dst []model.TaskID) []model.TaskID {
-	v, job, from := s.v, s.v.Jobs.At(j), len(dst)
-	for t := job.FirstTask; t < job.EndTask; t++ {
-		if v.Status(t) == model.Pending && v.Tasks.At(t).Gate != model.GateOther && s.fitsTask(t) {
-			dst = append(dst, t)
-		}
-	}
-	if list := dst[from:]; !slices.IsSortedFunc(list, s.compareTasks) {
-		slices.SortFunc(list, s.compareTasks)
-	}
-	return dst
 }
 
 // CompareTasks compares tasks of one job by the order in which blocks are made of them.
@@ -92,30 +226,18 @@ func (s *State) CompareJobs(l, r model.JobID) int {
 // oldest, then the smaller number.
 func (s *State) compareTasks(l, r model.TaskID) int {
 	lt, rt := s.v.Tasks.At(l), s.v.Tasks.At(r)
-	return cmp.Or(cmp.Compare(rt.Priority, lt.Priority), cmp.Compare(lt.CreateTime, rt.CreateTime), cmp.Compare(l, r))
+	if lt.Priority != rt.Priority {
+		return cmp.Compare(rt.Priority, lt.Priority)
+	}
+	if lt.CreateTime != rt.CreateTime {
+		return cmp.Compare(lt.CreateTime, rt.CreateTime)
+	}
+	return cmp.Compare(l, r)
 }
 
-// compareJobs puts first what is served first of one queue: higher priority, then the older one, where a time that is not known is the
-// oldest, then the smaller uid.
-func (s *State) compareJobs(l, r model.JobID) int {
-	lj, rj := s.v.Jobs.At(l), s.v.Jobs.At(r)
+// compareWaits puts first what is served first of one queue: higher priority of the job, then the older one, where a time that is not
+// known is the oldest, then the smaller uid.
+func (s *State) compareWaits(l, r *wait) int {
+	lj, rj := s.v.Jobs.At(l.job), s.v.Jobs.At(r.job)
 	return cmp.Or(cmp.Compare(rj.Priority, lj.Priority), cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
-}
-
-// listJobs gives every leaf its jobs in order, once.
-func (s *State) listJobs() {
-	if s.blocks[0].known {
-		return
-	}
-	s.blocks[0].known = true
-	for _, j := range s.v.Present() {
-		if p := s.leafOf(j); p != none && s.v.Jobs.At(j).FirstTask < s.v.Jobs.At(j).EndTask {
-			s.blocks[p].order = append(s.blocks[p].order, j)
-		}
-	}
-	for _, p := range s.tree.leaves {
-		if list := s.blocks[p].order; !slices.IsSortedFunc(list, s.compareJobs) {
-			slices.SortFunc(list, s.compareJobs)
-		}
-	}
 }

@@ -6,6 +6,10 @@ import (
 )
 
 // claims protect what entitled tasks could be given now; they are valid for one version of the accounts.
+//
+// Forming them costs a visit to each leaf that wants anything, to each of its jobs and distinct requests, and to each node on which a run of
+// equal requests is placed; finding a node takes a logarithm of their number, or in the worst case, where nodes have room in every dimension
+// but never in all at once, a visit to each. A request that no node has room for is not looked for again.
 type claims struct {
 	version uint64
 	known   bool
@@ -13,50 +17,51 @@ type claims struct {
 	// to the place: its claims and, where guarantees are reserved, at least what it lacks of its guarantee.
 	claimed, withheld []int64
 	// cluster and nodes are what earlier claims leave free.
-	cluster, nodes []int64
-	placed         []placement
-}
-
-// placement is where a task of a block would be placed.
-type placement struct {
-	node    model.NodeID
-	request *request
+	cluster []int64
+	nodes   shelf
+	// from says for each request that no node before this one has room for it; -1: none has. Those of tasks that are restricted to a set are
+	// in fromOf, and mean nodes of the set.
+	from   []int32
+	fromOf map[restricted]int32
+	// before holds those of one gang.
+	before []int32
+	// failed marks the kinds of one job of which no further task can be claimed.
+	failed []bool
 }
 
 // formClaims forms the claims of all places anew if anything has changed.
 func (s *State) formClaims() {
 	c := &s.claims
+	leaves := s.ordered()
 	if c.known && c.version == s.version {
 		return
 	}
-	leaves := s.ordered()
-	s.openRooms()
 	c.known, c.version = true, s.version
 	if c.claimed == nil {
 		cells := make([]int64, 2*s.tree.len()*s.width)
 		c.claimed, c.withheld = cells[:len(cells)/2], cells[len(cells)/2:]
+		c.fromOf, c.from, c.cluster = map[restricted]int32{}, make([]int32, len(s.requests)), make([]int64, s.width)
+		s.openShelf()
 	}
 	clear(c.claimed)
-	s.clearRoom()
-	for _, p := range leaves {
-		s.claimLeaf(p)
-	}
-	s.withhold()
-}
-
-// clearRoom makes everything that is free open to claims.
-func (s *State) clearRoom() {
-	c := &s.claims
-	c.cluster = append(c.cluster[:0], s.accounts.occupied...)
+	clear(c.from)
+	clear(c.fromOf)
 	for d := range c.cluster {
 		c.cluster[d] = s.free(d)
 	}
-	c.nodes = append(c.nodes[:0], s.rooms.idle...)
-	for n := range s.v.Nodes {
-		for d := range s.width {
-			c.nodes[n*s.width+d] = s.freeOn(model.NodeID(n), d)
+	for _, p := range leaves {
+		if !s.order.wants[p] {
+			// Without claims it is entitled to none of its blocks, so it claims none.
+			continue
+		}
+		for _, w := range s.waitsOf(p) {
+			if s.refresh(w); w.gang >= 0 && s.claimGang(p, w) {
+				s.claimLoose(p, w)
+			}
 		}
 	}
+	c.nodes.refill(0)
+	s.withhold()
 }
 
 // withhold sums the claims up the tree.
@@ -76,78 +81,165 @@ func (s *State) withhold() {
 	}
 }
 
-// claimLeaf lets a leaf claim block by block. Where the rest of a gang is not claimed, neither are the further tasks of its job.
-func (s *State) claimLeaf(p place) {
-	for _, b := range s.blocksOf(p) {
-		if len(b.gang) > 0 && !s.claim(p, b.gang) {
+// claimGang claims the rest of a job's gang, all of it or nothing. It reports whether the job's further tasks may claim: where the rest is
+// passed over, so are they. A rest of best effort needs no claim.
+func (s *State) claimGang(p place, w *wait) bool {
+	if w.gang == 0 || w.positive == 0 {
+		return true
+	}
+	if s.claimable(p, w.need, w.positive, 1) < 1 {
+		return false
+	}
+	c := &s.claims
+	c.before = c.before[:0]
+	for i := range w.kinds {
+		c.before = append(c.before, s.fromSlot(w.kinds[i].restricted))
+	}
+	taken, whole := len(c.nodes.taken), true
+	if len(w.kinds) == 1 {
+		whole = s.placeRun(w.kinds[0].restricted, int64(w.gang)) == int64(w.gang)
+	} else {
+		for t := range s.first(w, w.gang) {
+			if whole = s.placeRun(s.restricted(t), 1) == 1; !whole {
+				break
+			}
+		}
+	}
+	if !whole {
+		c.nodes.refill(taken)
+		for i, from := range c.before {
+			s.setFromSlot(w.kinds[i].restricted, from)
+		}
+		return false
+	}
+	claimed := s.row(c.claimed, p)
+	for m := w.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		claimed[d] += w.need[d]
+		c.cluster[d] -= w.need[d]
+	}
+	return true
+}
+
+// claimLoose claims for the single tasks of a job, one by one, each as if alone: runs of equal ones are claimed together.
+func (s *State) claimLoose(p place, w *wait) {
+	if len(w.kinds) == 1 {
+		s.claimRun(p, w.kinds[0].restricted, int64(w.pending-w.gang))
+		return
+	}
+	c := &s.claims
+	c.failed = append(c.failed[:0], make([]bool, len(w.kinds))...)
+	failed, skipped := 0, w.gang
+	for t := range s.first(w, w.pending) {
+		if skipped > 0 {
+			skipped--
 			continue
 		}
-		for i := range b.loose {
-			s.claim(p, b.loose[i:i+1])
+		k := s.restricted(t)
+		i := w.indexOf(k)
+		if c.failed[i] {
+			continue
 		}
-	}
-}
-
-// claim reports whether a block is claimed, or is one of best effort, which needs no claim.
-func (s *State) claim(p place, tasks []model.TaskID) bool {
-	amount := s.scratch.request
-	positive := s.sum(tasks, amount)
-	if positive == 0 {
-		return true
-	}
-	for m := positive; m != 0; m = m.Rest() {
-		if d := m.First(); amount[d] > s.claims.cluster[d] {
-			return false
-		}
-	}
-	claimed := s.row(s.claims.claimed, p)
-	add(amount, claimed)
-	if !s.entitled(p, 2, amount, positive) {
-		return false
-	}
-	if a, _ := s.exceeded(p, amount, positive); a != none {
-		return false
-	}
-	if !s.claimRoom(tasks) {
-		return false
-	}
-	for _, t := range tasks {
-		addTimes(s.claims.cluster, s.requestOf(t), -1)
-		addTimes(claimed, s.requestOf(t), 1)
-	}
-	return true
-}
-
-// claimRoom takes the room of tasks on the first nodes that have it, for all of them or for none.
-func (s *State) claimRoom(tasks []model.TaskID) bool {
-	c := &s.claims
-	if len(s.v.NodeOrder) == 0 {
-		return true
-	}
-	c.placed = c.placed[:0]
-	for _, t := range tasks {
-		r := s.requestOf(t)
-		n := s.firstFit(r, s.v.NodeSetOf(t))
-		if n == model.None {
-			for _, p := range c.placed {
-				addTimes(s.roomOf(c.nodes, p.node), p.request, 1)
+		if s.claimRun(p, k, 1) == 0 && s.requests[k.request].positive != 0 {
+			c.failed[i] = true
+			if failed++; failed == len(w.kinds) {
+				return
 			}
-			return false
 		}
-		addTimes(s.roomOf(c.nodes, n), r, -1)
-		c.placed = append(c.placed, placement{n, r})
 	}
-	return true
 }
 
-// firstFit returns the first node of a set that takes new tasks and on which claims leave room for a request.
-func (s *State) firstFit(r *request, set model.NodeSetID) model.NodeID {
-	for _, n := range s.v.NodeOrder {
-		if covers(s.roomOf(s.claims.nodes, n), r.amount, r.positive) && s.v.Takes(n, set) {
-			return n
+// claimRun claims for at most n equal tasks and returns for how many. What cannot be claimed for one can be claimed for none after it.
+func (s *State) claimRun(p place, k restricted, n int64) int64 {
+	c, r := &s.claims, &s.requests[k.request]
+	if r.positive == 0 || n == 0 || s.fromSlot(k) < 0 {
+		return 0
+	}
+	if n = s.claimable(p, r.amount, r.positive, n); n < 1 {
+		return 0
+	}
+	if n = s.placeRun(k, n); n > 0 {
+		addTimes(s.row(c.claimed, p), r, n)
+		addTimes(c.cluster, r, -n)
+	}
+	return n
+}
+
+// claimable returns how many times, at most n, a leaf may claim an amount beyond what it has claimed: it is entitled to it, within its
+// limits, and the cluster has that much left.
+func (s *State) claimable(p place, amount []int64, positive resource.Mask, n int64) int64 {
+	c := &s.claims
+	claimed, held := s.row(c.claimed, p), s.row(s.accounts.held, p)
+	for m := positive; m != 0 && n > 0; m = m.Rest() {
+		d := m.First()
+		n = min(n, c.cluster[d]/amount[d], (s.line(2, p, d)-held[d]-claimed[d])/amount[d])
+		if c.cluster[d] < 0 || s.line(2, p, d) < held[d]+claimed[d] {
+			return 0
 		}
 	}
-	return model.None
+	for a := p; a != none && n > 0; a = s.tree.parent[a] {
+		l := &s.limits[a]
+		held := s.row(s.accounts.held, a)
+		for m := positive & l.limited; m != 0; m = m.Rest() {
+			d := m.First()
+			room := l.capability[d] - held[d] - claimed[d]
+			if n = min(n, room/amount[d]); room < 0 {
+				return 0
+			}
+		}
+	}
+	return n
+}
+
+// placeRun takes room for at most n equal tasks, each on the first node that has it, and returns how many were placed.
+func (s *State) placeRun(k restricted, n int64) int64 {
+	c, r := &s.claims, &s.requests[k.request]
+	if r.positive == 0 || len(s.v.NodeOrder) == 0 {
+		return n
+	}
+	placed := int64(0)
+	from := s.fromSlot(k)
+	for placed < n && from >= 0 {
+		slot, at := s.firstFit(k, r, from)
+		if from = at; slot >= 0 {
+			m := min(n-placed, c.nodes.times(slot, r))
+			c.nodes.take(slot, r, m)
+			placed += m
+		}
+	}
+	s.setFromSlot(k, from)
+	return placed
+}
+
+// firstFit returns the slot of the first node, not before from, on which claims leave room for a request, and where to go on next time;
+// both are -1 if there is none.
+func (s *State) firstFit(k restricted, r *request, from int32) (slot int, at int32) {
+	h := &s.claims.nodes
+	if k.set == model.AllNodes {
+		slot = h.first(r, int(from))
+		return slot, int32(slot)
+	}
+	for slots := s.slotsOf(k.set); int(from) < len(slots); from++ {
+		if h.times(int(slots[from]), r) > 0 {
+			return int(slots[from]), from
+		}
+	}
+	return -1, -1
+}
+
+func (s *State) fromSlot(k restricted) int32 {
+	if k.set == model.AllNodes {
+		return s.claims.from[k.request]
+	}
+	return s.claims.fromOf[k]
+}
+
+func (s *State) setFromSlot(k restricted, from int32) {
+	if k.set == model.AllNodes {
+		s.claims.from[k.request] = from
+	} else {
+		s.claims.fromOf[k] = from
+	}
 }
 
 // covers reports whether room is enough for an amount.
@@ -173,8 +265,8 @@ func (s *State) aside(p place, d int) int64 {
 // Claims returns what a leaf claims of each dimension and what it must leave to others when it borrows; false if the queue is no leaf. The
 // amounts are raw.
 func (s *State) Claims(q model.QueueID, claimed, aside []int64) bool {
-	p := s.tree.at[q]
-	if p == none || !s.tree.isLeaf(p) {
+	p := s.servingPlace(q)
+	if p == none {
 		return false
 	}
 	s.formClaims()
@@ -183,10 +275,4 @@ func (s *State) Claims(q model.QueueID, claimed, aside []int64) bool {
 		aside[d] = s.aside(p, d)
 	}
 	return true
-}
-
-// Wants reports whether a queue without children has a block, not of best effort, that it is entitled to.
-func (s *State) Wants(q model.QueueID) bool {
-	s.ordered()
-	return s.order.wants[s.tree.at[q]]
 }

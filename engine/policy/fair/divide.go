@@ -31,9 +31,11 @@ func (p *problem) zero(i int) int64 {
 
 // divider solves problems and keeps its memory.
 type divider struct {
-	// active are the children whose share is between their bounds at some level of the search.
-	active []int32
-	heap   []award
+	// active are the children with a weight that are below their ceilings, search those of them whose share is not known yet; low, high and
+	// mid are the shares of these at the levels of the search.
+	active, search []int32
+	low, high, mid []int64
+	heap           []award
 }
 
 // award is the next quantum of a child: its signpost is odd / (2 weight).
@@ -106,30 +108,95 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 
 // raise brings the shares to a level at which at most rest quanta are awarded beyond the starts, such that few remain, and returns how many
 // remain. At level full every child has its ceiling; a product of weight and level has at most 124 bits, because weights that are not
-// queues' own are at least the ceilings, and queues' own have 31 bits. The search halves the interval between a level that awards too little and one that awards too much.
+// queues' own are at least the ceilings, and queues' own have 31 bits.
+//
+// The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear function
+// of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the tangent at
+// the low end meets the rest, a little above where the straight line between the ends does, and in the middle. Children whose share is the
+// same at both ends have that share and are left out of the search, so that each step costs less than the one before.
 func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
-	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child, ties apart.
+	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child.
 	shift := uint(bits.Len64(uint64(widest - 1)))
 	low, high := level{}, shifted(uint64(full), shift)
-	for low.next() != high {
+	more, slope := d.open(p)
+	for turn := 0; low.next() != high; turn++ {
+		roundings := int64(len(d.search))
 		mid := low.between(high)
-		awarded := int64(0)
-		for _, i := range d.active {
-			if awarded += p.at(i, mid, shift) - p.from(int(i)); awarded > rest {
-				break
-			}
+		switch {
+		case more <= 4*roundings || turn%4 == 3:
+		case turn%4 == 2 || slope == 0:
+			mid = low.towards(high, min(more, rest+roundings), more)
+		case turn%4 == 0:
+			mid = low.plus(max(0, rest-roundings), shift, slope)
+		default:
+			mid = low.plus(rest+rest/8+roundings, shift, slope)
 		}
+		if !low.before(mid) || !mid.before(high) {
+			mid = low.between(high)
+		}
+		awarded, steep := d.look(p, mid, shift)
 		if awarded > rest {
-			high = mid
+			high, more = mid, awarded
+			d.high, d.mid = d.mid, d.high
 		} else {
-			low = mid
+			low, rest, more, slope = mid, rest-awarded, more-awarded, steep
+			d.low, d.mid = d.mid, d.low
 		}
+		d.narrow(p)
 	}
-	for _, i := range d.active {
-		p.share[i] = p.at(i, low, shift)
-		rest -= p.share[i] - p.from(int(i))
+	for k, i := range d.search {
+		p.share[i] = d.low[k]
 	}
 	return rest
+}
+
+// open begins a search among the active children and returns how much more they have at the high end than at the low end, and the weights of
+// those that gain at once.
+func (d *divider) open(p *problem) (more int64, slope uint64) {
+	n := len(d.active)
+	d.search, d.low = append(d.search[:0], d.active...), grown(d.low, n)
+	d.high, d.mid = grown(d.high, n), grown(d.mid, n)
+	for k, i := range d.search {
+		d.low[k], d.high[k] = p.from(int(i)), p.ceiling[i]
+		more += d.high[k] - d.low[k]
+		if d.low[k] == p.zero(int(i)) {
+			slope += uint64(p.weight[i])
+		}
+	}
+	return more, slope
+}
+
+// look fills in the shares at a level, and returns how much more that is than at the low end, and the weights of those that are neither at
+// their starts nor at their ceilings.
+func (d *divider) look(p *problem, l level, shift uint) (awarded int64, slope uint64) {
+	for k, i := range d.search {
+		share := p.at(i, l, shift)
+		d.mid[k] = share
+		awarded += share - d.low[k]
+		if share > p.from(int(i)) && share < p.ceiling[i] {
+			slope += uint64(p.weight[i])
+		}
+	}
+	return awarded, slope
+}
+
+// narrow leaves those children out of the search whose share is known.
+func (d *divider) narrow(p *problem) {
+	kept := 0
+	for k, i := range d.search {
+		if p.share[i] = d.low[k]; d.low[k] != d.high[k] {
+			d.search[kept], d.low[kept], d.high[kept] = i, d.low[k], d.high[k]
+			kept++
+		}
+	}
+	d.search = d.search[:kept]
+}
+
+func grown(list []int64, n int) []int64 {
+	if cap(list) < n {
+		return make([]int64, n)
+	}
+	return list[:n]
 }
 
 func shifted(x uint64, shift uint) level {
@@ -139,10 +206,40 @@ func shifted(x uint64, shift uint) level {
 	return level{x >> (64 - shift), x << shift}
 }
 
-func (l level) next() level {
-	low, carry := bits.Add64(l.low, 1, 0)
-	return level{l.high + carry, low}
+func (l level) next() level { return l.add(level{0, 1}) }
+
+// towards returns about the level where part of whole lies on a straight line from l to h. 0 <= part <= whole.
+func (l level) towards(h level, part, whole int64) level {
+	low, borrow := bits.Sub64(h.low, l.low, 0)
+	high := h.high - l.high - borrow
+	// The quotient has 32 bits, the interval at most 124, of which the last 32 make no difference where there are more than 64.
+	q, _ := bits.Div64(uint64(part)>>32, uint64(part)<<32, uint64(whole)+1)
+	var add level
+	if high == 0 {
+		carry, product := bits.Mul64(low, q)
+		add = level{0, carry<<32 | product>>32}
+	} else {
+		low, high = high<<32|low>>32, high>>32
+		carry, product := bits.Mul64(low, q)
+		add = level{high*q + carry, product}
+	}
+	return l.add(add)
 }
+
+// plus returns the level at which part more quanta are awarded by weights of a sum.
+func (l level) plus(part int64, shift uint, sum uint64) level {
+	by := shifted(uint64(part), shift)
+	high := by.high / sum
+	low, _ := bits.Div64(by.high%sum, by.low, sum)
+	return l.add(level{high, low})
+}
+
+func (l level) add(o level) level {
+	low, carry := bits.Add64(l.low, o.low, 0)
+	return level{l.high + o.high + carry, low}
+}
+
+func (l level) before(o level) bool { return l.high < o.high || l.high == o.high && l.low < o.low }
 
 func (l level) between(h level) level {
 	low, carry := bits.Add64(l.low, h.low, 0)

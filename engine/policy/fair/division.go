@@ -200,3 +200,9 @@ func (s *State) weights() []int64 {
 	}
 	return s.tree.weight
 }
+
+// Divide divides all dimensions anew, with the result that they have.
+func (s *State) Divide() {
+	s.division.stale = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
+	s.settle()
+}

@@ -26,9 +26,15 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 	}
 	s.bookCluster(from, r, -1)
 	s.bookCluster(to, r, 1)
-	s.blocks[p].valid = false
+	s.order.touch(p)
 	if holds(from) != holds(to) {
 		s.hold(task.Job, p, r, sign(holds(to)))
+	}
+	if w := s.waitOf(task.Job); w != nil {
+		w.stale = true
+		if pended, pends := from == model.Pending, to == model.Pending; pended != pends && s.waits(t) {
+			s.await(w, t, int32(sign(pends)))
+		}
 	}
 	counts := s.tree.open[p] && s.fitsTask(t)
 	if before, after := demanded(from, task.Gate, counts), demanded(to, task.Gate, counts); before != after {
@@ -47,6 +53,14 @@ func (s *State) hold(j model.JobID, p place, r *request, n int64) {
 		addTimes(a.held, r, n)
 		s.updateLack(a, p)
 	}
+}
+
+// waitOf returns what a job waits for; nil if it never waits, or nobody has asked yet.
+func (s *State) waitOf(j model.JobID) *wait {
+	if !s.blocks.known {
+		return nil
+	}
+	return s.blocks.of[j]
 }
 
 func sign(more bool) int64 {

@@ -64,7 +64,7 @@ type State struct {
 	division division
 	// version counts the changes of accounts; what is derived from them is valid for one version.
 	version uint64
-	blocks  []leafBlocks
+	blocks  blocks
 	order   order
 	claims  claims
 	rooms   rooms
@@ -86,10 +86,12 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 		return nil, err
 	}
 	n := s.tree.len()
-	s.blocks = make([]leafBlocks, n)
-	s.order.open(n)
 	s.division.open(n, s.width)
 	s.scratch.open(s.width)
+	s.settle()
+	if v.Stop != nil && v.Stop() {
+		return nil, policy.ErrStopped
+	}
 	return s, nil
 }
 

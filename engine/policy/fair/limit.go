@@ -27,7 +27,7 @@ func (s *State) readLimits() []limit {
 		capability := s.v.Queues[q].Capability
 		for m := capability.Has; m != 0; m = m.Rest() {
 			d := m.First()
-			if l.capability[d] = atMost(capability.V[d]); l.capability[d] != unlimited {
+			if l.capability[d] = limitOf(capability.V[d]); l.capability[d] != unlimited {
 				l.limited = l.limited.With(d)
 			}
 		}

@@ -8,72 +8,177 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// order is the order of service of all leaves; it is valid for one version of the accounts.
+// order keeps siblings sorted by who is served first. What an event may have moved is put in its place when somebody next asks.
 type order struct {
-	version uint64
-	known   bool
-	// wants reports whether a leaf has a block that it is entitled to, or some leaf below a place has.
-	wants []bool
-	// ratio is what a place holds most of, in proportion to the total.
-	ratio  []ratio
+	known bool
+	// division is that which the order rests on.
+	division uint64
+	// sorted lists the children of p at sorted[first[p]:end[p]]; position is where a place stands in it.
+	sorted   []place
+	position []int32
+	// wants reports whether a leaf has a block, not of best effort, that it is entitled to; wanting counts the children of a place that want.
+	wants   []bool
+	wanting []int32
+	ratio   []ratio
+	// dirty are the leaves that events touched.
+	dirty   []place
+	isDirty []bool
+	// leaves are all leaves in order, valid unless moved.
 	leaves []place
-	rank   []int32
+	moved  bool
 	walk   []place
 }
 
-// ratio is held / total of the dimension in which it is greatest.
+// ratio is held / total of the dimension in which a place holds most in proportion.
 type ratio struct{ held, total int64 }
 
-func (o *order) open(n int) {
-	o.wants, o.ratio, o.rank = make([]bool, n), make([]ratio, n), make([]int32, n)
+// touch says that a leaf, or what it holds, has changed.
+func (o *order) touch(p place) {
+	if o.known && !o.isDirty[p] {
+		o.isDirty[p] = true
+		o.dirty = append(o.dirty, p)
+	}
+}
+
+// sortQueues brings the order up to date.
+func (s *State) sortQueues() {
+	s.settle()
+	o := &s.order
+	if !o.known || o.division != s.division.version {
+		s.sortAll()
+		return
+	}
+	for _, p := range o.dirty {
+		o.isDirty[p] = false
+		s.reposition(p)
+	}
+	o.dirty = o.dirty[:0]
+}
+
+// sortAll sorts all siblings.
+func (s *State) sortAll() {
+	o, t, n := &s.order, &s.tree, s.tree.len()
+	if !o.known {
+		o.sorted, o.position = make([]place, n+1), make([]int32, n)
+		o.wants, o.wanting, o.ratio, o.isDirty = make([]bool, n), make([]int32, n), make([]ratio, n), make([]bool, n)
+		for p := range o.sorted {
+			o.sorted[p] = place(p)
+		}
+	}
+	o.known, o.division, o.moved, o.dirty = true, s.division.version, true, o.dirty[:0]
+	clear(o.wanting)
+	clear(o.isDirty)
+	for p := place(n) - 1; p >= 0; p-- {
+		o.ratio[p], o.wants[p] = s.ratioOf(p), o.wanting[p] > 0
+		if t.isLeaf(p) {
+			o.wants[p] = s.wants(p)
+		}
+		if p > 0 && o.wants[p] {
+			o.wanting[t.parent[p]]++
+		}
+		siblings := o.sorted[t.first[p]:t.end[p]]
+		slices.SortFunc(siblings, s.compareSiblings)
+		for i, k := range siblings {
+			o.position[k] = int32(t.first[p]) + int32(i)
+		}
+	}
+}
+
+// reposition moves a leaf, and the places above it, to where they belong.
+func (s *State) reposition(p place) {
+	o, t := &s.order, &s.tree
+	wants := s.wants(p)
+	for ; ; p = t.parent[p] {
+		changed := o.wants[p] != wants
+		o.ratio[p], o.wants[p] = s.ratioOf(p), wants
+		if p == 0 {
+			return
+		}
+		parent := t.parent[p]
+		if changed {
+			o.wanting[parent] += int32(sign(wants))
+		}
+		wants = o.wanting[parent] > 0
+		o.insert(p, int32(t.first[parent]), int32(t.end[parent]), s.compareSiblings)
+	}
+}
+
+// insert moves a place whose siblings are sorted to where it belongs among them.
+func (o *order) insert(p place, first, end int32, compare func(l, r place) int) {
+	at := o.position[p]
+	to := at
+	for to > first && compare(p, o.sorted[to-1]) < 0 {
+		low, high := first, to
+		for low < high {
+			if mid := (low + high) / 2; compare(p, o.sorted[mid]) < 0 {
+				high = mid
+			} else {
+				low = mid + 1
+			}
+		}
+		to = low
+	}
+	if to == at && at+1 < end && compare(p, o.sorted[at+1]) > 0 {
+		low, high := at+1, end
+		for low < high {
+			if mid := (low + high) / 2; compare(p, o.sorted[mid]) > 0 {
+				low = mid + 1
+			} else {
+				high = mid
+			}
+		}
+		to = low - 1
+	}
+	if to == at {
+		return
+	}
+	o.moved = true
+	if to < at {
+		copy(o.sorted[to+1:at+1], o.sorted[to:at])
+	} else {
+		copy(o.sorted[at:to], o.sorted[at+1:to+1])
+	}
+	o.sorted[to] = p
+	for i := min(at, to); i <= max(at, to); i++ {
+		o.position[o.sorted[i]] = i
+	}
 }
 
 // ordered returns the leaves as they are served.
 func (s *State) ordered() []place {
+	s.sortQueues()
 	o, t := &s.order, &s.tree
-	if o.known && o.version == s.version {
+	if !o.moved {
 		return o.leaves
 	}
-	s.settle()
-	o.known, o.version = true, s.version
-	for p := place(t.len()) - 1; p >= 0; p-- {
-		o.ratio[p] = s.ratioOf(p)
-		if t.isLeaf(p) {
-			o.wants[p] = s.wants(p)
-		} else {
-			o.wants[p] = slices.Contains(o.wants[t.first[p]:t.end[p]], true)
-		}
-	}
+	o.moved = false
 	o.leaves, o.walk = o.leaves[:0], append(o.walk[:0], 0)
 	for len(o.walk) > 0 {
 		p := o.walk[len(o.walk)-1]
 		o.walk = o.walk[:len(o.walk)-1]
 		if t.isLeaf(p) {
-			o.rank[p] = int32(len(o.leaves))
 			o.leaves = append(o.leaves, p)
 			continue
 		}
-		from := len(o.walk)
-		for k := t.first[p]; k < t.end[p]; k++ {
-			o.walk = append(o.walk, k)
+		for i := t.end[p] - 1; i >= t.first[p]; i-- {
+			o.walk = append(o.walk, o.sorted[i])
 		}
-		slices.SortFunc(o.walk[from:], func(l, r place) int { return s.compareSiblings(r, l) })
 	}
 	return o.leaves
 }
 
 // wants reports whether a leaf has a block, not of best effort, that it is entitled to.
 func (s *State) wants(p place) bool {
-	entitled := func(tasks []model.TaskID) bool {
-		positive := s.sum(tasks, s.scratch.request)
-		return positive != 0 && s.entitled(p, 2, s.scratch.request, positive)
-	}
-	for _, b := range s.blocksOf(p) {
-		if len(b.gang) > 0 && entitled(b.gang) {
+	for _, w := range s.waitsOf(p) {
+		if s.refresh(w); w.gang < 0 {
+			continue
+		}
+		if w.gang > 0 && w.positive != 0 && s.entitled(p, 2, w.need, w.positive) {
 			return true
 		}
-		for i := range b.loose {
-			if entitled(b.loose[i : i+1]) {
+		for i := range w.kinds {
+			k := &w.kinds[i]
+			if r := &s.requests[k.request]; k.pending > k.ganged && r.positive != 0 && s.entitled(p, 2, r.amount, r.positive) {
 				return true
 			}
 		}
@@ -85,7 +190,7 @@ func (s *State) wants(p place) bool {
 func (s *State) ratioOf(p place) ratio {
 	greatest := ratio{0, 1}
 	for d, held := range s.row(s.accounts.held, p) {
-		if total := s.division.columns[d].total * s.quantum[d]; total > 0 && held > 0 {
+		if total := s.divided(d); total > 0 && held > 0 {
 			if r := (ratio{held, total}); r.compare(greatest) > 0 {
 				greatest = r
 			}
@@ -102,38 +207,39 @@ func (r ratio) compare(o ratio) int {
 
 // compareOver compares r / lw with o / rw.
 func (r ratio) compareOver(lw int64, o ratio, rw int64) int {
-	return compareProducts(
-		[3]uint64{uint64(r.held), uint64(o.total), uint64(rw)}, [3]uint64{uint64(o.held), uint64(r.total), uint64(lw)})
+	l := product(uint64(r.held), uint64(o.total), uint64(rw))
+	return slices.Compare(l[:], product(uint64(o.held), uint64(r.total), uint64(lw))[:])
 }
 
-// compareProducts compares the products of three factors each.
-func compareProducts(l, r [3]uint64) int {
-	product := func(f [3]uint64) [3]uint64 {
-		high, low := bits.Mul64(f[0], f[1])
-		carry, least := bits.Mul64(low, f[2])
-		most, middle := bits.Mul64(high, f[2])
-		middle, over := bits.Add64(middle, carry, 0)
-		return [3]uint64{most + over, middle, least}
-	}
-	lp, rp := product(l), product(r)
-	return slices.Compare(lp[:], rp[:])
+// product returns a product, the most significant word first.
+func product(a, b, c uint64) *[3]uint64 {
+	high, low := bits.Mul64(a, b)
+	carry, least := bits.Mul64(low, c)
+	most, middle := bits.Mul64(high, c)
+	middle, over := bits.Add64(middle, carry, 0)
+	return &[3]uint64{most + over, middle, least}
 }
 
 // compareSiblings puts first what is served first of two siblings.
 func (s *State) compareSiblings(l, r place) int {
 	o, v := &s.order, s.v
 	lq, rq := &v.Queues[s.tree.queue[l]], &v.Queues[s.tree.queue[r]]
-	if c := cmp.Compare(rq.Priority, lq.Priority); c != 0 {
-		return c
-	}
-	if o.wants[l] != o.wants[r] {
+	switch {
+	case lq.Priority != rq.Priority:
+		return cmp.Compare(rq.Priority, lq.Priority)
+	case o.wants[l] != o.wants[r]:
 		return first(o.wants[l])
-	}
-	if (lq.Weight == 0) != (rq.Weight == 0) {
+	case (lq.Weight == 0) != (rq.Weight == 0):
 		return first(rq.Weight == 0)
 	}
-	c := o.ratio[l].compareOver(max(int64(lq.Weight), 1), o.ratio[r], max(int64(rq.Weight), 1))
-	return cmp.Or(c, compareAge(lq.CreateTime, rq.CreateTime), cmp.Compare(l, r))
+	if c := o.ratio[l].compareOver(max(int64(lq.Weight), 1), o.ratio[r], max(int64(rq.Weight), 1)); c != 0 {
+		return c
+	}
+	if lq.CreateTime != rq.CreateTime {
+		return compareAge(lq.CreateTime, rq.CreateTime)
+	}
+	// Siblings are listed by priority, age and name: places of equal priority and age are in order of their names.
+	return cmp.Compare(l, r)
 }
 
 func first(l bool) int {
@@ -144,15 +250,47 @@ func first(l bool) int {
 }
 
 // CompareQueues compares two queues by priority of service. Queues that serve no jobs come last.
-func (s *State) CompareQueues(l, r model.QueueID) int { return cmp.Compare(s.rankOf(l), s.rankOf(r)) }
-
-// rankOf returns a queue's position among the leaves in order.
-func (s *State) rankOf(q model.QueueID) int32 {
-	leaves := s.ordered()
-	if p := s.tree.at[q]; p != none && s.tree.isLeaf(p) {
-		return s.order.rank[p]
+func (s *State) CompareQueues(l, r model.QueueID) int {
+	lp, rp := s.servingPlace(l), s.servingPlace(r)
+	switch {
+	case lp == rp:
+		return 0
+	case lp == none || rp == none:
+		return first(rp == none)
 	}
-	return int32(len(leaves))
+	s.sortQueues()
+	lp, rp = s.tree.branches(lp, rp)
+	return cmp.Compare(s.order.position[lp], s.order.position[rp])
+}
+
+// servingPlace returns the place of a queue that serves jobs, or none.
+func (s *State) servingPlace(q model.QueueID) place {
+	if p := s.tree.at[q]; p != none && s.tree.isLeaf(p) {
+		return p
+	}
+	return none
+}
+
+// RankQueues sorts queues by priority of service, unless some serve no jobs or they are few.
+func (s *State) RankQueues(queues []model.QueueID) bool {
+	if len(queues) < s.tree.len()/8 {
+		return false
+	}
+	wanted := s.scratch.marks(s.tree.len())
+	for _, q := range queues {
+		p := s.servingPlace(q)
+		if p == none {
+			return false
+		}
+		wanted[p] = true
+	}
+	queues = queues[:0]
+	for _, p := range s.ordered() {
+		if wanted[p] {
+			queues = append(queues, s.tree.queue[p])
+		}
+	}
+	return true
 }
 
 // Order lists the queues without children as they are served.
@@ -165,4 +303,10 @@ func (s *State) Order() []model.QueueID {
 		}
 	}
 	return list
+}
+
+// Wants reports whether a queue without children has a block, not of best effort, that it is entitled to.
+func (s *State) Wants(q model.QueueID) bool {
+	s.sortQueues()
+	return s.order.wants[s.tree.at[q]]
 }

@@ -42,11 +42,14 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 			best = plan
 			t.keep()
 		}
-		if plan.Made {
+		if plan.Made || t.stopped {
 			break
 		}
 	}
 	t.reset()
+	if t.stopped {
+		return policy.Plan{Stopped: true}
+	}
 	for i, v := range c.Candidates {
 		if !best.Made || !t.kept[i].taken {
 			g.Protect(v, t.kept[i].reason)
@@ -75,6 +78,12 @@ type trial struct {
 	released, placed           []int64
 	releasedNodes, placedNodes []int64
 	nodes                      []model.NodeID
+	// near are the positions of candidates on each node, in order; elsewhere those of candidates on no node. Only plans on any nodes need them.
+	near      map[model.NodeID][]int32
+	elsewhere []int32
+	// steps counts the candidates and nodes looked at; stopped says that the view asked to stop.
+	steps   int
+	stopped bool
 }
 
 // candidate is what is known of one candidate.
@@ -97,8 +106,16 @@ func (t *trial) begin(s *State, c *policy.Claim, queue place) {
 	t.claim, t.queue = c, queue
 	t.positive = s.sum(c.Tasks, t.need)
 	t.fall.clear()
+	t.near, t.steps, t.stopped = nil, 0, false
 	t.states = append(t.states[:0], make([]candidate, len(c.Candidates))...)
 	t.kept = append(t.kept[:0], t.states...)
+}
+
+// halted counts a step and reports whether nobody waits for the plan any more.
+func (t *trial) halted() bool {
+	t.steps++
+	t.stopped = t.stopped || t.s.v.Stopped(t.steps)
+	return t.stopped
 }
 
 // keep keeps the reasons of this attempt.

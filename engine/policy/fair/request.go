@@ -81,11 +81,15 @@ func (s *State) fits(request int32, set model.NodeSetID) bool {
 
 // fitsTask reports whether a task could be placed if the cluster were empty.
 func (s *State) fitsTask(t model.TaskID) bool {
-	set := model.NodeSetID(model.AllNodes)
-	if len(s.v.NodeSets) > 0 {
-		set = s.v.NodeSetOf(t)
+	return s.fits(s.v.Tasks.At(t).Request, s.setOf(t))
+}
+
+// setOf returns the node set that a task may use.
+func (s *State) setOf(t model.TaskID) model.NodeSetID {
+	if len(s.v.NodeSets) == 0 {
+		return model.AllNodes
 	}
-	return s.fits(s.v.Tasks.At(t).Request, set)
+	return s.v.NodeSetOf(t)
 }
 
 // sum sets dst to what tasks ask for together and returns the dimensions with an amount above 0.

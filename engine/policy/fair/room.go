@@ -51,30 +51,10 @@ func (s *State) bookRoom(node model.NodeID, status model.Status, aside bool, r *
 	case status == model.Pipelined:
 		addTimes(s.roomOf(s.rooms.pipelined, node), r, n)
 	}
+	s.changed(node)
 }
 
-// freeOn and futureOn are free and future of one node.
-func (s *State) freeOn(n model.NodeID, d int) int64 { return min(s.idleOf(n)[d], s.futureOn(n, d)) }
-
+// futureOn is what can be given away of a node once everything that is being released is gone.
 func (s *State) futureOn(n model.NodeID, d int) int64 {
 	return s.idleOf(n)[d] + s.roomOf(s.rooms.releasing, n)[d] - s.roomOf(s.rooms.pipelined, n)[d]
-}
-
-// FirstFit returns for each task the first node that is free for it and those before it, or false if some task fits none or the cluster
-// has not enough free for all. Without nodes the cluster is the room, and nobody gets a node.
-func (s *State) FirstFit(tasks []model.TaskID) ([]model.NodeID, bool) {
-	s.openRooms()
-	s.claims.known = false
-	s.clearRoom()
-	if positive := s.sum(tasks, s.scratch.asked); !covers(s.claims.cluster, s.scratch.asked, positive) || !s.claimRoom(tasks) {
-		return nil, false
-	}
-	nodes := make([]model.NodeID, len(tasks))
-	for i := range nodes {
-		nodes[i] = model.None
-		if len(s.v.NodeOrder) > 0 {
-			nodes[i] = s.claims.placed[i].node
-		}
-	}
-	return nodes, true
 }

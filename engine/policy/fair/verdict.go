@@ -102,36 +102,37 @@ func (s *State) aboveLine(p place, i, d int, amount int64) policy.Reason {
 	}
 }
 
-// Overused reports whether a queue has blocks and may use none of them.
+// Overused reports whether a queue has blocks and may use none of them. why gets what stands against the first.
 func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
-	p := s.tree.at[q]
-	if p == none || !s.tree.isLeaf(p) {
+	p := s.servingPlace(q)
+	if p == none {
 		return false
 	}
-	jobs := s.blocksOf(p)
-	var first policy.Reason
+	var against policy.Reason
 	asked := 0
-	refused := func(tasks []model.TaskID) bool {
-		amount := s.scratch.asked
-		reason, permitted := s.permit(p, amount, s.sum(tasks, amount))
+	refused := func(amount []int64, positive resource.Mask) bool {
+		reason, permitted := s.permit(p, amount, positive)
 		if asked++; asked == 1 {
-			first = reason
+			against = reason
 		}
 		return !permitted
 	}
-	for _, b := range jobs {
-		if len(b.gang) > 0 && !refused(b.gang) {
+	for _, w := range s.waitsOf(p) {
+		if s.refresh(w); w.gang < 0 {
+			continue
+		}
+		if w.gang > 0 && !refused(w.need, w.positive) {
 			return false
 		}
-		for i := range b.loose {
-			if !refused(b.loose[i : i+1]) {
+		for i := range w.kinds {
+			k := &w.kinds[i]
+			if r := &s.requests[k.request]; k.pending > k.ganged && !refused(r.amount, r.positive) {
 				return false
 			}
 		}
 	}
-	if asked == 0 {
-		return false
+	if asked > 0 {
+		why.Add(against)
 	}
-	why.Add(first)
-	return true
+	return asked > 0
 }
