@@ -73,7 +73,7 @@ func TestAChoiceOfVictimsAllocatesItsListsAlone(t *testing.T) {
 }
 
 func TestOpeningAllocatesByPluginAndNotByQueue(t *testing.T) {
-	for _, policy := range []string{"proportion", "capacity", "default"} {
+	for _, policy := range []string{"proportion", "capacity", "default", "fair"} {
 		p := rule(t, policy)
 		few, many := wide(t, 100), wide(t, 2000)
 		of := func(m *model.Model) float64 {

@@ -202,9 +202,10 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 		return out
 	}
 	out.Line = apportionv1.FairLine(p.Line + 1)
-	for i := range p.Fall {
-		out.Fall = append(out.Fall, s.out.fraction(p.Fall[i]))
-		out.Rise = append(out.Rise, s.out.fraction(p.Rise[i]))
+	fall, rise := p.Potential()
+	for i := range fall {
+		out.Fall = append(out.Fall, s.out.fraction(fall[i]))
+		out.Rise = append(out.Rise, s.out.fraction(rise[i]))
 	}
 	for _, n := range p.Nodes {
 		if n != model.None {

@@ -18,10 +18,13 @@ type entry struct {
 	byte   *uint8
 	undo   func()
 	number float64
+	// undoWith is told has and more.
+	undoWith func(a, b uint64)
+	more     uint64
 }
 
 // entryBytes is the size of an entry on a machine of 64 bits.
-const entryBytes = 64
+const entryBytes = 72
 
 // Position is a point in a journal.
 type Position struct{ entries, cells int }
@@ -48,6 +51,8 @@ func (j *Journal) Rollback(p Position) {
 			*e.int = int32(e.number)
 		case e.byte != nil:
 			*e.byte = uint8(e.number)
+		case e.undoWith != nil:
+			e.undoWith(uint64(e.has), e.more)
 		default:
 			e.undo()
 		}
@@ -105,6 +110,13 @@ func (j *Journal) Int(n *int32) {
 func (j *Journal) Byte(b *uint8) {
 	if j.depth > 0 {
 		j.entries = append(j.entries, entry{byte: b, number: float64(*b)})
+	}
+}
+
+// UndoWith is Undo with two numbers that are told to f, which so need not be a new function each time.
+func (j *Journal) UndoWith(f func(a, b uint64), a, b uint64) {
+	if j.depth > 0 {
+		j.entries = append(j.entries, entry{undoWith: f, has: resource.Mask(a), more: b})
 	}
 }
 

@@ -48,8 +48,9 @@ type Plan struct {
 	Nodes []model.NodeID
 	// Line is the line under which the plan was made: 0, guarantee; 1, fair share; 2, entitlement.
 	Line int
-	// Fall and Rise are by how much the plan lowers the potential of the claimant and raises that of the victims, line by line.
-	Fall, Rise [3]*big.Rat
+	// Potential returns by how much the plan lowers the potential of the claimant and raises that of the victims, line by line; nil without a
+	// plan.
+	Potential func() (fall, rise [3]*big.Rat)
 }
 
 // Planner chooses victims as a plan. It is asked after the other plugins of its tier, about the candidates that all of them let go.

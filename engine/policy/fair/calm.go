@@ -71,8 +71,11 @@ func (s *State) compareLack(l, r []int64) int {
 	if math.Abs(sum) > size*0x1p-44 {
 		return sign64(int64(math.Copysign(1, sum)))
 	}
-	exact := s.fraction(l)
-	return exact.Cmp(s.fraction(r))
+	totals := s.scratch.asked
+	for d := range totals {
+		totals[d] = s.divided(d)
+	}
+	return fraction(l, totals).Cmp(fraction(r, totals))
 }
 
 func sign64(x int64) int {
@@ -86,20 +89,20 @@ func sign64(x int64) int {
 }
 
 // fraction returns Σ l / total.
-func (s *State) fraction(l []int64) *big.Rat {
+func fraction(l, totals []int64) *big.Rat {
 	sum, part := new(big.Rat), new(big.Rat)
 	for d, x := range l {
-		if total := s.divided(d); x != 0 && total > 0 {
-			sum.Add(sum, part.SetFrac64(x, total))
+		if x != 0 && totals[d] > 0 {
+			sum.Add(sum, part.SetFrac64(x, totals[d]))
 		}
 	}
 	return sum
 }
 
-func (s *State) fractions(l *lacks) [lines]*big.Rat {
+func fractions(l *lacks, totals []int64) [lines]*big.Rat {
 	var f [lines]*big.Rat
 	for i := range f {
-		f[i] = s.fraction(l[i])
+		f[i] = fraction(l[i], totals)
 	}
 	return f
 }

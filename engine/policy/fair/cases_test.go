@@ -265,7 +265,8 @@ func (a *asked) reclaim(q question) any {
 	for _, v := range plan.Victims {
 		victims = append(victims, a.v.TaskUID(v))
 	}
-	out["code"], out["line"], out["fall"], out["rise"], out["victims"] = "PLAN", plan.Line, fractions(plan.Fall), fractions(plan.Rise), victims
+	fall, rise := plan.Potential()
+	out["code"], out["line"], out["fall"], out["rise"], out["victims"] = "PLAN", plan.Line, fractions(fall), fractions(rise), victims
 	return out
 }
 

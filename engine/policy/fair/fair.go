@@ -70,11 +70,14 @@ type State struct {
 	rooms   rooms
 	inqueue inqueue
 	scratch scratch
+	// back is moveBack, made once.
+	back func(a, b uint64)
 }
 
 // Open accounts for every task and divides the cluster.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	s := &State{v: v, plugin: p, width: v.Dims.Len(), dims: v.GivenDimensions()}
+	s.back = s.moveBack
 	s.quantum = p.quanta(v.Dims)
 	if err := s.checkAmounts(); err != nil {
 		return nil, err

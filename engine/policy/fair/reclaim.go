@@ -1,6 +1,8 @@
 package fair
 
 import (
+	"math/big"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -166,13 +168,25 @@ func (t *trial) attempt() policy.Plan {
 		return t.fail(policy.Because(name, policy.NoPlan, q))
 	}
 	t.fillBack()
-	plan := policy.Plan{Made: true, Line: t.line, Fall: t.s.fractions(&t.fall), Rise: t.s.fractions(&t.rise)}
+	plan := policy.Plan{Made: true, Line: t.line, Potential: t.potential()}
 	for _, i := range t.victims {
 		plan.Victims = append(plan.Victims, t.claim.Candidates[i])
 	}
 	plan.Nodes = append(plan.Nodes, t.nodes...)
 	t.fill(policy.NotNeeded)
 	return plan
+}
+
+// potential returns what tells by how much the plan changes the potential, even when the trial is over.
+func (t *trial) potential() func() (fall, rise [lines]*big.Rat) {
+	s, falling, rising := t.s, newLacks(t.s.width), newLacks(t.s.width)
+	falling.copyFrom(&t.fall)
+	rising.copyFrom(&t.rise)
+	totals := make([]int64, s.width)
+	for d := range totals {
+		totals[d] = s.divided(d)
+	}
+	return func() (fall, rise [lines]*big.Rat) { return fractions(&falling, totals), fractions(&rising, totals) }
 }
 
 func (t *trial) fail(refusal policy.Reason) policy.Plan {
