@@ -84,6 +84,7 @@ func (r *reservation) close() {
 
 func (m *sessionMemory) exceeded(identity string, more int64) error {
 	mine := m.budget.UsedBy(identity) + more
-	return busy("session_bytes", mine, m.budget.Bytes(), sessionsRetry, "the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
-		" bytes, more than they would leave of what there is for all")
+	return busy("session_bytes", mine, m.budget.Bytes(), sessionsRetry,
+		"the sessions of this identity would take "+strconv.FormatInt(mine, 10)+
+			" bytes, more than they would leave of what there is for all")
 }

@@ -33,7 +33,8 @@ func (c *call) converse(stream sessionStream) error {
 		return busy("sessions", int64(all), int64(s.options.Sessions), sessionsRetry, "too many sessions are open")
 	}
 	if mine > s.options.IdentitySessions {
-		return busy("identity_sessions", int64(mine), int64(s.options.IdentitySessions), sessionsRetry, "this identity has too many sessions open")
+		return busy("identity_sessions", int64(mine), int64(s.options.IdentitySessions), sessionsRetry,
+			"this identity has too many sessions open")
 	}
 	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
 	var release func() bool

@@ -154,10 +154,7 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 			[]string{`open { input { snapshot_digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000" policy {} } }`},
 			codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND",
 		},
-		{
-			"chunks beside a snapshot", false, []string{`open { chunked {} input { snapshot {} policy {} } }`},
-			codes.InvalidArgument, "INVALID_REQUEST",
-		},
+		{"chunks beside a snapshot", false, []string{`open { chunked {} input { snapshot {} policy {} } }`}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{"a batch among chunks", false, []string{`open { chunked {} input { policy {} } }`, `batch {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"an opening twice", true, []string{`open {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"a chunk that nobody announced", true, []string{`chunk {}`}, codes.InvalidArgument, "PROTOCOL"},

@@ -172,7 +172,8 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 	if s.options.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, s.options.UploadTime, late("upload_time", s.options.UploadTime, "the snapshot did not come in time"))
+	tooLate := late("upload_time", s.options.UploadTime, "the snapshot did not come in time")
+	return context.WithTimeoutCause(ctx, s.options.UploadTime, tooLate)
 }
 
 // saturate returns a number that fits into 63 bits.
