@@ -235,6 +235,11 @@ type Connection struct {
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection; more wait at the client.
 	Streams int `yaml:"streams" min:"1" max:"1000000"`
+	// Calls of one connection that its client may reset, or that are refused by their headers, each second on average over five seconds. A
+	// connection with more is closed.
+	Resets int `yaml:"resets" min:"1" max:"1000000"`
+	// Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a half.
+	Watches int `yaml:"watches" min:"1" max:"1000000"`
 	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:
 	// never.
 	Age time.Duration `yaml:"age" max:"8760h"`

@@ -87,6 +87,8 @@ var help = map[string]string{
 	"Connection.Maximum":        "Connections at a time on all addresses together. Beyond them, a new connection takes the place of one that never had a call, or that had none for a minute; where all are in use it waits, and the server is not ready.",
 	"Connection.AddressMaximum": "Connections at a time from one IP address, beyond which the same holds within the address, and a new one is closed where all are in use. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted. Raise it where a proxy stands before the server.",
 	"Connection.Streams":        "Calls at a time on one connection; more wait at the client.",
+	"Connection.Resets":         "Calls of one connection that its client may reset, or that are refused by their headers, each second on average over five seconds. A connection with more is closed.",
+	"Connection.Watches":        "Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a half.",
 	"Connection.Age":            "Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s: never.",
 	"Connection.Grace":          "How long calls under way on a connection of that age may go on. 0s: until they end.",
 	"Connection.Ping":           "Time without a word from a client after which it is asked whether it still lives; one that does not answer within 20 seconds is hung up on.",

@@ -29,7 +29,7 @@ func (c *Config) ServerOptions() service.Options {
 		},
 		RequestBytes: int(l.MessageBytes), HeaderBytes: uint32(l.HeaderBytes),
 		CallTime: d.Call, MessageTime: d.Message, AnswerTime: d.Answer, HandshakeTime: d.Handshake,
-		ConnectionStreams: uint32(n.Streams), ConnectionAge: n.Age, ConnectionGrace: n.Grace, ConnectionIdle: n.Idle, ConnectionPing: n.Ping,
+		ConnectionStreams: uint32(n.Streams), ConnectionResets: n.Resets, HealthWatches: n.Watches, ConnectionAge: n.Age, ConnectionGrace: n.Grace, ConnectionIdle: n.Idle, ConnectionPing: n.Ping,
 		DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, NoReflection: !c.Reflection,
 	}
 }
@@ -64,7 +64,7 @@ func ofServer() *Config {
 		},
 		Deadline: Deadline{Call: o.CallTime, Message: o.MessageTime, Answer: o.AnswerTime, Handshake: o.HandshakeTime},
 		Connection: Connection{
-			Streams: int(o.ConnectionStreams), Age: o.ConnectionAge, Grace: o.ConnectionGrace, Ping: o.ConnectionPing, Idle: o.ConnectionIdle,
+			Streams: int(o.ConnectionStreams), Resets: o.ConnectionResets, Watches: o.HealthWatches, Age: o.ConnectionAge, Grace: o.ConnectionGrace, Ping: o.ConnectionPing, Idle: o.ConnectionIdle,
 		},
 		Drain: Drain{Delay: o.DrainDelay, Time: o.DrainTime},
 	}

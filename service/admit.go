@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -42,6 +43,9 @@ func IdentityOf(ctx context.Context) string {
 //
 // It runs in the goroutine that reads the connection, one call at a time.
 func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, error) {
+	if !connectionOf(ctx).begin() {
+		return ctx, status.Error(codes.ResourceExhausted, "too many calls of this connection were reset or refused")
+	}
 	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
 		return ctx, nil
 	}

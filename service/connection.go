@@ -3,6 +3,7 @@ package service
 import (
 	"container/list"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -16,10 +17,12 @@ import (
 type connection struct {
 	net.Conn
 
-	limit   time.Duration
-	expired func(*connection)
+	server *Server
 
 	mutex sync.Mutex
+	// credit is how many more calls may begin before others have ended well, as of a time.
+	credit float64
+	asOf   time.Time
 	// unread holds *unreadReply in the order in which they were made, places their elements.
 	unread list.List
 	places map[*reply]*list.Element
@@ -46,7 +49,7 @@ func (c *connection) hold(r *reply) {
 	}
 	c.places[r] = c.unread.PushBack(unreadReply{r, time.Now()})
 	if c.timer == nil {
-		c.timer = time.AfterFunc(c.limit, c.check)
+		c.timer = time.AfterFunc(c.server.options.AnswerTime, c.check)
 	}
 }
 
@@ -73,13 +76,14 @@ func (c *connection) check() {
 		return
 	}
 	response, _ := oldest.Value.(unreadReply)
-	if left := c.limit - time.Since(response.since); left > 0 {
+	if left := c.server.options.AnswerTime - time.Since(response.since); left > 0 {
 		c.timer.Reset(left)
 		c.mutex.Unlock()
 		return
 	}
 	c.mutex.Unlock()
-	c.expired(c)
+	c.server.metrics.untaken.Inc()
+	c.ending("an answer was not read in time")
 	// The peer does not take what it was sent. There is no use for the error.
 	_ = c.Close()
 }
@@ -136,8 +140,7 @@ func connectionOf(ctx context.Context) *connection {
 type listener struct {
 	net.Listener
 
-	limit   time.Duration
-	expired func(*connection)
+	server *Server
 }
 
 // Accept waits for a connection.
@@ -146,12 +149,61 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: raw, limit: l.limit, expired: l.expired, places: map[*reply]*list.Element{}}, nil
+	c := &connection{Conn: raw, server: l.server, places: map[*reply]*list.Element{}, asOf: time.Now()}
+	c.credit = c.most()
+	return c, nil
 }
 
-// expired notes a connection that is closed because its client does not read an answer.
-func (s *Server) expired(c *connection) {
-	s.metrics.untaken.Inc()
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed because an answer was not read in time",
+// ending logs that the server closes a connection.
+func (c *connection) ending(why string) {
+	c.server.log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed because "+why,
 		slog.String("peer_address", c.RemoteAddr().String()))
+}
+
+// A client may reset its calls as fast as it can write, and each costs more than the frames do. So a call takes a credit of its connection,
+// which gets it back when the call ends by an answer. What was reset, or refused by its headers, comes back at a rate alone.
+
+// resetSeconds is for how long a connection may have saved credit.
+const resetSeconds = 5
+
+// most is the most credit that a connection has: that of all calls that it may have at a time, and what it may save.
+func (c *connection) most() float64 {
+	o := &c.server.options
+	return float64(o.ConnectionStreams) + resetSeconds*float64(o.ConnectionResets)
+}
+
+// begin takes the credit of a call. It closes the connection and returns false if there is none.
+func (c *connection) begin() bool {
+	if c == nil {
+		return true
+	}
+	c.mutex.Lock()
+	if c.closed {
+		c.mutex.Unlock()
+		return false
+	}
+	now := time.Now()
+	c.credit = min(c.credit+now.Sub(c.asOf).Seconds()*float64(c.server.options.ConnectionResets), c.most())
+	c.asOf = now
+	c.credit--
+	spent := c.credit < 0
+	c.mutex.Unlock()
+	if !spent {
+		return true
+	}
+	c.server.metrics.reset.Inc()
+	c.ending("too many of its calls were reset or refused")
+	// The peer is no client. There is no use for the error.
+	_ = c.Close()
+	return false
+}
+
+// answered gives the credit of a call back, unless its client has reset it.
+func (c *connection) answered(ctx context.Context) {
+	if c == nil || errors.Is(context.Cause(ctx), context.Canceled) {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.credit = min(c.credit+1, c.most())
 }

@@ -94,6 +94,7 @@ func (s *Server) accept(ctx context.Context, method string) (c *call, end func(e
 		c.snapshot.free()
 		messages.held.Close()
 		leave()
+		connectionOf(ctx).answered(ctx)
 		s.measure(ctx, method, messages, err)
 	}, nil
 }

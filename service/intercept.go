@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
@@ -33,15 +37,39 @@ func (s *Server) chain() []grpc.ServerOption {
 func (s *Server) logUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	began := time.Now()
 	answer, err := handle(ctx, request)
+	if quiet(info.FullMethod) {
+		connectionOf(ctx).answered(ctx)
+	}
 	s.logEnd(ctx, info.FullMethod, began, err)
 	return answer, err
 }
 
 func (s *Server) logStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	began := time.Now()
-	err := handle(service, stream)
+	err := s.watched(service, stream, info.FullMethod, handle)
 	s.logEnd(stream.Context(), info.FullMethod, began, err)
 	return err
+}
+
+// watched answers a stream. It bounds those of health and reflection, which need no identity or take no turn.
+func (s *Server) watched(service any, stream grpc.ServerStream, method string, handle grpc.StreamHandler) error {
+	if !quiet(method) {
+		return handle(service, stream)
+	}
+	ctx := stream.Context()
+	defer connectionOf(ctx).answered(ctx)
+	tenant, most := TenantOf(ctx), s.options.HealthWatches
+	mine, all := s.watches.Add(tenant, 1)
+	defer s.watches.Add(tenant, -1)
+	// The last half is left to those who have less than a half.
+	if all > most || all > most/2 && mine > most/2 && s.watches.Others(tenant) {
+		return s.fail(ctx, &wire.Fault{
+			Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
+			Text:     "too many streams of health and reflection are open",
+			Metadata: map[string]string{"limit": "connection.watches", "maximum": strconv.Itoa(most)},
+		})
+	}
+	return handle(service, stream)
 }
 
 // logEnd logs the end of a call. What nobody reads is not put together: a call that succeeds is mostly below the level.

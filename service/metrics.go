@@ -33,6 +33,7 @@ type metrics struct {
 	refused    *prometheus.CounterVec
 	panics     prometheus.Counter
 	untaken    prometheus.Counter
+	reset      prometheus.Counter
 	decisions  *decisions
 	deciding   map[string]prometheus.Observer
 	compiling  prometheus.Histogram
@@ -67,6 +68,9 @@ func newMetrics(s *Server) *metrics {
 	m.untaken = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "apportion_answers_untaken_total", Help: "Connections closed because their client did not read an answer in time.",
 	})
+	m.reset = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "apportion_connections_reset_total", Help: "Connections closed because too many of their calls were reset or refused.",
+	})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 	}, []string{"method", "code"})
@@ -75,7 +79,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.decide()
 	m.collectors = append(m.collectors,
-		m.panics, m.untaken, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
+		m.panics, m.untaken, m.reset, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)
@@ -98,6 +102,9 @@ func newMetrics(s *Server) *metrics {
 		}),
 		gauge("apportion_answer_bytes", "Memory booked for answers until the transport has sent them.", func() float64 {
 			return float64(s.outbox.budget.Used())
+		}),
+		gauge("apportion_health_watches", "Streams of health and reflection that are open.", func() float64 {
+			return float64(s.watches.All())
 		}),
 		gauge("apportion_sessions", "Sessions open.", func() float64 { return float64(s.sessions.All()) }),
 		gauge("apportion_session_bytes", "Estimated memory of the sessions that are open.", func() float64 {

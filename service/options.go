@@ -76,6 +76,11 @@ type Options struct {
 	HandshakeTime time.Duration
 	// ConnectionStreams bounds the calls on one connection at a time.
 	ConnectionStreams uint32
+	// ConnectionResets is how many calls of a connection may be reset by the client, or refused by their headers, each second on average.
+	// A connection with more is closed.
+	ConnectionResets int
+	// HealthWatches bounds the streams of health and reflection at a time.
+	HealthWatches int
 	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part. 0: never.
 	ConnectionAge time.Duration
 	// ConnectionGrace is how long calls under way on a connection of that age may go on. 0: until they end.
@@ -129,7 +134,7 @@ func DefaultOptions() Options {
 		Overload:     admission.DefaultOptions(),
 		RequestBytes: 16 << 20, HeaderBytes: 64 << 10, MessageTime: 30 * time.Second, AnswerTime: time.Minute,
 		HandshakeTime:     10 * time.Second,
-		ConnectionStreams: 1000, ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
+		ConnectionStreams: 1000, ConnectionResets: 200, HealthWatches: 4000, ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
 		DrainDelay: 5 * time.Second, DrainTime: 25 * time.Second,
 	}
 }

@@ -44,11 +44,13 @@ type Server struct {
 	// methods holds the full names of all methods that are served.
 	methods map[string]bool
 
-	admission     *admission.Controller
-	inbox         *inbox
-	outbox        *outbox
-	receiving     *admission.Budget
-	sessions      admission.Counts
+	admission *admission.Controller
+	inbox     *inbox
+	outbox    *outbox
+	receiving *admission.Budget
+	sessions  admission.Counts
+	// watches counts the streams of health and reflection.
+	watches       admission.Counts
 	sessionMemory *sessionMemory
 	// numbered counts the sessions that observers were told of.
 	numbered  atomic.Uint64
@@ -170,7 +172,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, l := range listeners {
 		serving.Go(func() error {
-			err := s.grpc.Serve(listener{l, s.options.AnswerTime, s.expired})
+			err := s.grpc.Serve(listener{l, s})
 			if errors.Is(err, grpc.ErrServerStopped) {
 				// The drain came first.
 				return nil
