@@ -71,6 +71,11 @@ reference: ## Compare our answers with the recorded ones (CASES=PATH for some of
 	$(GO) test -run "Suffices|AnsweredAsRecorded" ./adapter/extender
 	$(GO) test -run RemoteAndLocalAnswerAlike ./client -args -whole
 
+.PHONY: properties
+properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest (PROPERTYFLAGS='-seed 7').
+	$(GO) test -timeout 0 -run 'Propert|Matters|Never|LessForNobody|TakesNothing|ChangesNothing|Undone' -v ./engine/policy/fair \
+		-args -divisions 1000000 -runs 100000 $(PROPERTYFLAGS)
+
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
 	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT)

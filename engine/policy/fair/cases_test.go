@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -190,7 +191,7 @@ func (a *asked) answer(t *testing.T, q question) any {
 	case "reclaim":
 		return a.reclaim(q)
 	case "loop":
-		return a.loop()
+		return a.loop(t)
 	}
 	return nil
 }
@@ -338,4 +339,19 @@ func byName(list []any, key string) object {
 		out[o[key].(string)+" "+o["dimension"].(string)] = o
 	}
 	return out
+}
+
+// loop is a run to rest, after which everything is as before.
+func (a *asked) loop(t *testing.T) any {
+	mark := a.Mark()
+	r := a.f.RunToRest()
+	running := []string{}
+	for id, task := range a.v.Tasks.All() {
+		if a.v.Status(id) == model.Running && !a.f.SetAside(task.Job) {
+			running = append(running, a.v.TaskUID(id))
+		}
+	}
+	slices.Sort(running)
+	require.NoError(t, a.Rollback(mark))
+	return object{"steps": r.Steps, "plans": r.Plans, "evictions": r.Evictions, "running": running}
 }
