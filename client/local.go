@@ -66,11 +66,12 @@ func (l local) ask(ctx context.Context, in *apportionv1.Input, step *apportionv1
 	if err != nil {
 		return nil, nil, err
 	}
+	basis := session.Basis()
 	answer := session.Do(step)
 	if fault := answer.GetError(); fault != nil {
 		return nil, nil, status.FromProto(fault).Err()
 	}
-	return session.Basis(), answer, nil
+	return basis, answer, nil
 }
 
 // EvaluateShares is the call of this name.
@@ -182,11 +183,13 @@ func (l local) Simulate(
 	if err != nil {
 		return nil, err
 	}
+	// Warnings are about the snapshot, not about what the steps make of it.
+	basis := session.Basis()
 	answers, err := session.DoAll(request.GetSteps())
 	if err != nil {
 		return nil, failure(err)
 	}
-	return &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers}, nil
+	return &apportionv1.SimulateResponse{Basis: basis, Answers: answers}, nil
 }
 
 func sharesStep(question *apportionv1.SharesStep) *apportionv1.Step {

@@ -139,7 +139,7 @@ type Limit struct {
 	// Memory in which a call or session keeps what a rollback may undo.
 	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
 
-	// Names of resources in a snapshot.
+	// Names of resources in a snapshot. With cpu and memory, named or not, there may be 64.
 	Dimensions int `yaml:"dimensions" min:"1" max:"64"`
 	// Nodes in a snapshot.
 	Nodes int `yaml:"nodes" min:"1" max:"1000000000"`

@@ -48,7 +48,7 @@ var help = map[string]string{
 	"Limit.Steps":               "Steps of one call, or of one batch of a session.",
 	"Limit.Work":                "Work of one call, or of one batch of a session: of opening it, and of its steps. A unit is about one amount of one resource that is compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through, and with the rounds of a division.",
 	"Limit.UndoBytes":           "Memory in which a call or session keeps what a rollback may undo.",
-	"Limit.Dimensions":          "Names of resources in a snapshot.",
+	"Limit.Dimensions":          "Names of resources in a snapshot. With cpu and memory, named or not, there may be 64.",
 	"Limit.Nodes":               "Nodes in a snapshot.",
 	"Limit.NodeSets":            "Node sets in a snapshot.",
 	"Limit.Queues":              "Queues in a snapshot.",

@@ -72,3 +72,27 @@ func TestNoOpinionOnAnAdmissionIsToldFromAPermit(t *testing.T) {
 	speaking := oneQueue(t, engine.Tier{{Plugin: gang.Plugin{}}}, engine.Tier{{Plugin: proportion.Plugin{}}})
 	require.Equal(t, policy.Permit, speaking.EnqueueVote(0, nil))
 }
+
+func TestATaskThatWasNeverBookedIsNotTakenOff(t *testing.T) {
+	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
+	const runs, waits = model.TaskID(0), model.TaskID(1)
+
+	mark := s.Mark()
+	s.SetStatus(waits, model.Running)
+	require.ErrorIs(t, s.Deallocate(waits, model.Releasing), engine.ErrNotBooked)
+	require.Equal(t, 2000.0, allocated(t, s), "the account would be negative with the next one")
+
+	s.SetStatus(runs, model.Releasing)
+	s.SetStatus(runs, model.Running)
+	require.NoError(t, s.Deallocate(runs, model.Releasing), "a task stays booked whatever its status says in between")
+	require.Equal(t, 0.0, allocated(t, s))
+
+	require.NoError(t, s.Rollback(mark))
+	require.ErrorIs(t, s.Deallocate(waits, model.Releasing), engine.ErrWrongStatus)
+	require.NoError(t, s.Deallocate(runs, model.Releasing))
+	s.SetStatus(runs, model.Running)
+	require.ErrorIs(t, s.Deallocate(runs, model.Releasing), engine.ErrNotBooked)
+
+	require.NoError(t, s.Remove(nil))
+	require.NoError(t, s.Deallocate(runs, model.Releasing), "a session that is opened again books by statuses")
+}

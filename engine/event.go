@@ -9,6 +9,10 @@ import (
 // ErrWrongStatus is returned for an event that a task's status does not allow. Volcano would book twice, or panic.
 var ErrWrongStatus = errors.New("the task is not in a status that this event can start from")
 
+// ErrNotBooked is returned for taking off a task that holds resources by its status alone: SetStatus gave it that status, no plugin has booked
+// it, and the accounts of its queue would become negative.
+var ErrNotBooked = errors.New("the task was never booked: its status was set without an account")
+
 // ErrRemoved is returned for a task of a job that was removed.
 var ErrRemoved = errors.New("the job was removed")
 
@@ -28,6 +32,7 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 // Volcano's handlers of allocation run for more than allocations: for a task that is pipelined, which holds nothing yet, and for one whose
 // eviction is undone, which runs again. The caller keeps account of who is booked.
 func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
+	s.note(t, as, true)
 	s.move(t, as, n)
 	for _, e := range s.by.events {
 		e.Allocate(t)
@@ -35,17 +40,47 @@ func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
 }
 
 // Deallocate takes a task off that holds resources: it gets the status given, which holds none, and every plugin gives its resources
-// back.
+// back. It fails for a task that the plugins have not booked.
 func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 	if !s.view.Status(t).Holds() || to.Holds() {
 		return ErrWrongStatus
+	}
+	if !s.booked(t) && len(s.by.events) > 0 {
+		return ErrNotBooked
 	}
 	s.Unbook(t, to)
 	return nil
 }
 
+// booked reports whether the plugins have booked a task. When a session opens those are booked that hold resources.
+func (s *Session) booked(t model.TaskID) bool { return s.view.Status(t).Holds() != s.astray[t] }
+
+// note keeps whether a task is booked that is about to get a status, where the status alone does not tell.
+func (s *Session) note(t model.TaskID, to model.Status, booked bool) {
+	astray, was := booked != to.Holds(), s.astray[t]
+	if astray == was {
+		return
+	}
+	st := s.state
+	s.view.Journal.Undo(func() { st.stray(t, was) })
+	st.stray(t, astray)
+}
+
+// stray says whether a task's status tells that it is booked while it is not, or the other way round.
+func (s *state) stray(t model.TaskID, astray bool) {
+	if !astray {
+		delete(s.astray, t)
+		return
+	}
+	if s.astray == nil {
+		s.astray = map[model.TaskID]bool{}
+	}
+	s.astray[t] = true
+}
+
 // Unbook gives a booked task the status that its scheduler gave it, and every plugin gives its resources back; see Book.
 func (s *Session) Unbook(t model.TaskID, as model.Status) {
+	s.note(t, as, false)
 	s.move(t, as, model.None)
 	for _, e := range s.by.events {
 		e.Deallocate(t)
@@ -54,7 +89,10 @@ func (s *Session) Unbook(t model.TaskID, as model.Status) {
 
 // SetStatus changes the status of a task without telling the plugins that it holds or ceases to hold resources, so that the accounts of
 // queues stay as they are, except those of plugins whose accounts are what statuses say.
-func (s *Session) SetStatus(t model.TaskID, to model.Status) { s.move(t, to, model.None) }
+func (s *Session) SetStatus(t model.TaskID, to model.Status) {
+	s.note(t, to, s.booked(t))
+	s.move(t, to, model.None)
+}
 
 // move changes the status of a task, and its node unless that is model.None.
 func (s *Session) move(t model.TaskID, to model.Status, n model.NodeID) {

@@ -23,6 +23,8 @@ type state struct {
 	plugins []opened
 	by      table
 	scratch resource.Row
+	// astray are the tasks of which the status does not tell whether the plugins have booked them.
+	astray map[model.TaskID]bool
 }
 
 // opened is a plugin of the policy with its state.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -258,10 +259,25 @@ func Depth(m *model.Model, maximum int64) error {
 	if maximum <= 0 || int64(len(m.Queues)) <= maximum {
 		return nil
 	}
+	if level := levelsOf(m); level > maximum {
+		return Exceeded("queue_depth", level, maximum,
+			"queues are nested "+strconv.FormatInt(level, 10)+" deep, at most "+strconv.FormatInt(maximum, 10)+" levels are taken")
+	}
+	return nil
+}
+
+// levelsOf returns how many levels of queues there are. The parent of the root counts for nothing, as in every policy.
+func levelsOf(m *model.Model) int64 {
 	// A queue below a circle never has another level than this.
 	const circular = -1
+	parent := func(q model.QueueID) (model.QueueID, bool) {
+		if m.Queues[q].Name == hierarchy.Root {
+			return model.None, false
+		}
+		return m.Queue(m.Queues[q].Parent)
+	}
 	// levels are 0 where they are not known yet; each queue is visited about twice.
-	levels := make([]int64, len(m.Queues))
+	levels, deepest := make([]int64, len(m.Queues)), int64(0)
 	var path []model.QueueID
 	for q := range m.Queues {
 		path = path[:0]
@@ -269,7 +285,7 @@ func Depth(m *model.Model, maximum int64) error {
 		for ok && levels[at] == 0 {
 			levels[at] = circular
 			path = append(path, at)
-			at, ok = m.Queue(m.Queues[at].Parent)
+			at, ok = parent(at)
 		}
 		level := int64(0)
 		if ok && levels[at] == circular {
@@ -282,10 +298,7 @@ func Depth(m *model.Model, maximum int64) error {
 			level++
 			levels[q] = level
 		}
-		if level > maximum {
-			return Exceeded("queue_depth", level, maximum,
-				"queues are nested "+strconv.FormatInt(level, 10)+" deep, at most "+strconv.FormatInt(maximum, 10)+" levels are taken")
-		}
+		deepest = max(deepest, level)
 	}
-	return nil
+	return deepest
 }

@@ -202,3 +202,20 @@ func TestWhereTheJobsLieIsKnown(t *testing.T) {
 		})
 	}
 }
+
+func TestTheParentOfTheRootCountsForNothing(t *testing.T) {
+	m, err := Compile(&apportionv1.Snapshot{Queues: []*apportionv1.Queue{
+		{Name: "root", Parent: "a"}, {Name: "a", Parent: "root"}, {Name: "b", Parent: "a"},
+	}})
+	require.NoError(t, err)
+	require.ErrorContains(t, Depth(m, 2), "nested 3 deep", "what hangs below a parent of the root is bounded like everything else")
+	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
+		{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{Hierarchical: true}}},
+	}}}}
+	s, err := Open(m, policy, Options{})
+	require.NoError(t, err)
+	warnings := s.Basis().GetWarnings()
+	require.NotEmpty(t, warnings)
+	require.Equal(t, apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, warnings[0].GetCode())
+	require.Equal(t, "snapshot.queues[0].parent", warnings[0].GetPath())
+}

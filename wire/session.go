@@ -70,7 +70,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	}
 	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
 	s.digest = canonicalDigest(s.policy)
-	s.work, s.depth, s.plugins = work, depthOf(m), 1
+	s.work, s.depth, s.plugins = work, max(int(levelsOf(m)), 1), 1
 	for _, tier := range compiled.Tiers {
 		s.plugins += len(tier)
 	}

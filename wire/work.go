@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/bits"
 
-	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -153,29 +152,4 @@ func (s *Session) spendOnOrder(q *apportionv1.OrderStep) error {
 		return err
 	}
 	return s.work.Spend(n, s.plugins)
-}
-
-// depthOf returns how many levels of queues a question may have to go through.
-func depthOf(m *model.Model) int {
-	depth, level := 1, make([]int32, len(m.Queues))
-	for q := range m.Queues {
-		// A level that is found is remembered, and a circle ends where it began.
-		var path []model.QueueID
-		at, ok := model.QueueID(q), true
-		for ok && level[at] == 0 {
-			level[at] = 1
-			path = append(path, at)
-			at, ok = m.Queue(m.Queues[at].Parent)
-		}
-		above := int32(0)
-		if ok {
-			above = level[at]
-		}
-		for i := len(path) - 1; i >= 0; i-- {
-			above++
-			level[path[i]] = above
-		}
-		depth = max(depth, int(above))
-	}
-	return depth
 }

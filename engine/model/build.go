@@ -62,6 +62,9 @@ func (b *Builder) fill(row *resource.Row, a *Amounts, may bound, path func(strin
 	for i, given := range a.Dimension {
 		x := a.Amount[i]
 		if int64(given) >= int64(len(b.index)) {
+			if b.undimensioned {
+				continue
+			}
 			b.faults.Add(path(field)+".dimension", "no dimension %d, there are %d", given, b.known)
 			continue
 		}

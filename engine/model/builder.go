@@ -87,15 +87,17 @@ const maxCount = 1 << 30
 type Builder struct {
 	m Model
 	flat
-	faults     Error
-	width      int
-	index      []int
-	scratch    resource.Row
-	known      int
-	requestIDs map[string]int32
-	key        []byte
-	counted    int64
-	roles      map[string]struct{}
+	faults  Error
+	width   int
+	index   []int
+	scratch resource.Row
+	known   int
+	// undimensioned: the dimensions are faulty, so that amounts cannot be read.
+	undimensioned bool
+	requestIDs    map[string]int32
+	key           []byte
+	counted       int64
+	roles         map[string]struct{}
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
 	// change is set while a Change is put together.
@@ -174,6 +176,7 @@ func (b *Builder) Dimensions(names []string) {
 		dims, _, _ = resource.NewDimensions(nil)
 		index = nil
 	}
+	b.undimensioned = err != nil
 	b.m.Dims, b.index, b.width, b.known = dims, index, dims.Len(), len(names)
 	b.m.given = names
 	b.scratch = resource.NewRow(b.width)

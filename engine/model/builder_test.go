@@ -154,8 +154,11 @@ func TestTooManyDimensionsAreRefused(t *testing.T) {
 	require.NoError(t, err, "cpu and memory make up the number")
 	b.Reset(0)
 	b.Dimensions(names)
+	b.Total(amounts(1, 1))
+	b.Queue(model.QueueSpec{Name: "q", Capability: amounts(2, 1)})
 	_, err = b.Build()
-	require.ErrorContains(t, err, "66 dimensions, at most 64 are possible")
+	require.ErrorContains(t, err, "1 violation\n", "amounts of dimensions that are refused are no faults of their own")
+	require.ErrorContains(t, err, "64 dimensions beside cpu and memory, which every snapshot has; at most 62 are possible")
 }
 
 func TestModelKnowsWhatWasBuilt(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 	CPU = 0
 	// Memory is the dimension of `memory` in every Dimensions, in bytes.
 	Memory = 1
-	// MaxDimensions bounds the dimensions of one snapshot: a row's presence is one machine word.
+	// MaxDimensions bounds the dimensions of one snapshot, cpu and memory included: a row's presence is one machine word.
 	MaxDimensions = 64
 	// Threshold is the absolute tolerance of LessEqual and IsEmpty (Volcano's minResource).
 	Threshold = 0.1
@@ -71,7 +71,8 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	slices.Sort(others)
 	dims := Dimensions{names: append([]string{"cpu", "memory"}, others...)}
 	if len(dims.names) > MaxDimensions {
-		return Dimensions{}, nil, fmt.Errorf("dimensions: %d dimensions, at most %d are possible", len(dims.names), MaxDimensions)
+		return Dimensions{}, nil, fmt.Errorf("dimensions: %d dimensions beside cpu and memory, which every snapshot has; at most %d are possible",
+			len(others), MaxDimensions-Base.Len())
 	}
 	order := make([]int, len(given), len(dims.names))
 	var seen Mask

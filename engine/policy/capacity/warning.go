@@ -92,6 +92,9 @@ func (s *TreeState) warnOfFault(add func(policy.Warning), f fault) {
 }
 
 func (s *TreeState) warnOfRoot(add func(policy.Warning), root model.QueueID) {
+	if s.v.Queues[root].Parent != "" {
+		s.warn(add, policy.SettingIgnored, root, "parent", "the root has no parent: the one that it names counts for nothing")
+	}
 	for m := resource.Base; m != 0; m = m.Rest() {
 		if d := m.First(); s.capability[root].V[d] == 0 {
 			s.warn(add, policy.PartialRootCapability, root, "capability",

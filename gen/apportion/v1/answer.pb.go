@@ -259,7 +259,7 @@ type Basis struct {
 	// Names of the dimensions that every Resource and Reason of the response refers to: those of the snapshot in its order, then cpu and
 	// memory where it does not name them.
 	Dimensions []string `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
-	// Suspicious but decidable input.
+	// Suspicious but decidable input. They are about the snapshot and the policy; what steps change adds none.
 	Warnings      []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

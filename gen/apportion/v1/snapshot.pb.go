@@ -405,7 +405,8 @@ type Snapshot struct {
 	AsOf int64 `protobuf:"varint,1,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// A label for logs and authorization. Takes part in no decision.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Names of the resource dimensions that every Resource in this snapshot refers to. At most 64, none empty, none twice.
+	// Names of the resource dimensions that every Resource in this snapshot refers to. At most 64 with cpu and memory,
+	// which every snapshot has whether they are named or not; none empty, none twice.
 	// `cpu` and `memory` exist for every policy whether or not they are named.
 	Dimensions []string `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// In any order; positions identify them.
@@ -715,10 +716,10 @@ type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique, not empty.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Name of the parent queue. Empty: a child of `root` (or the root itself). Only hierarchical policies look at it; a parent that
+	// Name of the parent queue. Empty: a child of `root` (or the root itself, whose own parent counts for nothing). Only hierarchical policies look at it; a parent that
 	// does not exist, or a cycle, is a tree that those policies refuse, not an error.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Proportional weight. Absent: 1. 0 is a real weight of nothing.
+	// Proportional weight, at most 2147483647. Absent: 1. 0 is a real weight of nothing.
 	Weight *uint32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Queues of higher priority are served first.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`

@@ -1900,7 +1900,8 @@ func (x *AllocateStep) GetNode() []uint32 {
 	return nil
 }
 
-// DeallocateStep takes allocated tasks off again: every plugin gives their resources back.
+// DeallocateStep takes allocated tasks off again: every plugin gives their resources back. A task that only `set_status` made hold resources
+// was never booked, and is an error.
 type DeallocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which tasks. None: nothing changes. If one cannot be taken off, none is.
