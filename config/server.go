@@ -14,7 +14,7 @@ func (c *Config) ServerOptions() service.Options {
 	l, o, d, n := &c.Limit, &c.Overload, &c.Deadline, &c.Connection
 	return service.Options{
 		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes),
-		Work: int64(l.Work),
+		Work:          int64(l.Work),
 		SnapshotBytes: int64(l.SnapshotBytes), ReceivingBytes: int64(l.ReceivingBytes), UploadTime: l.UploadTime,
 		CacheBytes: int64(l.CacheBytes), IdentityBytes: int64(l.IdentityBytes),
 		SessionBytes: int64(l.SessionBytes), Sessions: l.Sessions, IdentitySessions: l.IdentitySessions, PendingBatches: l.PendingBatches,
@@ -29,7 +29,8 @@ func (c *Config) ServerOptions() service.Options {
 		},
 		RequestBytes: int(l.MessageBytes), HeaderBytes: uint32(l.HeaderBytes),
 		CallTime: d.Call, MessageTime: d.Message, AnswerTime: d.Answer, HandshakeTime: d.Handshake,
-		ConnectionStreams: uint32(n.Streams), ConnectionResets: n.Resets, HealthWatches: n.Watches, ConnectionAge: n.Age, ConnectionGrace: n.Grace, ConnectionIdle: n.Idle, ConnectionPing: n.Ping,
+		ConnectionStreams: uint32(n.Streams), ConnectionResets: n.Resets, HealthWatches: n.Watches,
+		ConnectionAge: n.Age, ConnectionGrace: n.Grace, ConnectionIdle: n.Idle, ConnectionPing: n.Ping,
 		DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, NoReflection: !c.Reflection,
 	}
 }
@@ -37,7 +38,8 @@ func (c *Config) ServerOptions() service.Options {
 // Snapshot returns the limits of one snapshot, however it comes.
 func (l *Limit) Snapshot() wire.Limits {
 	return wire.Limits{
-		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), NodeSets: int64(l.NodeSets), Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
+		Dimensions: int64(l.Dimensions), Nodes: int64(l.Nodes), NodeSets: int64(l.NodeSets),
+		Queues: int64(l.Queues), QueueDepth: int64(l.QueueDepth),
 		Jobs: int64(l.Jobs), Groups: int64(l.Groups), Tasks: int64(l.Tasks), TextBytes: int64(l.TextBytes),
 	}
 }
@@ -51,7 +53,8 @@ func ofServer() *Config {
 			MessageBytes: Bytes(o.RequestBytes), AnswerBytes: Bytes(o.AnswerBytes), ExplainBytes: Bytes(o.ExplainBytes),
 			HeaderBytes: Bytes(o.HeaderBytes), QuestionBytes: Bytes(l.QuestionBytes), PolicyBytes: Bytes(l.PolicyBytes),
 			Steps: int(l.Steps), UndoBytes: Bytes(o.UndoBytes), Work: int(o.Work),
-			Dimensions: int(l.Dimensions), Nodes: int(l.Nodes), NodeSets: int(l.NodeSets), Queues: int(l.Queues), QueueDepth: int(l.QueueDepth),
+			Dimensions: int(l.Dimensions), Nodes: int(l.Nodes), NodeSets: int(l.NodeSets),
+			Queues: int(l.Queues), QueueDepth: int(l.QueueDepth),
 			Jobs: int(l.Jobs), Groups: int(l.Groups), Tasks: int(l.Tasks), TextBytes: Bytes(l.TextBytes),
 			SnapshotBytes: Bytes(o.SnapshotBytes), Chunks: int(l.Chunks), ReceivingBytes: Bytes(o.ReceivingBytes), UploadTime: o.UploadTime,
 			CacheBytes: Bytes(o.CacheBytes), IdentityBytes: Bytes(o.IdentityBytes),
@@ -64,7 +67,8 @@ func ofServer() *Config {
 		},
 		Deadline: Deadline{Call: o.CallTime, Message: o.MessageTime, Answer: o.AnswerTime, Handshake: o.HandshakeTime},
 		Connection: Connection{
-			Streams: int(o.ConnectionStreams), Resets: o.ConnectionResets, Watches: o.HealthWatches, Age: o.ConnectionAge, Grace: o.ConnectionGrace, Ping: o.ConnectionPing, Idle: o.ConnectionIdle,
+			Streams: int(o.ConnectionStreams), Resets: o.ConnectionResets, Watches: o.HealthWatches,
+			Age: o.ConnectionAge, Grace: o.ConnectionGrace, Ping: o.ConnectionPing, Idle: o.ConnectionIdle,
 		},
 		Drain: Drain{Delay: o.DrainDelay, Time: o.DrainTime},
 	}

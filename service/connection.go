@@ -156,8 +156,8 @@ func (l listener) Accept() (net.Conn, error) {
 
 // ending logs that the server closes a connection.
 func (c *connection) ending(why string) {
-	c.server.log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed because "+why,
-		slog.String("peer_address", c.RemoteAddr().String()))
+	c.server.log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed",
+		slog.String("reason", why), slog.String("peer_address", c.RemoteAddr().String()))
 }
 
 // A client may reset its calls as fast as it can write, and each costs more than the frames do. So a call takes a credit of its connection,

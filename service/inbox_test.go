@@ -134,7 +134,8 @@ func gauge(t *testing.T, server *service.Server, name string) float64 {
 
 // TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
 func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
+	_, address, _ := listen(t, service.Options{
+		Overload:  admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
 		DrainTime: time.Millisecond, RequestBytes: 2 << 20,
 		Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
 			return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil

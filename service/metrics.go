@@ -79,7 +79,8 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.decide()
 	m.collectors = append(m.collectors,
-		m.panics, m.untaken, m.reset, m.refused, m.shed, m.requests, m.compiled, m.evicted, m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
+		m.panics, m.untaken, m.reset, m.refused, m.shed, m.requests, m.compiled, m.evicted,
+		m.decisions.counter, m.compiling, m.sizes[0], m.sizes[1], m.sizes[2], m.sizes[3],
 		gauge("apportion_model_cache_entries", "Snapshots held.", func() float64 {
 			n, _ := s.cache.usage()
 			return float64(n)

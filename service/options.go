@@ -118,7 +118,8 @@ type Options struct {
 // DefaultOptions returns the limits and times of a server where nothing else is said. Configuration shows these.
 func DefaultOptions() Options {
 	return Options{
-		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes, Work: wire.DefaultWork,
+		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes,
+		Work:          wire.DefaultWork,
 		CallTime:      time.Minute,
 		SnapshotBytes: 1 << 30, ReceivingBytes: 4 << 30, UploadTime: 5 * time.Minute,
 		CacheBytes: 4 << 30, IdentityBytes: 2 << 30,
@@ -134,7 +135,8 @@ func DefaultOptions() Options {
 		Overload:     admission.DefaultOptions(),
 		RequestBytes: 16 << 20, HeaderBytes: 64 << 10, MessageTime: 30 * time.Second, AnswerTime: time.Minute,
 		HandshakeTime:     10 * time.Second,
-		ConnectionStreams: 1000, ConnectionResets: 200, HealthWatches: 4000, ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
+		ConnectionStreams: 1000, ConnectionResets: 200, HealthWatches: 4000,
+		ConnectionAge: 30 * time.Minute, ConnectionIdle: 15 * time.Minute, ConnectionPing: time.Minute,
 		DrainDelay: 5 * time.Second, DrainTime: 25 * time.Second,
 	}
 }

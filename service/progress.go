@@ -10,7 +10,7 @@ import (
 
 // progress is what is done for one call or session: it has a turn while it works, and stops once nobody waits for it.
 type progress struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // It is the call's.
 	over atomic.Bool
 	turn *admission.Turn
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// sessionMemory is the memory of the sessions that are open. A model counts once for each identity, however many of its sessions use it, and
-// even where it is held for calls that name its digest: a session keeps it when it is let go there.
+// sessionMemory is the memory of the sessions that are open. A model counts once for each identity, however many of its sessions use it,
+// and even where it is held for calls that name its digest: a session keeps it when it is let go there.
 type sessionMemory struct {
 	budget *admission.Budget
 

@@ -39,8 +39,12 @@ func resetCalls(t *testing.T, address, method string, most int) int {
 		id := uint32(2*i + 3)
 		block.Reset()
 		for _, f := range []hpack.HeaderField{
-			{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method},
-			{Name: ":authority", Value: "localhost"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
+			{Name: ":method", Value: "POST"},
+			{Name: ":scheme", Value: "http"},
+			{Name: ":path", Value: method},
+			{Name: ":authority", Value: "localhost"},
+			{Name: "content-type", Value: "application/grpc"},
+			{Name: "te", Value: "trailers"},
 		} {
 			require.NoError(t, encoder.WriteField(f))
 		}

@@ -35,7 +35,8 @@ const (
 )
 
 var questionNames = [...]string{
-	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain", "change",
+	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain",
+	"change",
 }
 
 func questionOf(step *apportionv1.Step) question {

@@ -128,8 +128,8 @@ func undecompressed(err error) error {
 	return invalidRequest("", "the message cannot be decompressed")
 }
 
-// Transcode decodes a message that is not in protobuf's encoding, and encodes it so. It waits for a turn in which as many bytes may be taken
-// for each byte of the message as decoding takes at most.
+// Transcode decodes a message that is not in protobuf's encoding, and encodes it so. It waits for a turn in which as many bytes may be
+// taken for each byte of the message as decoding takes at most.
 func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, into proto.Message, decode func(data []byte) error) error {
 	s := t.call.server
 	p, end := follow(ctx)

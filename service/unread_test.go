@@ -76,6 +76,8 @@ func askUnread(ctx context.Context, t *testing.T, conn *grpc.ClientConn, request
 }
 
 // inMemory serves over memory and returns how to reach the server.
+//
+//nolint:gocritic // Once a test.
 func inMemory(t *testing.T, options service.Options) (*service.Server, func(context.Context, string) (net.Conn, error)) {
 	t.Helper()
 	server, err := service.New(options)

@@ -151,8 +151,8 @@ func (b *Budget) claim(identity string, bytes int64) *claim {
 	return c
 }
 
-// grant serves claims in order. A claim of an identity that has nothing and does not fit is not overtaken: otherwise a large one would never
-// be served.
+// grant serves claims in order. A claim of an identity that has nothing and does not fit is not overtaken: otherwise a large one would
+// never be served.
 func (b *Budget) grant() {
 	left := b.waiting[:0]
 	blocked := false

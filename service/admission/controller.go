@@ -232,7 +232,8 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 
 // poolFor returns where work finds its memory: small work in the small pool first. False: in neither now.
 func (c *Controller) poolFor(w *waiter) (pool, bool) {
-	if w.bytes <= c.options.Memory/smallShare/smallWork && w.bytes <= c.room[smallPool] && w.tenant.mayTake(w.bytes, smallPool, c.room[smallPool]) {
+	if w.bytes <= c.options.Memory/smallShare/smallWork && w.bytes <= c.room[smallPool] &&
+		w.tenant.mayTake(w.bytes, smallPool, c.room[smallPool]) {
 		return smallPool, true
 	}
 	return largePool, w.bytes <= c.room[largePool] && w.tenant.mayTake(w.bytes, largePool, c.room[largePool])
