@@ -21,8 +21,8 @@ func (s *Session) fair(p *fair.State, queues []model.QueueID) (*apportionv1.Fair
 	width := v.Dims.Len()
 	total := resource.NewAccount(width)
 	out := &apportionv1.FairDerivation{Quanta: make([]uint64, width)}
-	for d := range width {
-		out.Quanta[d] = uint64(p.Quantum(d))
+	for at, d := range v.Dims.Order() {
+		out.Quanta[at] = uint64(p.Quantum(d))
 		total.Set(d, float64(p.Total(d)))
 	}
 	out.Total = s.out.resource(total)
@@ -30,7 +30,7 @@ func (s *Session) fair(p *fair.State, queues []model.QueueID) (*apportionv1.Fair
 		if q != model.None && !wanted[q] {
 			continue
 		}
-		for d := range width {
+		for _, d := range v.Dims.Order() {
 			if s.stopped(i) {
 				return nil, policy.ErrStopped
 			}
@@ -81,7 +81,7 @@ func (s *Session) fairRoom(p *fair.State, wanted []bool) error {
 
 func (s *Session) fairDivision(division fair.Division) *apportionv1.FairDivision {
 	out := &apportionv1.FairDivision{
-		Queue: s.out.optional(int(division.Queue)), Dimension: uint32(division.Dimension), Amount: uint64(division.Amount),
+		Queue: s.out.optional(int(division.Queue)), Dimension: uint32(s.engine.View().Dims.Position(division.Dimension)), Amount: uint64(division.Amount),
 		Case: apportionv1.FairCase(division.Stage), Level: s.out.fraction(division.Level),
 		Children: make([]*apportionv1.FairPortion, len(division.Children)),
 	}

@@ -66,7 +66,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 // names gives names to what answers refer to by number.
 func (s *Session) names() text.Names {
 	v := s.engine.View()
-	names := text.Names{Dimensions: v.Dims.Names(), Queues: make([]string, len(v.Queues))}
+	names := text.Names{Dimensions: v.Dims.OrderedNames(), Queues: make([]string, len(v.Queues))}
 	for i := range v.Queues {
 		names.Queues[i] = v.Queues[i].Name
 	}

@@ -58,3 +58,15 @@ func TestEachPluginThatDividesIsExplained(t *testing.T) {
 		require.Positive(t, derived(ask(t, s, `shares { explain {} }`).GetShares().GetPlugins()[0]), policy)
 	}
 }
+
+func TestTextsNameTheDimensionsThatTheirNumbersMean(t *testing.T) {
+	s := open(t, `
+dimensions: "gpu" dimensions: "cpu"
+nodes { name: "n" allocatable { dimension: [0, 1] amount: [4000, 8000] } }
+queues { name: "q" capability { dimension: [0] amount: [1000] } }
+jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE groups { request { dimension: [0, 1] amount: [2000, 1000] } tasks { uid: "t" } } }`, proportional)
+	answer := ask(t, s, `explain { jobs { index: 0 } }`).GetExplain()
+	require.NotEmpty(t, answer.GetJobs())
+	require.Contains(t, answer.GetJobs()[0].GetText(), "gpu")
+	require.NotContains(t, answer.GetJobs()[0].GetText(), "memory")
+}
