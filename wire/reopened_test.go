@@ -50,10 +50,11 @@ var (
 		"apportion.v1.QueueShare.children": true, "apportion.v1.QueueStanding.queue": true, "apportion.v1.InspectedJob.queue": true,
 		"apportion.v1.Reason.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
 		"apportion.v1.CapacityLevel.queue": true, "apportion.v1.CapacityLevel.parent": true,
+		"apportion.v1.FairDivision.queue": true, "apportion.v1.FairPortion.queue": true, "apportion.v1.FairQueue.queue": true,
 	}
 	nodeFields = map[protoreflect.FullName]bool{
 		"apportion.v1.Nodes.index": true, "apportion.v1.InspectedNode.node": true,
-		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.node": true, "apportion.v1.Placement.node": true, "apportion.v1.Unfit.node": true,
+		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.node": true, "apportion.v1.Placement.node": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.node": true,
 	}
 	orderFields = map[protoreflect.FullName]bool{
 		"apportion.v1.OrderAnswer.sorted": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,

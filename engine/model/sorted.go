@@ -92,11 +92,32 @@ func (x *sorted) sort() {
 // find returns the position of a text.
 func (x *sorted) find(key string, of texts) (int32, bool) {
 	tag := uint64(tagOf(key))
-	i, _ := slices.BinarySearch(x.entries, tag<<32)
-	for ; i < len(x.entries) && x.entries[i]>>32 == tag; i++ {
+	for i := x.first(tag); i < len(x.entries) && x.entries[i]>>32 == tag; i++ {
 		if id := int32(uint32(x.entries[i])); of.is(id, key) {
 			return id, true
 		}
 	}
 	return None, false
+}
+
+// first returns the position of the first entry whose hash is not below tag. Hashes are spread evenly, so that it begins where the entry
+// would be if they were spread perfectly, and searches around that place.
+func (x *sorted) first(tag uint64) int {
+	n, target := len(x.entries), tag<<32
+	if n == 0 {
+		return 0
+	}
+	from := int(tag * uint64(n) >> 32)
+	to, step := from, 16
+	if x.entries[from] < target {
+		for to < n && x.entries[to] < target {
+			from, to, step = to, min(to+step, n), 2*step
+		}
+	} else {
+		for from > 0 && x.entries[from] >= target {
+			to, from, step = from, max(from-step, 0), 2*step
+		}
+	}
+	i, _ := slices.BinarySearch(x.entries[from:to], target)
+	return from + i
 }

@@ -1,0 +1,81 @@
+package wire_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/wire"
+)
+
+func BenchmarkCompileChange(b *testing.B) {
+	snapshot := generate.Snapshot(generate.Standard())
+	whole, err := proto.Marshal(snapshot)
+	require.NoError(b, err)
+	base, err := wire.CompileBytes(whole)
+	require.NoError(b, err)
+	b.Run("whole", func(b *testing.B) {
+		var d wire.Decoder
+		for b.Loop() {
+			_, err := d.Compile(whole)
+			require.NoError(b, err)
+		}
+	})
+	for _, jobs := range []int{100, 1000} {
+		data, err := proto.Marshal(generate.Change(proto.CloneOf(snapshot), jobs, 1))
+		require.NoError(b, err)
+		b.Run(fmt.Sprint("jobs=", jobs), func(b *testing.B) {
+			var d wire.Decoder
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := d.CompileChange(base, data, wire.Guard{})
+				require.NoError(b, err)
+			}
+		})
+	}
+	for _, name := range []string{"proportion", "capacity flat", "drf"} {
+		p := &apportionv1.Policy{}
+		require.NoError(b, prototext.Unmarshal([]byte(policies[name]), p))
+		b.Run("open/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := wire.Open(base, p, wire.Options{})
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+func TestTenSuccessiveSnapshotsTakeLittleMoreThanOne(t *testing.T) {
+	snapshot := generate.Snapshot(generate.Standard())
+	data, err := proto.Marshal(snapshot)
+	require.NoError(t, err)
+	before := heap()
+	base, err := wire.CompileBytes(data)
+	require.NoError(t, err)
+	one := heap() - before
+	var d wire.Decoder
+	held := []*model.Model{base}
+	changes := make([][]byte, 9)
+	for i := range changes {
+		changes[i], err = proto.Marshal(generate.Change(snapshot, 100, uint64(i)))
+		require.NoError(t, err)
+	}
+	before = heap()
+	for _, change := range changes {
+		next, err := d.CompileChange(held[len(held)-1], change, wire.Guard{})
+		require.NoError(t, err)
+		held = append(held, next)
+	}
+	more := heap() - before
+	t.Logf("one takes %d MiB, nine more take %d MiB", one>>20, more>>20)
+	require.Less(t, one+more, one*3/2)
+	runtime.KeepAlive(held)
+}
