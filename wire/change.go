@@ -46,29 +46,35 @@ func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model
 	own := d.c.b
 	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
 	defer func() { d.c.b, d.stop = own, nil }()
-	size := Measure(data)
-	if err := size.Within(g.Limits); err != nil {
+	if g.Size == nil {
+		size := Measure(data)
+		g.Size = &size
+	}
+	if err := g.Size.Within(g.Limits); err != nil {
 		return nil, err
 	}
-	if err := d.change(base, data, &size); err != nil {
+	head, ok := d.changeHead(data)
+	if !ok {
+		return nil, malformed("change")
+	}
+	b := base.Change(head.dimensions)
+	if err := d.feed(b, &head); err != nil {
 		return nil, err
 	}
 	if err := d.c.exceeded(); err != nil {
 		return nil, err
 	}
-	m, err := d.c.b.Build()
+	m, err := b.Build()
 	if err != nil {
 		return nil, invalidChange(err)
 	}
 	if err := sizeOfModel(m).Within(g.Limits); err != nil {
 		return nil, err
 	}
-	if size.Queues > 0 {
-		if err := Depth(m, g.Limits.QueueDepth); err != nil {
-			return nil, err
-		}
+	if g.Size.Queues == 0 {
+		return m, nil
 	}
-	return m, nil
+	return m, Depth(m, g.Limits.QueueDepth)
 }
 
 func invalidChange(err error) error {
@@ -87,16 +93,56 @@ func sizeOfModel(m *model.Model) Size {
 	}
 }
 
-// change feeds a builder with what changes.
-func (d *Decoder) change(base *model.Model, data []byte, size *Size) error {
-	around := size.around(data)
-	dimensions, ok := d.changeHead(base, around)
-	for _, name := range dimensions {
-		d.c.text(name)
+// changeHead is what must be known of a change before the rest is read.
+type changeHead struct {
+	data       []byte
+	dimensions []string
+	asOf       int64
+	hasTime    bool
+	clearTotal bool
+}
+
+// changeHead reads the time, the names of the dimensions, and the total, which stays in the decoder.
+func (d *Decoder) changeHead(data []byte) (head changeHead, ok bool) {
+	head.data = data
+	var f field
+	d.total.reset()
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.number == 1 && f.kind == varint:
+			head.asOf, head.hasTime = int64(f.value), true
+		case f.number == 3 && f.kind == delimited:
+			name := strings.Clone(s.text(&f))
+			d.c.text(name)
+			head.dimensions = append(head.dimensions, name)
+		case f.number == 7 && f.kind == delimited:
+			s.check(d.total.fill(f.data))
+		case f.number == changeClearTotal && f.kind == varint:
+			head.clearTotal = f.value != 0
+		}
 	}
-	ok = ok && d.names(around, changeRemoveNodes, d.c.b.RemoveNode) && d.names(around, changeRemoveQueues, d.c.b.RemoveQueue) &&
-		d.nodes(around) && d.queues(around) && d.nodeSets(around) &&
-		d.names(around, changeRemoveJobs, d.c.b.RemoveJob) && d.allJobs(data) && d.updates(base, around)
+	return head, !s.bad
+}
+
+// feed hands the change to its builder.
+func (d *Decoder) feed(b *model.Builder, head *changeHead) error {
+	d.c.b = b
+	if head.hasTime {
+		b.AsOf(head.asOf)
+	}
+	total := d.c.total.of(d.total.message())
+	if head.clearTotal {
+		if total != nil {
+			b.Fault("clear_total", "a total is given too")
+		}
+		b.SumTotal()
+	}
+	b.Total(total)
+	all := [2][]byte{head.data}
+	ok := d.names(head.data, changeRemoveNodes, b.RemoveNode) && d.names(head.data, changeRemoveQueues, b.RemoveQueue) &&
+		d.nodes(all) && d.queues(all) && d.nodeSets(all) &&
+		d.names(head.data, changeRemoveJobs, b.RemoveJob) && d.allJobs(head.data) && d.updates(head.data)
 	switch {
 	case ok:
 		return nil
@@ -106,84 +152,42 @@ func (d *Decoder) change(base *model.Model, data []byte, size *Size) error {
 	return malformed("change")
 }
 
-// changeHead begins the change with its time, its dimensions and its total.
-func (d *Decoder) changeHead(base *model.Model, pieces [2][]byte) (dimensions []string, ok bool) {
-	var f field
-	asOf, clear := base.AsOf, false
-	d.total.reset()
-	for _, piece := range pieces {
-		s := scanner{rest: piece}
-		for s.next(&f) {
-			switch {
-			case f.number == 1 && f.kind == varint:
-				asOf = int64(f.value)
-			case f.number == 3 && f.kind == delimited:
-				dimensions = append(dimensions, strings.Clone(s.text(&f)))
-			case f.number == 7 && f.kind == delimited:
-				s.check(d.total.fill(f.data))
-			case f.number == changeClearTotal && f.kind == varint:
-				clear = f.value != 0
-			}
-		}
-		if s.bad {
-			return nil, false
-		}
-	}
-	d.c.b = base.Change(dimensions)
-	d.c.b.AsOf(asOf)
-	total := d.c.total.of(d.total.message())
-	if clear && total != nil {
-		d.c.b.Fault("clear_total", "a total is given too")
-	}
-	if clear {
-		d.c.b.SumTotal()
-	}
-	d.c.b.Total(total)
-	return dimensions, true
-}
-
 // names hands every text of a field to remove, with its position.
-func (d *Decoder) names(pieces [2][]byte, number int32, remove func(int, string)) bool {
+func (d *Decoder) names(data []byte, number int32, remove func(int, string)) bool {
 	var f field
 	n := 0
-	for _, piece := range pieces {
-		s := scanner{rest: piece}
-		for s.next(&f) {
-			if f.number != number || f.kind != delimited {
-				continue
-			}
-			name := s.text(&f)
-			if s.bad || d.stopped() {
-				return false
-			}
-			d.c.text(name)
-			remove(n, strings.Clone(name))
-			n++
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number != number || f.kind != delimited {
+			continue
 		}
+		name := s.text(&f)
+		if s.bad || d.stopped() {
+			return false
+		}
+		d.c.text(name)
+		remove(n, strings.Clone(name))
+		n++
 	}
 	return true
 }
 
 // updates reads the changes of single tasks.
-func (d *Decoder) updates(base *model.Model, pieces [2][]byte) bool {
+func (d *Decoder) updates(data []byte) bool {
 	var f field
 	n := 0
-	for _, piece := range pieces {
-		s := scanner{rest: piece}
-		for s.next(&f) {
-			if f.number != changeTasks || f.kind != delimited {
-				continue
-			}
-			if d.stopped() || !d.update(base, n, f.data) {
-				return false
-			}
-			n++
+	for s := (scanner{rest: data}); s.next(&f); {
+		if f.number != changeTasks || f.kind != delimited {
+			continue
 		}
+		if d.stopped() || !d.update(n, f.data) {
+			return false
+		}
+		n++
 	}
 	return true
 }
 
-func (d *Decoder) update(base *model.Model, i int, data []byte) bool {
+func (d *Decoder) update(i int, data []byte) bool {
 	var u model.TaskUpdate
 	var f field
 	var uid string
@@ -218,7 +222,7 @@ func (d *Decoder) update(base *model.Model, i int, data []byte) bool {
 	switch by {
 	case updateUID:
 		var found bool
-		if t, found = base.TaskOf(uid); !found {
+		if t, found = b.TaskOf(uid); !found {
 			b.Fault(path("uid"), "no task %s", strconv.Quote(cut(uid, maxText)))
 			return true
 		}

@@ -166,6 +166,8 @@ func (s *Session) change(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.allocate(q.Allocate)
 	case *apportionv1.Step_Deallocate:
 		return s.deallocate(q.Deallocate)
+	case *apportionv1.Step_Change:
+		return s.changeSnapshot(q.Change)
 	case *apportionv1.Step_AddJob:
 		return s.addJob(q.AddJob)
 	case *apportionv1.Step_RemoveJob:

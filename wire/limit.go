@@ -208,18 +208,28 @@ func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 	return steps, added
 }
 
-// step adds what an AddJobStep holds.
+// The steps that bring something in, and the field of each that holds it.
+const (
+	addJobStep, addJobJob    = 14, 1
+	changeStep, changeChange = 18, 1
+)
+
+// step adds what an AddJobStep or a ChangeStep holds.
 func (z *Size) step(data []byte) {
-	var f field
+	var f, in field
 	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number != 14 || f.kind != delimited {
+		if f.kind != delimited || f.number != addJobStep && f.number != changeStep {
 			continue
 		}
-		var job field
-		for s := (scanner{rest: f.data}); s.next(&job); {
-			if job.number == 1 && job.kind == delimited {
+		for s := (scanner{rest: f.data}); s.next(&in); {
+			switch {
+			case in.kind != delimited:
+			case f.number == addJobStep && in.number == addJobJob:
 				z.Jobs++
-				z.job(job.data)
+				z.job(in.data)
+			case f.number == changeStep && in.number == changeChange:
+				change := measure(in.data)
+				z.add(&change, 0)
 			}
 		}
 	}

@@ -2,13 +2,16 @@ package wire
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -36,6 +39,72 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_AddJob{AddJob: &apportionv1.AddJobAnswer{
 		Job: uint32(j), FirstTask: uint32(job.FirstTask), TaskCount: uint32(job.EndTask - job.FirstTask),
 	}}}, nil
+}
+
+// changeSnapshot goes on from what a change makes of the state reached. The message is read as one that comes encoded is: there is one meaning.
+func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer, error) {
+	data, err := proto.Marshal(q.GetChange())
+	if err != nil {
+		return nil, faultAt("change", "a text is not UTF-8")
+	}
+	d := Decoder{stop: s.stop}
+	head, ok := d.changeHead(data)
+	if !ok {
+		return nil, malformed("change")
+	}
+	s.leave()
+	before := s.engine.View()
+	var fault error
+	err = s.engine.Change(head.dimensions, func(b *model.Builder) { fault = d.feed(b, &head) })
+	if fault != nil {
+		return nil, fault
+	}
+	if err != nil {
+		return nil, within(err, "change.")
+	}
+	return s.changed(before, q.GetChange()), nil
+}
+
+// within makes the paths of violations begin with a prefix.
+func within(err error, prefix string) error {
+	var violations *model.Error
+	if !errors.As(err, &violations) {
+		return err
+	}
+	return prefixed(violations, prefix)
+}
+
+// changed tells where what a change has set is.
+func (s *Session) changed(before *policy.View, c *apportionv1.Change) *apportionv1.Answer {
+	v := s.engine.View()
+	answer := &apportionv1.ChangeAnswer{FirstTask: uint32(before.Tasks.Len())}
+	for _, n := range c.GetNodes() {
+		id, _ := v.Node(n.GetName())
+		answer.Nodes = append(answer.Nodes, uint32(id))
+	}
+	for _, q := range c.GetQueues() {
+		id, _ := v.Queue(q.GetName())
+		answer.Queues = append(answer.Queues, uint32(id))
+	}
+	for _, j := range c.GetJobs() {
+		id, _ := v.Job(jobKey(j))
+		answer.Jobs = append(answer.Jobs, uint32(id))
+	}
+	if names := v.Dims.OrderedNames(); !slices.Equal(names, before.Dims.OrderedNames()) {
+		answer.Dimensions = names
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Change{Change: answer}}
+}
+
+// jobKey is what identifies a job.
+func jobKey(j *apportionv1.Job) string {
+	switch {
+	case j.GetUid() != "":
+		return j.GetUid()
+	case j.GetNamespace() == "":
+		return j.GetName()
+	}
+	return j.GetNamespace() + "/" + j.GetName()
 }
 
 // ofJob makes the paths of an added job, which its builder numbers as the first, relative to the step.

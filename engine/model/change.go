@@ -86,6 +86,7 @@ func (m *Model) Change(dimensions []string) *Builder {
 		b.change.base = m.widened(dims)
 	}
 	b.m = *b.change.base
+	b.m.Dims = dims
 	b.m.OffNode, b.m.given, b.m.Requests = 0, given, slices.Clip(b.m.Requests)
 	for _, name := range dimensions {
 		d, _ := dims.Index(name)
@@ -172,6 +173,9 @@ func (b *Builder) removeJob(j JobID, path string) {
 		b.change.jobsGone = append(b.change.jobsGone, j)
 	}
 }
+
+// TaskOf returns the task of a uid in the model that is changed.
+func (b *Builder) TaskOf(uid string) (TaskID, bool) { return b.change.base.TaskOf(uid) }
 
 // UpdateTask changes a task, which is the i-th to be changed. Its job must be neither set nor removed.
 func (b *Builder) UpdateTask(i int, t TaskID, u TaskUpdate) {

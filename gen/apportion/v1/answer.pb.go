@@ -349,6 +349,7 @@ type Answer struct {
 	//	*Answer_Done
 	//	*Answer_AddJob
 	//	*Answer_Mark
+	//	*Answer_Change
 	//	*Answer_Explain
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
@@ -518,6 +519,15 @@ func (x *Answer) GetMark() *MarkAnswer {
 	return nil
 }
 
+func (x *Answer) GetChange() *ChangeAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Change); ok {
+			return x.Change
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetExplain() *ExplainAnswer {
 	if x != nil {
 		if x, ok := x.Answer.(*Answer_Explain); ok {
@@ -601,6 +611,11 @@ type Answer_Mark struct {
 	Mark *MarkAnswer `protobuf:"bytes,14,opt,name=mark,proto3,oneof"`
 }
 
+type Answer_Change struct {
+	// To `change`.
+	Change *ChangeAnswer `protobuf:"bytes,16,opt,name=change,proto3,oneof"`
+}
+
 type Answer_Explain struct {
 	// To `explain`.
 	Explain *ExplainAnswer `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
@@ -633,6 +648,8 @@ func (*Answer_Done) isAnswer_Answer() {}
 func (*Answer_AddJob) isAnswer_Answer() {}
 
 func (*Answer_Mark) isAnswer_Answer() {}
+
+func (*Answer_Change) isAnswer_Answer() {}
 
 func (*Answer_Explain) isAnswer_Answer() {}
 
@@ -3640,6 +3657,88 @@ func (*DoneAnswer) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
+// ChangeAnswer tells how to refer to what was set.
+type ChangeAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Positions of the nodes set, in the order given.
+	Nodes []uint32 `protobuf:"varint,1,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	// Positions of the queues set, in the order given.
+	Queues []uint32 `protobuf:"varint,2,rep,packed,name=queues,proto3" json:"queues,omitempty"`
+	// Positions of the jobs set, in the order given.
+	Jobs []uint32 `protobuf:"varint,3,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`
+	// Number of the first task of the first job set; the others follow, job after job.
+	FirstTask uint32 `protobuf:"varint,4,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
+	// Names of the dimensions of all answers from here on, if the change has added some. Empty: they are as before.
+	Dimensions    []string `protobuf:"bytes,5,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeAnswer) Reset() {
+	*x = ChangeAnswer{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeAnswer) ProtoMessage() {}
+
+func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
+func (*ChangeAnswer) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ChangeAnswer) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *ChangeAnswer) GetQueues() []uint32 {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *ChangeAnswer) GetJobs() []uint32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+func (x *ChangeAnswer) GetFirstTask() uint32 {
+	if x != nil {
+		return x.FirstTask
+	}
+	return 0
+}
+
+func (x *ChangeAnswer) GetDimensions() []string {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
 // AddJobAnswer tells how to refer to the new job.
 type AddJobAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3655,7 +3754,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3667,7 +3766,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3680,7 +3779,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -3715,7 +3814,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3826,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3839,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -3762,7 +3861,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\tR\n" +
 	"dimensions\x121\n" +
-	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xc5\x06\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xfb\x06\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -3780,7 +3879,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\ainspect\x18\v \x01(\v2\x1b.apportion.v1.InspectAnswerH\x00R\ainspect\x12.\n" +
 	"\x04done\x18\f \x01(\v2\x18.apportion.v1.DoneAnswerH\x00R\x04done\x125\n" +
 	"\aadd_job\x18\r \x01(\v2\x1a.apportion.v1.AddJobAnswerH\x00R\x06addJob\x12.\n" +
-	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x127\n" +
+	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x124\n" +
+	"\x06change\x18\x10 \x01(\v2\x1a.apportion.v1.ChangeAnswerH\x00R\x06change\x127\n" +
 	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplainB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
@@ -4038,7 +4138,16 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04name\x18\f \x01(\tR\x04nameB\a\n" +
 	"\x05_node\"\f\n" +
 	"\n" +
-	"DoneAnswer\"^\n" +
+	"DoneAnswer\"\x8f\x01\n" +
+	"\fChangeAnswer\x12\x14\n" +
+	"\x05nodes\x18\x01 \x03(\rR\x05nodes\x12\x16\n" +
+	"\x06queues\x18\x02 \x03(\rR\x06queues\x12\x12\n" +
+	"\x04jobs\x18\x03 \x03(\rR\x04jobs\x12\x1d\n" +
+	"\n" +
+	"first_task\x18\x04 \x01(\rR\tfirstTask\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x05 \x03(\tR\n" +
+	"dimensions\"^\n" +
 	"\fAddJobAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x1d\n" +
 	"\n" +
@@ -4083,7 +4192,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -4127,25 +4236,26 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*InspectedJob)(nil),         // 39: apportion.v1.InspectedJob
 	(*InspectedTask)(nil),        // 40: apportion.v1.InspectedTask
 	(*DoneAnswer)(nil),           // 41: apportion.v1.DoneAnswer
-	(*AddJobAnswer)(nil),         // 42: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 43: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 44: apportion.v1.Warning
-	(*status.Status)(nil),        // 45: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 46: apportion.v1.ExplainAnswer
-	(*Reason)(nil),               // 47: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 48: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 49: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 50: apportion.v1.Resource
-	(*Verdict)(nil),              // 51: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 52: apportion.v1.VictimCheck
-	(Vote)(0),                    // 53: apportion.v1.Vote
-	(*Policy)(nil),               // 54: apportion.v1.Policy
-	(JobPhase)(0),                // 55: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 56: apportion.v1.TaskStatus
+	(*ChangeAnswer)(nil),         // 42: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 43: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 44: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 45: apportion.v1.Warning
+	(*status.Status)(nil),        // 46: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 47: apportion.v1.ExplainAnswer
+	(*Reason)(nil),               // 48: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 49: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 50: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 51: apportion.v1.Resource
+	(*Verdict)(nil),              // 52: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 53: apportion.v1.VictimCheck
+	(Vote)(0),                    // 54: apportion.v1.Vote
+	(*Policy)(nil),               // 55: apportion.v1.Policy
+	(JobPhase)(0),                // 56: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 57: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	44, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	45, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	45, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	46, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	6,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
 	17, // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
 	19, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
@@ -4157,91 +4267,92 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	32, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
 	37, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
 	41, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	42, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	43, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	46, // 15: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	7,  // 16: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	14, // 17: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	47, // 18: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	13, // 19: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	15, // 20: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	16, // 21: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	48, // 22: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	49, // 23: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	8,  // 24: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	9,  // 25: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	9,  // 26: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	11, // 27: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	50, // 28: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,  // 29: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	12, // 30: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	10, // 31: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	10, // 32: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,  // 33: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	50, // 34: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	50, // 35: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	50, // 36: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	50, // 37: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	50, // 38: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	50, // 39: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	50, // 40: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	50, // 41: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	50, // 42: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	50, // 43: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	47, // 44: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	50, // 45: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	50, // 46: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	50, // 47: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	18, // 48: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	51, // 49: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	51, // 50: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	51, // 51: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	51, // 52: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	20, // 53: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	51, // 54: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	23, // 55: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	23, // 56: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	51, // 57: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	24, // 58: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	47, // 59: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	27, // 60: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	28, // 61: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	29, // 62: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	52, // 63: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	26, // 64: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	47, // 65: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,  // 66: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	12, // 67: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	12, // 68: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	53, // 69: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	47, // 70: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	31, // 71: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	34, // 72: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	33, // 73: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,  // 74: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	35, // 75: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	36, // 76: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	47, // 77: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	50, // 78: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	38, // 79: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	39, // 80: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	40, // 81: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	54, // 82: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	50, // 83: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	50, // 84: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	50, // 85: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	55, // 86: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	50, // 87: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	50, // 88: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	50, // 89: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	50, // 90: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	56, // 91: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	50, // 92: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	93, // [93:93] is the sub-list for method output_type
-	93, // [93:93] is the sub-list for method input_type
-	93, // [93:93] is the sub-list for extension type_name
-	93, // [93:93] is the sub-list for extension extendee
-	0,  // [0:93] is the sub-list for field type_name
+	43, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	44, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	42, // 15: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	47, // 16: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	7,  // 17: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	14, // 18: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	48, // 19: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	13, // 20: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	15, // 21: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	16, // 22: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	49, // 23: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	50, // 24: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	8,  // 25: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	9,  // 26: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	9,  // 27: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	11, // 28: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	51, // 29: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,  // 30: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	12, // 31: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	10, // 32: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	10, // 33: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,  // 34: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	51, // 35: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	51, // 36: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	51, // 37: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	51, // 38: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	51, // 39: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	51, // 40: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	51, // 41: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	51, // 42: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	51, // 43: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	51, // 44: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	48, // 45: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	51, // 46: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	51, // 47: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	51, // 48: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	18, // 49: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	52, // 50: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	52, // 51: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	52, // 52: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	52, // 53: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	20, // 54: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	52, // 55: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	23, // 56: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	23, // 57: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	52, // 58: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	24, // 59: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	48, // 60: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	27, // 61: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	28, // 62: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	29, // 63: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	53, // 64: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	26, // 65: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	48, // 66: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,  // 67: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	12, // 68: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	12, // 69: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	54, // 70: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	48, // 71: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	31, // 72: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	34, // 73: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	33, // 74: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,  // 75: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	35, // 76: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	36, // 77: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	48, // 78: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	51, // 79: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	38, // 80: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	39, // 81: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	40, // 82: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	55, // 83: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	51, // 84: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	51, // 85: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	51, // 86: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	56, // 87: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	51, // 88: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	51, // 89: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	51, // 90: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	51, // 91: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	57, // 92: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	51, // 93: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	94, // [94:94] is the sub-list for method output_type
+	94, // [94:94] is the sub-list for method input_type
+	94, // [94:94] is the sub-list for extension type_name
+	94, // [94:94] is the sub-list for extension extendee
+	0,  // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4269,6 +4380,7 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Done)(nil),
 		(*Answer_AddJob)(nil),
 		(*Answer_Mark)(nil),
+		(*Answer_Change)(nil),
 		(*Answer_Explain)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{}
@@ -4287,7 +4399,7 @@ func file_apportion_v1_answer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

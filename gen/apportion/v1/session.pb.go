@@ -33,7 +33,9 @@ type Input struct {
 	//
 	//	*Input_Policy
 	//	*Input_PolicyName
-	Rule          isInput_Rule `protobuf_oneof:"rule"`
+	Rule isInput_Rule `protobuf_oneof:"rule"`
+	// Changes the snapshot of `snapshot_digest`: the question is about the result, which is not kept. Not together with `snapshot`.
+	Change        *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -118,6 +120,13 @@ func (x *Input) GetPolicyName() string {
 	return ""
 }
 
+func (x *Input) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
 type isInput_Source interface {
 	isInput_Source()
 }
@@ -157,11 +166,15 @@ func (*Input_PolicyName) isInput_Rule() {}
 // UploadHeader announces a snapshot.
 type UploadHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The digest of the bytes that follow, if the client knows it: the server then answers at once if it holds them already, and refuses
+	// The digest of the snapshot that follows, if the client knows it: the server then answers at once if it holds that already, and refuses
 	// bytes that do not match. Empty: not announced.
 	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Number of bytes that follow. 0: not announced.
-	Size          uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The bytes that follow are a Change of the snapshot of this digest, and the result is held. Its digest is `sha256:` and the hexadecimal
+	// SHA-256 of `apportion.v1.Change`, a zero byte, this digest as written here, a zero byte, and the bytes that follow: every server
+	// computes the same. A server that does not hold the base answers SNAPSHOT_NOT_FOUND. Empty: the bytes are a Snapshot.
+	BaseDigest    string `protobuf:"bytes,3,opt,name=base_digest,json=baseDigest,proto3" json:"base_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,7 +223,14 @@ func (x *UploadHeader) GetSize() uint64 {
 	return 0
 }
 
-// SnapshotChunk is a piece of one serialised Snapshot.
+func (x *UploadHeader) GetBaseDigest() string {
+	if x != nil {
+		return x.BaseDigest
+	}
+	return ""
+}
+
+// SnapshotChunk is a piece of one serialised Snapshot, or of a Change.
 type SnapshotChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes.
@@ -535,18 +555,21 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xcd\x01\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xfb\x01\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
 	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12.\n" +
 	"\x06policy\x18\x03 \x01(\v2\x14.apportion.v1.PolicyH\x01R\x06policy\x12!\n" +
 	"\vpolicy_name\x18\x04 \x01(\tH\x01R\n" +
-	"policyNameB\b\n" +
+	"policyName\x12,\n" +
+	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeR\x06changeB\b\n" +
 	"\x06sourceB\x06\n" +
-	"\x04rule\":\n" +
+	"\x04rule\"[\n" +
 	"\fUploadHeader\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x04R\x04size\"7\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x1f\n" +
+	"\vbase_digest\x18\x03 \x01(\tR\n" +
+	"baseDigest\"7\n" +
 	"\rSnapshotChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\"n\n" +
@@ -591,23 +614,25 @@ var file_apportion_v1_session_proto_goTypes = []any{
 	(*GoingAway)(nil),     // 7: apportion.v1.GoingAway
 	(*Snapshot)(nil),      // 8: apportion.v1.Snapshot
 	(*Policy)(nil),        // 9: apportion.v1.Policy
-	(*Step)(nil),          // 10: apportion.v1.Step
-	(*Basis)(nil),         // 11: apportion.v1.Basis
-	(*Answer)(nil),        // 12: apportion.v1.Answer
+	(*Change)(nil),        // 10: apportion.v1.Change
+	(*Step)(nil),          // 11: apportion.v1.Step
+	(*Basis)(nil),         // 12: apportion.v1.Basis
+	(*Answer)(nil),        // 13: apportion.v1.Answer
 }
 var file_apportion_v1_session_proto_depIdxs = []int32{
 	8,  // 0: apportion.v1.Input.snapshot:type_name -> apportion.v1.Snapshot
 	9,  // 1: apportion.v1.Input.policy:type_name -> apportion.v1.Policy
-	0,  // 2: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
-	1,  // 3: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
-	10, // 4: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
-	11, // 5: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
-	12, // 6: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 2: apportion.v1.Input.change:type_name -> apportion.v1.Change
+	0,  // 3: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
+	1,  // 4: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
+	11, // 5: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
+	12, // 6: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
+	13, // 7: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_session_proto_init() }
@@ -616,6 +641,7 @@ func file_apportion_v1_session_proto_init() {
 		return
 	}
 	file_apportion_v1_answer_proto_init()
+	file_apportion_v1_change_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()

@@ -283,6 +283,7 @@ type Step struct {
 	//	*Step_RemoveJob
 	//	*Step_Mark
 	//	*Step_Rollback
+	//	*Step_Change
 	//	*Step_Explain
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
@@ -479,6 +480,15 @@ func (x *Step) GetRollback() *RollbackStep {
 	return nil
 }
 
+func (x *Step) GetChange() *ChangeStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Change); ok {
+			return x.Change
+		}
+	}
+	return nil
+}
+
 func (x *Step) GetExplain() *ExplainStep {
 	if x != nil {
 		if x, ok := x.Step.(*Step_Explain); ok {
@@ -577,6 +587,11 @@ type Step_Rollback struct {
 	Rollback *RollbackStep `protobuf:"bytes,17,opt,name=rollback,proto3,oneof"`
 }
 
+type Step_Change struct {
+	// Changes the snapshot.
+	Change *ChangeStep `protobuf:"bytes,18,opt,name=change,proto3,oneof"`
+}
+
 type Step_Explain struct {
 	// Why do jobs wait?
 	Explain *ExplainStep `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
@@ -615,6 +630,8 @@ func (*Step_RemoveJob) isStep_Step() {}
 func (*Step_Mark) isStep_Step() {}
 
 func (*Step_Rollback) isStep_Step() {}
+
+func (*Step_Change) isStep_Step() {}
 
 func (*Step_Explain) isStep_Step() {}
 
@@ -2011,6 +2028,54 @@ func (x *AddJobStep) GetDimensions() []string {
 	return nil
 }
 
+// ChangeStep changes what the session is about, as if a new scheduling session were opened on what the change makes of the state reached so
+// far. Tasks that it does not set or update keep their present status and node, jobs that it does not set their present phase. Dimensions
+// that it adds follow those there were in all later answers.
+type ChangeStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What changes; numbers of tasks and nodes are those of the state reached.
+	Change        *Change `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeStep) Reset() {
+	*x = ChangeStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeStep) ProtoMessage() {}
+
+func (x *ChangeStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeStep.ProtoReflect.Descriptor instead.
+func (*ChangeStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ChangeStep) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
 // RemoveJobStep withdraws jobs, as if a new scheduling session were opened without them.
 type RemoveJobStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2022,7 +2087,7 @@ type RemoveJobStep struct {
 
 func (x *RemoveJobStep) Reset() {
 	*x = RemoveJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2099,7 @@ func (x *RemoveJobStep) String() string {
 func (*RemoveJobStep) ProtoMessage() {}
 
 func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2112,7 @@ func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJobStep.ProtoReflect.Descriptor instead.
 func (*RemoveJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RemoveJobStep) GetJobs() *Jobs {
@@ -2067,7 +2132,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2144,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2157,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
 }
 
 // RollbackStep undoes everything since the mark, permits included. The mark stays valid; later ones are gone.
@@ -2106,7 +2171,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2183,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2196,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -2152,7 +2217,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2229,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2242,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainStep) GetJobs() *Jobs {
@@ -2191,7 +2256,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\xfb\a\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1bapportion/v1/snapshot.proto\"\xaf\b\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2216,7 +2281,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"remove_job\x18\x0f \x01(\v2\x1b.apportion.v1.RemoveJobStepH\x00R\tremoveJob\x12,\n" +
 	"\x04mark\x18\x10 \x01(\v2\x16.apportion.v1.MarkStepH\x00R\x04mark\x128\n" +
-	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x125\n" +
+	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x122\n" +
+	"\x06change\x18\x12 \x01(\v2\x18.apportion.v1.ChangeStepH\x00R\x06change\x125\n" +
 	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplainB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
@@ -2319,7 +2385,10 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\v2\x11.apportion.v1.JobR\x03job\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x02 \x03(\tR\n" +
-	"dimensions\"7\n" +
+	"dimensions\":\n" +
+	"\n" +
+	"ChangeStep\x12,\n" +
+	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\"7\n" +
 	"\rRemoveJobStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\"\n" +
 	"\n" +
@@ -2370,7 +2439,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2396,12 +2465,14 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*AllocateStep)(nil),    // 21: apportion.v1.AllocateStep
 	(*DeallocateStep)(nil),  // 22: apportion.v1.DeallocateStep
 	(*AddJobStep)(nil),      // 23: apportion.v1.AddJobStep
-	(*RemoveJobStep)(nil),   // 24: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 25: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 26: apportion.v1.RollbackStep
-	(*ExplainStep)(nil),     // 27: apportion.v1.ExplainStep
-	(TaskStatus)(0),         // 28: apportion.v1.TaskStatus
-	(*Job)(nil),             // 29: apportion.v1.Job
+	(*ChangeStep)(nil),      // 24: apportion.v1.ChangeStep
+	(*RemoveJobStep)(nil),   // 25: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 26: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 27: apportion.v1.RollbackStep
+	(*ExplainStep)(nil),     // 28: apportion.v1.ExplainStep
+	(TaskStatus)(0),         // 29: apportion.v1.TaskStatus
+	(*Job)(nil),             // 30: apportion.v1.Job
+	(*Change)(nil),          // 31: apportion.v1.Change
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	10, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2418,47 +2489,49 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	21, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
 	22, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
 	23, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	24, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	25, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	26, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	27, // 17: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	5,  // 18: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	6,  // 19: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	7,  // 20: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	5,  // 21: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	6,  // 22: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 23: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	9,  // 24: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	6,  // 25: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 26: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 27: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	7,  // 28: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 29: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	7,  // 30: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 31: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 32: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 33: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	8,  // 34: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	7,  // 35: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 36: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	5,  // 37: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	6,  // 38: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 39: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 40: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 41: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 42: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	28, // 43: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	7,  // 44: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 45: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	28, // 46: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	29, // 47: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	6,  // 48: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 49: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	25, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	26, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	27, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	24, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
+	28, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	5,  // 19: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	6,  // 20: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	7,  // 21: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	5,  // 22: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	6,  // 23: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 24: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	9,  // 25: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	6,  // 26: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 27: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 28: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	7,  // 29: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 30: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	7,  // 31: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 32: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 33: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 34: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	8,  // 35: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	7,  // 36: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	7,  // 37: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	5,  // 38: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	6,  // 39: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 40: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 41: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 42: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 43: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	29, // 44: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	7,  // 45: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	7,  // 46: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	29, // 47: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	30, // 48: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	31, // 49: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	6,  // 50: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 51: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2466,6 +2539,7 @@ func file_apportion_v1_step_proto_init() {
 	if File_apportion_v1_step_proto != nil {
 		return
 	}
+	file_apportion_v1_change_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
 		(*Step_Shares)(nil),
@@ -2485,6 +2559,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_RemoveJob)(nil),
 		(*Step_Mark)(nil),
 		(*Step_Rollback)(nil),
+		(*Step_Change)(nil),
 		(*Step_Explain)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[13].OneofWrappers = []any{
@@ -2502,7 +2577,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
