@@ -18,11 +18,23 @@ type entry struct {
 	model *model.Model
 	// cluster that the snapshot names.
 	cluster string
-	// bytes is what the model and the idle sessions take.
-	bytes int64
-	idle  map[string][]*pooledSession
-	place *list.Element
-	gone  bool
+	// bytes is what the model and the idle sessions take, own what the model takes beside that of base.
+	bytes, own int64
+	// base is the snapshot that this one was made of by a change: their models share memory, so that what the base takes stays booked as
+	// long as this one is held. derived counts the snapshots that this one is the base of.
+	base    *entry
+	derived int
+	idle    map[string][]*pooledSession
+	place   *list.Element
+	gone    bool
+}
+
+// digest returns what names the snapshot, "" for none.
+func (e *entry) digest() string {
+	if e == nil {
+		return ""
+	}
+	return e.key.digest
 }
 
 // observed is what observers are told of the snapshot.
@@ -81,15 +93,21 @@ func (c *cache) size(key entryKey) int64 {
 	return 0
 }
 
-// put holds a snapshot, and returns false if it is larger than any may be. One that is held already stays.
-func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64) bool {
+// put holds a snapshot, and returns false if it and what it was made of are larger than any may be. One that is held already stays. base is
+// the snapshot that it was made of by a change, nil if it came whole.
+func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, base *entry) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if bytes > c.quota {
+	all := bytes
+	for b := base; b != nil; b = b.base {
+		all += b.own
+	}
+	if all > c.quota {
 		return false
 	}
 	if c.snapshots[key] == nil {
-		e := &entry{key: key, model: m, cluster: cluster, idle: map[string][]*pooledSession{}}
+		c.retain(base)
+		e := &entry{key: key, model: m, cluster: cluster, own: bytes, base: base, idle: map[string][]*pooledSession{}}
 		e.place = c.recent.PushFront(e)
 		c.snapshots[key] = e
 		c.grow(e, bytes)
@@ -97,12 +115,40 @@ func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64) b
 	return true
 }
 
-// grow books bytes to a snapshot, and makes room for them.
-func (c *cache) grow(e *entry, bytes int64) {
+// retain keeps what a base takes booked until release. One that was let go meanwhile is booked again.
+func (c *cache) retain(base *entry) {
+	for b := base; b != nil; b = b.base {
+		if b.derived++; !b.gone || b.derived > 1 {
+			return
+		}
+		c.book(b, b.own)
+	}
+}
+
+// release ends what retain began. What a base takes is given back once it is let go and no snapshot is made of it any more.
+func (c *cache) release(base *entry) {
+	for b := base; b != nil; b = b.base {
+		if b.derived--; !b.gone || b.derived > 0 {
+			return
+		}
+		c.book(b, -b.own)
+	}
+}
+
+// book books bytes to a snapshot.
+func (c *cache) book(e *entry, bytes int64) {
 	e.bytes += bytes
 	c.bytes += bytes
 	identity := e.key.identity
-	c.identities[identity] += bytes
+	if c.identities[identity] += bytes; c.identities[identity] == 0 {
+		delete(c.identities, identity)
+	}
+}
+
+// grow books bytes to a snapshot, and makes room for them.
+func (c *cache) grow(e *entry, bytes int64) {
+	c.book(e, bytes)
+	identity := e.key.identity
 	for at := c.recent.Back(); at != nil && (c.identities[identity] > c.quota || c.bytes > c.limit); {
 		oldest, _ := at.Value.(*entry)
 		at = at.Prev()
@@ -117,11 +163,12 @@ func (c *cache) drop(e *entry) {
 	e.gone = true
 	c.recent.Remove(e.place)
 	delete(c.snapshots, e.key)
-	c.bytes -= e.bytes
-	if c.identities[e.key.identity] -= e.bytes; c.identities[e.key.identity] == 0 {
-		delete(c.identities, e.key.identity)
-	}
+	c.book(e, e.own-e.bytes)
 	e.idle = nil
+	if e.derived == 0 {
+		c.book(e, -e.own)
+		c.release(e.base)
+	}
 }
 
 // take returns a pooled session with this policy, or nil.
@@ -134,9 +181,7 @@ func (c *cache) take(e *entry, policy string) *pooledSession {
 	}
 	p := sessions[len(sessions)-1]
 	e.idle[policy] = sessions[:len(sessions)-1]
-	e.bytes -= p.bytes
-	c.bytes -= p.bytes
-	c.identities[e.key.identity] -= p.bytes
+	c.book(e, -p.bytes)
 	return p
 }
 

@@ -15,9 +15,10 @@ import (
 // A snapshot within a request is the bulk of its bytes, and as messages it would be a million small pieces of garbage. So the bytes of an
 // inline snapshot are taken out of a request before the rest is decoded, and are compiled as they are (wire.Decoder).
 
-// snapshot is the encoded snapshot of a request, in memory that was received and is lent until the call ends.
+// snapshot is the encoded snapshot of a request, or the change of one, in memory that was received and is lent until the call ends.
 type snapshot struct {
 	data   []byte
+	change bool
 	buffer mem.Buffer
 	size   *wire.Size
 }
@@ -34,7 +35,7 @@ func (s *snapshot) measure() *wire.Size {
 func (s *snapshot) free() {
 	if s.buffer != nil {
 		s.buffer.Free()
-		s.buffer, s.data, s.size = nil, nil, nil
+		s.buffer, s.data, s.size, s.change = nil, nil, nil, false
 	}
 }
 
@@ -52,7 +53,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 		}
 		return readable(proto.Unmarshal(m.data(), decoded))
 	}
-	taken, rest, apart := []byte(nil), m.data(), false
+	taken, rest, apart := taken{}, m.data(), false
 	if into != nil {
 		taken, rest, apart = takeOut(rest, decoded)
 	}
@@ -65,7 +66,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	}
 	if apart {
 		m.buffer.Ref()
-		into.data, into.buffer = taken, m.buffer
+		into.data, into.change, into.buffer = taken.data, taken.change, m.buffer
 		return readable(proto.Unmarshal(rest, decoded))
 	}
 	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(rest, session) {
@@ -184,48 +185,66 @@ func eachAt(data []byte, path []protowire.Number, do func([]byte)) {
 	each(data, path[0], func(within []byte) { eachAt(within, path[1:], do) })
 }
 
-// takeOut takes the snapshot out of a request, or out of the first message of a session, and returns it and the rest: decoded, that is
-// what decoding the whole would have made, but for a snapshot that is empty. If the input or the snapshot is written in several parts, or
-// in none, the rest is the whole: ok is false.
-func takeOut(data []byte, request proto.Message) (snapshot, rest []byte, ok bool) {
+// taken is what was taken out of a request: a snapshot, or the change of one.
+type taken struct {
+	data   []byte
+	change bool
+}
+
+// takeOut takes the snapshot, or the change of one, out of a request, or out of the first message of a session, and returns it and the rest:
+// decoded, that is what decoding the whole would have made, but for a snapshot or a change that is empty. If the input or the snapshot is
+// written in several parts, or in none, the rest is the whole: ok is false.
+func takeOut(data []byte, request proto.Message) (out taken, rest []byte, ok bool) {
 	if _, session := request.(*apportionv1.RunSessionRequest); !session {
 		return takeOutOf(data, takeOutInput)
 	}
-	snapshot, rest, ok = takeOutOf(data, func(open []byte) ([]byte, []byte, bool) { return takeOutOf(open, takeOutInput) })
+	out, rest, ok = takeOutOf(data, func(open []byte) (taken, []byte, bool) { return takeOutOf(open, takeOutInput) })
 	// Of the members of a oneof the last one counts.
 	if !ok || hasField(data, 2) || hasField(data, 3) {
-		return nil, data, false
+		return taken{}, data, false
 	}
-	return snapshot, rest, true
+	return out, rest, true
 }
 
-// takeOutInput takes the snapshot out of an Input.
-func takeOutInput(input []byte) (snapshot, rest []byte, ok bool) {
-	snapshot, at, ok := onlyField(input, 1)
-	if !ok || hasField(input, 2) {
-		return nil, input, false
+// The fields of Input that hold a snapshot, its digest, and a change.
+const (
+	inputSnapshot protowire.Number = 1
+	inputDigest   protowire.Number = 2
+	inputChange   protowire.Number = 5
+)
+
+// takeOutInput takes the snapshot or the change out of an Input, which has only one of them.
+func takeOutInput(input []byte) (out taken, rest []byte, ok bool) {
+	number, other := inputSnapshot, inputDigest
+	data, at, ok := onlyField(input, number)
+	if !ok {
+		number, other = inputChange, inputSnapshot
+		data, at, ok = onlyField(input, number)
 	}
-	return snapshot, replaced(input, at, nil), true
+	if !ok || hasField(input, other) || number == inputSnapshot && hasField(input, inputChange) {
+		return taken{}, input, false
+	}
+	return taken{data, number == inputChange}, replaced(input, number, at, nil), true
 }
 
 // takeOutOf takes the snapshot out of field 1 of a message, as take does with the field's bytes.
-func takeOutOf(data []byte, take func([]byte) (snapshot, rest []byte, ok bool)) (snapshot, rest []byte, ok bool) {
+func takeOutOf(data []byte, take func([]byte) (out taken, rest []byte, ok bool)) (out taken, rest []byte, ok bool) {
 	within, at, ok := onlyField(data, 1)
 	if !ok {
-		return nil, data, false
+		return taken{}, data, false
 	}
-	snapshot, left, ok := take(within)
+	out, left, ok := take(within)
 	if !ok {
-		return nil, data, false
+		return taken{}, data, false
 	}
-	return snapshot, replaced(data, at, left), true
+	return out, replaced(data, 1, at, left), true
 }
 
-// replaced returns a message with other bytes in its field 1, which lies at the given place.
-func replaced(data []byte, at span, field []byte) []byte {
+// replaced returns a message with other bytes in a field, which lies at the given place.
+func replaced(data []byte, number protowire.Number, at span, field []byte) []byte {
 	out := make([]byte, 0, len(data)-(at.to-at.from)+len(field)+2*protowire.SizeVarint(uint64(len(data))))
 	out = append(out, data[:at.from]...)
-	out = protowire.AppendBytes(protowire.AppendTag(out, 1, protowire.BytesType), field)
+	out = protowire.AppendBytes(protowire.AppendTag(out, number, protowire.BytesType), field)
 	return append(out, data[at.to:]...)
 }
 

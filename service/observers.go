@@ -29,14 +29,22 @@ type Observer interface {
 // Receiver is an Observer that is also told of snapshots that were sent to be held.
 type Receiver interface {
 	// Received may keep the bytes and must not change them.
-	Received(ctx context.Context, digest string, data []byte)
+	Received(ctx context.Context, r Received)
+}
+
+// Received is a snapshot that was sent to be held.
+type Received struct {
+	Digest string
+	// Base is the digest of the snapshot that Data is a Change of; "" if Data is the snapshot.
+	Base string
+	Data []byte
 }
 
 // received tells the observers of a snapshot.
-func (s *Server) received(ctx context.Context, digest string, data []byte) {
+func (s *Server) received(ctx context.Context, what Received) {
 	for _, o := range s.options.Observers {
 		if r, ok := o.(Receiver); ok {
-			r.Received(ctx, digest, data)
+			r.Received(ctx, what)
 		}
 	}
 }
@@ -114,6 +122,8 @@ type Snapshot struct {
 	Model *model.Model
 	// Message is set if the snapshot came as one.
 	Message *apportionv1.Snapshot
+	// Base is the digest of the snapshot that the bytes are a Change of; "" if they are the snapshot.
+	Base string
 	// Named is the cluster's name where it is known apart from the snapshot.
 	Named string
 

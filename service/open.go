@@ -35,7 +35,15 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input) int64 {
 		}
 		return questionMemory * int64(proto.Size(source.Snapshot))
 	case *apportionv1.Input_SnapshotDigest:
-		return c.server.cache.size(entryKey{IdentityOf(ctx), source.SnapshotDigest})
+		key := entryKey{IdentityOf(ctx), source.SnapshotDigest}
+		bytes := c.server.cache.size(key)
+		if in.GetChange() == nil {
+			return bytes
+		}
+		if e := c.server.cache.find(key); e != nil && c.snapshot.change {
+			return bytes + wire.ChangeMemory(e.model, c.snapshot.data, c.snapshot.measure())
+		}
+		return bytes + questionMemory*int64(proto.Size(in.GetChange()))
 	}
 	return 0
 }
@@ -52,6 +60,9 @@ func (c *call) open(ctx context.Context, in *apportionv1.Input, stop func() bool
 	defer end()
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
+		if in.GetChange() != nil {
+			return opened{}, invalidRequest("input.change", "only a snapshot that is named by its digest can be changed")
+		}
 		seen.Snapshot = c.observed(source.Snapshot)
 		m, release, err := c.compile(ctx, source.Snapshot, stop)
 		if err != nil {
@@ -68,9 +79,42 @@ func (c *call) open(ctx context.Context, in *apportionv1.Input, stop func() bool
 			return opened{}, err
 		}
 		seen.Snapshot = e.observed()
-		return s.openCached(e, r, stop)
+		if in.GetChange() == nil {
+			return s.openCached(e, r, stop)
+		}
+		session, digest, err := c.openChanged(e, in, r, stop, seen)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{session, basisOf(session, digest), func() {}}, nil
 	}
 	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
+}
+
+// openChanged opens a session on what the change of an input makes of a cached snapshot, and returns the digest of that.
+func (c *call) openChanged(
+	e *entry, in *apportionv1.Input, r rule, stop func() bool, seen *record,
+) (session *wire.Session, digest string, err error) {
+	s, change := c.server, &c.snapshot
+	if !change.change {
+		data, err := proto.Marshal(in.GetChange())
+		if err != nil {
+			return nil, "", invalidRequest("input.change", "a text is not UTF-8")
+		}
+		change = &snapshot{data: data}
+	}
+	began := time.Now()
+	g := s.guard(stop)
+	g.Size = change.measure()
+	m, err := new(wire.Decoder).CompileChange(e.model, change.data, g)
+	s.metrics.compiledModel(began, m)
+	if err != nil {
+		return nil, "", err
+	}
+	digest = wire.ChangeDigest(e.key.digest, change.data)
+	seen.Snapshot = Snapshot{Digest: digest, Model: m, Named: e.cluster, Base: e.key.digest, data: change.data, buffer: change.buffer}
+	session, err = s.openModel(m, r, stop)
+	return session, digest, err
 }
 
 // observed is what observers are told of an inline snapshot.
@@ -158,12 +202,12 @@ func (s *Server) compileDecoded(ctx context.Context, decoded *apportionv1.Snapsh
 }
 
 // store compiles a snapshot unless it is cached already, and caches it if it is not too large for that. Of several callers with the same
-// bytes one compiles.
+// bytes one compiles. If base is not nil, data is a change of it.
 func (s *Server) store(
-	ctx context.Context, key entryKey, data []byte, p *progress,
+	ctx context.Context, key entryKey, data []byte, base *entry, p *progress,
 ) (m *model.Model, cached, already bool, err error) {
 	for {
-		m, cached, already, err = s.storeOnce(ctx, key, data, p)
+		m, cached, already, err = s.storeOnce(ctx, key, data, base, p)
 		// Who waited for a caller that has gone compiles by himself.
 		if !errors.Is(err, policy.ErrStopped) || p.stop() {
 			return m, cached, already, err
@@ -172,7 +216,7 @@ func (s *Server) store(
 }
 
 func (s *Server) storeOnce(
-	ctx context.Context, key entryKey, data []byte, p *progress,
+	ctx context.Context, key entryKey, data []byte, base *entry, p *progress,
 ) (m *model.Model, cached, already bool, err error) {
 	if e := s.cache.find(key); e != nil {
 		return e.model, true, true, nil
@@ -188,25 +232,39 @@ func (s *Server) storeOnce(
 		began := time.Now()
 		g, size := s.guard(p.stop), wire.Measure(data)
 		g.Size = &size
-		leave, err := s.enter(p, admission.Decision, size.Memory())
+		memory := size.Memory()
+		if base != nil {
+			memory = wire.ChangeMemory(base.model, data, &size)
+		}
+		leave, err := s.enter(p, admission.Decision, memory)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
-		m, err := new(wire.Decoder).CompileWithin(data, g)
+		m, cluster, err := s.compileStored(data, base, g)
 		if err != nil {
 			return nil, err
 		}
 		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
-		s.received(ctx, key.digest, data)
-		return result{m, s.cache.put(key, m, wire.ClusterOf(data), wire.ModelBytes(m)+int64(len(data)))}, nil
+		s.received(ctx, Received{Digest: key.digest, Base: base.digest(), Data: data})
+		return result{m, s.cache.put(key, m, cluster, wire.OwnBytes(m)+int64(len(data)), base)}, nil
 	})
 	if err != nil {
 		return nil, false, false, err
 	}
 	r, _ := compiled.(result)
 	return r.model, r.cached, false, nil
+}
+
+// compileStored returns the model of a snapshot, or of what a change makes of its base, and the cluster that it names.
+func (s *Server) compileStored(data []byte, base *entry, g wire.Guard) (*model.Model, string, error) {
+	if base == nil {
+		m, err := new(wire.Decoder).CompileWithin(data, g)
+		return m, wire.ClusterOf(data), err
+	}
+	m, err := new(wire.Decoder).CompileChange(base.model, data, g)
+	return m, base.cluster, err
 }
 
 // find returns the cached snapshot of a digest that a request names in a field.

@@ -110,26 +110,33 @@ func (v *conversation) open() error {
 func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
 	s, ctx := v.server, v.stream.Context()
 	if open.GetChunked() != nil {
-		if open.GetInput().GetSource() != nil {
+		if open.GetInput().GetSource() != nil || open.GetInput().GetChange() != nil {
 			return "", invalidRequest("open.chunked", "the input has a source already")
 		}
 		return v.openChunked(open.GetChunked(), r)
 	}
 	switch source := open.GetInput().GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
+		if open.GetInput().GetChange() != nil {
+			return "", invalidRequest("open.input.change", "only a snapshot that is named by its digest can be changed")
+		}
 		return "", v.openInline(source.Snapshot, r)
 	case *apportionv1.Input_SnapshotDigest:
 		e, err := s.find(ctx, source.SnapshotDigest, "open.input.snapshot_digest")
 		if err != nil {
 			return "", err
 		}
-		leave, err := s.enter(v.progress, admission.Decision, s.cache.size(e.key))
+		leave, err := s.enter(v.progress, admission.Decision, v.call.memory(ctx, open.GetInput()))
 		if err != nil {
 			return "", err
 		}
 		defer leave()
 		v.began = time.Now()
 		v.seen.Snapshot = e.observed()
+		if open.GetInput().GetChange() != nil {
+			v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.stop, v.seen)
+			return digest, err
+		}
 		v.session, err = s.openModel(e.model, r, v.stop)
 		return e.key.digest, err
 	}
@@ -175,22 +182,26 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 			return "", err
 		}
 	}
+	base, err := v.server.base(v.stream.Context(), header, "open.chunked.base_digest")
+	if err != nil {
+		return "", err
+	}
 	chunks := v.server.newUpload(v.stream.Context(), header)
 	defer chunks.release()
 	ctx, cancel := v.server.uploading(v.stream.Context())
 	defer cancel()
-	err := chunks.receive(ctx, func() (*apportionv1.SnapshotChunk, error) {
+	err = chunks.receive(ctx, func() (*apportionv1.SnapshotChunk, error) {
 		message, err := v.stream.Recv()
 		return message.GetChunk(), err
 	})
-	if err == nil {
+	if err == nil && base == nil {
 		err = v.server.permit(v.stream.Context(), func() string { return wire.ClusterOf(chunks.data) })
 	}
 	if err != nil {
 		return "", err
 	}
 	v.began = time.Now()
-	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, v.progress)
+	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, base, v.progress)
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +211,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	}
 	defer leave()
 	v.began = time.Now()
-	v.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, data: chunks.data}
+	v.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, Base: base.digest(), data: chunks.data}
 	v.session, err = v.server.openModel(m, r, v.stop)
 	return chunks.digest, err
 }

@@ -50,6 +50,10 @@ func (s *Server) upload(
 			return &apportionv1.UploadSnapshotResponse{Digest: digest, Size: header.GetSize(), AlreadyHeld: true}, nil
 		}
 	}
+	base, err := s.base(stream.Context(), header, "header.base_digest")
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := s.uploading(stream.Context())
 	defer cancel()
 	p, release := follow(ctx)
@@ -60,13 +64,13 @@ func (s *Server) upload(
 		message, err := stream.Recv()
 		return message.GetChunk(), err
 	})
-	if err == nil {
+	if err == nil && base == nil {
 		err = s.permit(stream.Context(), func() string { return wire.ClusterOf(u.data) })
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, cached, already, err := s.store(ctx, entryKey{identity, u.digest}, u.data, p)
+	_, cached, already, err := s.store(ctx, entryKey{identity, u.digest}, u.data, base, p)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +79,14 @@ func (s *Server) upload(
 			"the snapshot is larger than what one identity may have held here")
 	}
 	return &apportionv1.UploadSnapshotResponse{Digest: u.digest, Size: uint64(len(u.data)), AlreadyHeld: already}, nil
+}
+
+// base returns the cached snapshot that an announced change is of, nil if a whole snapshot is announced.
+func (s *Server) base(ctx context.Context, header *apportionv1.UploadHeader, field string) (*entry, error) {
+	if header.GetBaseDigest() == "" {
+		return nil, nil //nolint:nilnil // A whole snapshot has no base.
+	}
+	return s.find(ctx, header.GetBaseDigest(), field)
 }
 
 // upload puts the chunks of a snapshot together.
@@ -107,6 +119,9 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 		return wire.Exceeded("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
 	sum := sha256.New()
+	if base := u.header.GetBaseDigest(); base != "" {
+		sum.Write(wire.ChangePrefix(base))
+	}
 	limits := &u.server.options.Limits
 	for last, chunks := false, int64(1); !last; chunks++ {
 		chunk, err := receiveIn(ctx, next)

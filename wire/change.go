@@ -17,10 +17,13 @@ import (
 // changeDomain keeps the digests of results apart from those of whole snapshots.
 const changeDomain = "apportion.v1.Change\x00"
 
+// ChangePrefix returns what stands before the bytes of a Change where the digest of its result is formed.
+func ChangePrefix(base string) []byte { return []byte(changeDomain + base + "\x00") }
+
 // ChangeDigest returns how the contract names the result of an encoded Change of the snapshot of a digest.
 func ChangeDigest(base string, change []byte) string {
 	h := sha256.New()
-	h.Write([]byte(changeDomain + base + "\x00"))
+	h.Write(ChangePrefix(base))
 	h.Write(change)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -43,6 +43,8 @@ type Size struct {
 	Bytes, Dimensions, Nodes, NodeSets, Queues, Jobs, Groups, Tasks int64
 	// NodeSetBytes is what the node sets take.
 	NodeSetBytes int64
+	// Updates counts what a Change removes, and the tasks that it updates.
+	Updates int64
 	// TaskBytes is what the tasks that are written out one by one take.
 	TaskBytes int64
 
@@ -102,6 +104,7 @@ func (z *Size) add(s *Size, at int) {
 	z.Jobs += s.Jobs
 	z.Groups += s.Groups
 	z.Tasks += s.Tasks
+	z.Updates += s.Updates
 	z.TaskBytes += s.TaskBytes
 }
 
@@ -132,6 +135,8 @@ func measure(data []byte) Size {
 				l.from = from
 			}
 			l.to, l.taken = at, l.taken+at-from
+		case changeRemoveNodes, changeRemoveQueues, changeRemoveJobs, changeTasks:
+			size.Updates++
 		}
 	}
 	return size

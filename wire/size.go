@@ -24,6 +24,41 @@ func ModelBytes(m *model.Model) int64 {
 		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
 }
 
+// OwnBytes estimates the memory that a model takes beside that of the model it was made of by a change; that is all of it for one that came
+// whole.
+func OwnBytes(m *model.Model) int64 {
+	o := m.Own
+	if o == nil {
+		return ModelBytes(m)
+	}
+	const page, indexEntry = 24, 32
+	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
+	return rows*rowBytes(m.Dims.Len()) + sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) + sizeOf[model.Queue](o.Queues) +
+		(sizeOf[model.Job](1)+sizeOf[model.Account](1))*int64(o.Jobs) + (sizeOf[model.Group](1)+48)*int64(o.Groups) +
+		sizeOf[model.Count](o.Counts) + sizeOf[model.Task](o.Tasks) + sizeOf[model.Detail](o.Details) +
+		page*int64(o.Pages+len(m.QueueJobs)) + indexEntry*int64(o.Nodes+o.Queues) + 4*int64(o.Order) + int64(max(o.Bytes, 0))
+}
+
+// ChangeMemory estimates what compiling an encoded change of a model and opening a session on the result takes, before either is done.
+func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
+	const smallPage, largePage, page = 8, 64, 24
+	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/smallPage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
+		(size.Jobs+size.Updates)*smallPage*(sizeOf[model.Job](1)+sizeOf[model.Account](1)) + size.Updates*largePage*sizeOf[model.Task](1)
+	if size.Nodes+size.Updates > 0 {
+		bytes += sizeOf[model.Node](len(base.Nodes))
+	}
+	if size.Queues+size.Updates > 0 {
+		bytes += sizeOf[model.Queue](len(base.Queues))
+	}
+	head, _ := new(Decoder).changeHead(data)
+	for _, name := range head.dimensions {
+		if _, known := base.Dims.Index(name); !known {
+			return bytes + ModelBytes(base)
+		}
+	}
+	return bytes
+}
+
 // members is what the nodes of all node sets take.
 func members(m *model.Model) int64 {
 	n := 0

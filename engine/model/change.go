@@ -18,8 +18,8 @@ type TaskUpdate struct {
 
 // change is what a Builder collects that makes one model of another.
 type change struct {
-	// base is the model that the change begins with, as wide as the result.
-	base *Model
+	// given is the model that is changed, base the same or a copy that is as wide as the result.
+	given, base *Model
 	// nodes, nodeSets and queues count those set, for paths.
 	nodes, nodeSets, queues int
 	// The path under which each node, node set, queue and job was set or removed.
@@ -71,7 +71,7 @@ type reached struct {
 // long as m is large.
 func (m *Model) Change(dimensions []string) *Builder {
 	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
-		base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{}, queueNames: map[string]string{}, jobIDs: map[JobID]string{},
+		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{}, queueNames: map[string]string{}, jobIDs: map[JobID]string{},
 	}}
 	given, err := m.allDimensions(dimensions)
 	if err != nil {
@@ -87,7 +87,8 @@ func (m *Model) Change(dimensions []string) *Builder {
 	}
 	b.m = *b.change.base
 	b.m.Dims = dims
-	b.m.OffNode, b.m.given, b.m.Requests = 0, given, slices.Clip(b.m.Requests)
+	b.m.Own, b.m.OffNode = nil, 0
+	b.m.given, b.m.Requests = given, slices.Clip(b.m.Requests)
 	for _, name := range dimensions {
 		d, _ := dims.Index(name)
 		b.index = append(b.index, d)

@@ -49,7 +49,7 @@ func (b *Builder) changed() (*Model, error) {
 	if !m.explicit && (b.change.ownNodes || r.base.explicit) {
 		m.sumNodes()
 	}
-	m.own = r.bytes()
+	m.Own = b.own(r)
 	return &m, nil
 }
 
@@ -405,5 +405,36 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	return &w
 }
 
-// bytes returns about what the result has of its own.
-func (r *result) bytes() int64 { return 0 }
+// own counts what the result has of its own.
+func (b *Builder) own(r *result) *Own {
+	m, base, c := r.Model, r.base, b.change
+	o := &Own{
+		Jobs: r.jobs.fresh, Tasks: r.tasks.fresh, Requests: len(m.Requests) - len(base.Requests),
+		Pages: len(r.jobs.own) + len(r.accounts.own) + len(r.tasks.own),
+		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()),
+	}
+	if len(b.jobs) > 0 {
+		o.Groups, o.Counts, o.Details = len(b.groups), len(b.counts), len(b.details)
+		o.Pages += len(m.Groups.pages) + len(m.Counts.pages) + len(m.Details.pages) + len(m.text.pages)
+		o.Bytes += len(b.written) + 1<<paperShift
+	}
+	if len(m.Requests) > len(base.Requests) {
+		o.Requests = len(m.Requests)
+	}
+	if c.ownNodes {
+		o.Nodes = len(m.Nodes)
+	}
+	if c.ownNodeSets {
+		o.NodeSets = len(m.NodeSets)
+	}
+	if c.ownQueues {
+		o.Queues = len(m.Queues)
+	}
+	if len(r.fresh)+len(c.jobsGone) > 0 {
+		o.Order = len(m.JobOrder)
+	}
+	if base != c.given {
+		o.Nodes, o.Queues, o.Jobs, o.Requests = len(m.Nodes), len(m.Queues), m.Jobs.Len(), len(m.Requests)
+	}
+	return o
+}

@@ -41,6 +41,8 @@ type Model struct {
 	// QueueJobs lists the jobs of each queue by uid.
 	QueueJobs [][]JobID
 
+	// Own is what a model that was made by a Change does not share with its base; nil for one that was built whole.
+	Own *Own
 	// OffNode counts the tasks that the latest Change took off nodes that it removed.
 	OffNode int
 	// text holds the uids and names of tasks.
@@ -53,7 +55,12 @@ type Model struct {
 	nodeSetIndex          index
 	jobIndex, taskIndex   runs
 	requestIndex          runs
-	own                   int64
+}
+
+// Own counts what a model has of its own: entries, pages of lists, and bytes of texts and indexes.
+type Own struct {
+	Nodes, NodeSets, Queues, Jobs, Groups, Counts, Tasks, Details, Requests, Order int
+	Pages, Bytes                                                                   int
 }
 
 // Account is what a job's tasks add up to.

@@ -182,7 +182,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	}
 	release := func() {}
 	var data []byte
-	if e.SnapshotDigest == "" {
+	if e.SnapshotDigest == "" || d.Snapshot.Base != "" {
 		data, release = d.Snapshot.Bytes()
 		size += int64(len(data))
 		switch {
@@ -194,16 +194,24 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 		}
 	}
 	kept := *d
-	kept.Snapshot = service.Snapshot{Message: d.Snapshot.Message, Model: d.Snapshot.Model}
+	kept.Snapshot = service.Snapshot{Message: d.Snapshot.Message, Model: d.Snapshot.Model, Base: d.Snapshot.Base}
 	l.put(ctx, item{bytes: size, release: release, entry: true, write: func() error { return l.write(e, &kept, data) }})
 }
 
 // Received queues the bytes of a snapshot to be stored, if snapshots are.
-func (l *Log) Received(ctx context.Context, digest string, data []byte) {
+func (l *Log) Received(ctx context.Context, r service.Received) {
 	if l.options.Store == nil {
 		return
 	}
-	l.put(ctx, item{bytes: int64(len(data)), release: func() {}, write: func() error { return l.options.Store.Snapshot(digest, data) }})
+	l.put(ctx, item{bytes: int64(len(r.Data)), release: func() {}, write: func() error { return l.store(r.Digest, r.Base, r.Data) }})
+}
+
+// store stores a snapshot, or the change that makes it of its base.
+func (l *Log) store(digest, base string, data []byte) error {
+	if base != "" {
+		return l.options.Store.Change(digest, base, data)
+	}
+	return l.options.Store.Snapshot(digest, data)
 }
 
 func (l *Log) put(ctx context.Context, i item) {
@@ -354,7 +362,7 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 		}
 	}
 	if data != nil {
-		return store.Snapshot(e.SnapshotDigest, data)
+		return l.store(e.SnapshotDigest, d.Snapshot.Base, data)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 
@@ -20,7 +21,9 @@ import (
 type Replayer struct {
 	// Snapshot and Policy find what entries name by digest; ErrNotStored if it is not there.
 	Snapshot func(digest string) ([]byte, error)
-	Policy   func(digest string) (*apportionv1.Policy, error)
+	// Change finds the change that makes a snapshot which is not there of another one; ErrNotStored if it is not there either.
+	Change func(digest string) (base string, data []byte, err error)
+	Policy func(digest string) (*apportionv1.Policy, error)
 	// Differences bounds those that are told of one entry. 0: 20.
 	Differences int
 
@@ -52,6 +55,7 @@ type Outcome struct {
 func NewReplayer(directory string) *Replayer {
 	return &Replayer{
 		Snapshot: func(digest string) ([]byte, error) { return ReadSnapshot(directory, digest) },
+		Change:   func(digest string) (string, []byte, error) { return ReadChange(directory, digest) },
 		Policy:   func(digest string) (*apportionv1.Policy, error) { return ReadPolicy(directory, digest) },
 	}
 }
@@ -243,27 +247,66 @@ func (r *Replayer) basis(e *Entry) (*model.Model, *apportionv1.Policy, string, e
 		}
 		r.policies[e.PolicyDigest] = policy
 	}
-	if m, ok := r.models[e.SnapshotDigest]; ok {
-		return m, policy, "", nil
+	m, why, err := r.model(e.SnapshotDigest)
+	return m, policy, why, err
+}
+
+// link is a change of a chain that ends at a whole snapshot.
+type link struct {
+	digest string
+	data   []byte
+}
+
+// model returns the model of a digest: that of the snapshot stored, or what the changes stored make of one.
+func (r *Replayer) model(digest string) (m *model.Model, why string, fault error) {
+	var chain []link
+	at := digest
+	for m = r.models[at]; m == nil; m = r.models[at] {
+		data, err := r.Snapshot(at)
+		if err == nil {
+			if wire.Digest(data) != at {
+				return nil, "the snapshot stored has another digest than its name says", nil
+			}
+			if m, err = wire.CompileBytes(data); err != nil {
+				return nil, "", err
+			}
+			break
+		}
+		if !errors.Is(err, ErrNotStored) || r.Change == nil {
+			return nil, unstored(err), nil
+		}
+		base, change, err := r.Change(at)
+		if err != nil {
+			return nil, unstored(err), nil
+		}
+		// The digest covers that of the base, so that no chain closes to a circle.
+		if wire.ChangeDigest(base, change) != at {
+			return nil, "the change stored has another digest than its name says", nil
+		}
+		chain = append(chain, link{at, change})
+		at = base
 	}
-	data, err := r.Snapshot(e.SnapshotDigest)
-	if err != nil {
-		return nil, nil, unstored(err), nil
+	r.remember(at, m)
+	for _, l := range slices.Backward(chain) {
+		var d wire.Decoder
+		if m, fault = d.CompileChange(m, l.data, wire.Guard{}); fault != nil {
+			return nil, "", fault
+		}
+		r.remember(l.digest, m)
 	}
-	if wire.Digest(data) != e.SnapshotDigest {
-		return nil, nil, "the snapshot stored has another digest than its name says", nil
-	}
-	m, err := wire.CompileBytes(data)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	// The last few are enough: calls about one snapshot stand together.
+	return m, "", nil
+}
+
+// remember keeps a model for the next entries. The last few are enough: calls about one snapshot stand together.
+func (r *Replayer) remember(digest string, m *model.Model) {
 	const most = 8
+	if r.models[digest] != nil {
+		return
+	}
 	if len(r.models) >= most || r.models == nil {
 		r.models = map[string]*model.Model{}
 	}
-	r.models[e.SnapshotDigest] = m
-	return m, policy, "", nil
+	r.models[digest] = m
 }
 
 func unstored(err error) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
@@ -64,7 +65,43 @@ func ask(t *testing.T, r *servicetest.Replica) {
 	}
 }
 
+// askOfResults makes calls about what changes make of a snapshot, and of each other's results.
+func askOfResults(t *testing.T, r *servicetest.Replica) {
+	t.Helper()
+	snapshot := servicetest.Snapshot(3)
+	digest := r.Upload(t, snapshot)
+	for i := range uint64(3) {
+		change := generate.Change(snapshot, 2, i)
+		input := &apportionv1.Input{
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_PolicyName{PolicyName: "proportion"},
+			Change: change,
+		}
+		answer, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: input})
+		require.NoError(t, err)
+		digest = r.UploadChange(t, digest, change)
+		require.Equal(t, answer.GetBasis().GetSnapshotDigest(), digest)
+		r.Converse(t, digest, "proportion", servicetest.Steps()[:2], []*apportionv1.Step{
+			{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: generate.Change(servicetest.Snapshot(3), 1, i)}}},
+		}, servicetest.Steps()[:2])
+	}
+}
+
+func TestCallsAboutResultsAreDecidedAgain(t *testing.T) {
+	sink, directory := &memory{}, t.TempDir()
+	serveTo(t, sink, directory, askOfResults)
+	require.Greater(t, len(sink.lines), 12)
+	for _, o := range replay(t, strings.Join(sink.lines, "\n"), directory) {
+		require.Empty(t, o.Skipped, "line %d", o.Line)
+		require.Empty(t, o.Differences, "line %d", o.Line)
+	}
+}
+
 func serve(t *testing.T, sink decisionlog.Sink, directory string) {
+	t.Helper()
+	serveTo(t, sink, directory, ask)
+}
+
+func serveTo(t *testing.T, sink decisionlog.Sink, directory string, ask func(*testing.T, *servicetest.Replica)) {
 	t.Helper()
 	store, err := decisionlog.OpenStore(directory, 0)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -34,6 +35,7 @@ type stored struct {
 // The endings of files in a store.
 const (
 	snapshotEnding = ".snapshot.pb"
+	changeEnding   = ".change.pb"
 	policyEnding   = ".policy.json"
 )
 
@@ -53,7 +55,8 @@ func OpenStore(directory string, maximum int64) (*Store, error) {
 	}
 	for _, file := range files {
 		about, err := file.Info()
-		if err != nil || !strings.HasSuffix(file.Name(), snapshotEnding) && !strings.HasSuffix(file.Name(), policyEnding) {
+		if err != nil || !strings.HasSuffix(file.Name(), snapshotEnding) &&
+			!strings.HasSuffix(file.Name(), changeEnding) && !strings.HasSuffix(file.Name(), policyEnding) {
 			continue
 		}
 		s.add(stored{file.Name(), about.Size(), about.ModTime()})
@@ -73,6 +76,12 @@ func fileOf(digest, ending string) string { return strings.ReplaceAll(digest, ":
 // Snapshot stores the bytes of a snapshot.
 func (s *Store) Snapshot(digest string, data []byte) error {
 	return s.write(fileOf(digest, snapshotEnding), data)
+}
+
+// Change stores the change that makes the snapshot of a digest of another one. The file holds the digest of the base in a line of its own,
+// and the bytes of the change.
+func (s *Store) Change(digest, base string, data []byte) error {
+	return s.write(fileOf(digest, changeEnding), slices.Concat([]byte(base), []byte{'\n'}, data))
 }
 
 // Policy stores a policy under the digest of its canonical form.
@@ -123,6 +132,16 @@ var ErrNotStored = errors.New("it is not stored")
 // ReadSnapshot reads a snapshot of a store's directory.
 func ReadSnapshot(directory, digest string) ([]byte, error) {
 	return read(directory, fileOf(digest, snapshotEnding))
+}
+
+// ReadChange reads the change that makes the snapshot of a digest of another one, from a store's directory.
+func ReadChange(directory, digest string) (base string, data []byte, err error) {
+	file, err := read(directory, fileOf(digest, changeEnding))
+	if err != nil {
+		return "", nil, err
+	}
+	line, data, _ := bytes.Cut(file, []byte{'\n'})
+	return string(line), data, nil
 }
 
 // ReadPolicy reads a policy of a store's directory.

@@ -115,12 +115,23 @@ func Named(snapshot *apportionv1.Snapshot, policy string) *apportionv1.Input {
 // Upload sends a snapshot to be held, and returns its digest.
 func (r *Replica) Upload(tb testing.TB, snapshot *apportionv1.Snapshot) string {
 	tb.Helper()
-	data, err := proto.Marshal(snapshot)
+	return r.upload(tb, &apportionv1.UploadHeader{}, snapshot)
+}
+
+// UploadChange sends a change of a held snapshot, and returns the digest of the result, which is held.
+func (r *Replica) UploadChange(tb testing.TB, base string, change *apportionv1.Change) string {
+	tb.Helper()
+	return r.upload(tb, &apportionv1.UploadHeader{BaseDigest: base}, change)
+}
+
+func (r *Replica) upload(tb testing.TB, header *apportionv1.UploadHeader, message proto.Message) string {
+	tb.Helper()
+	data, err := proto.Marshal(message)
 	require.NoError(tb, err)
 	stream, err := r.UploadSnapshot(tb.Context())
 	require.NoError(tb, err)
 	require.NoError(tb, stream.Send(&apportionv1.UploadSnapshotRequest{
-		Message: &apportionv1.UploadSnapshotRequest_Header{Header: &apportionv1.UploadHeader{}},
+		Message: &apportionv1.UploadSnapshotRequest_Header{Header: header},
 	}))
 	require.NoError(tb, stream.Send(&apportionv1.UploadSnapshotRequest{
 		Message: &apportionv1.UploadSnapshotRequest_Chunk{Chunk: &apportionv1.SnapshotChunk{Data: data, Last: true}},
