@@ -110,7 +110,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if parts > 1 {
 		jobs = func(data []byte) bool { return d.jobsInParts(data, size, parts) }
 	}
-	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !jobs(data) {
+	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) || !jobs(data) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}

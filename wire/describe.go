@@ -37,6 +37,9 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 			out.Queues = append(out.Queues, describeQueue(m, &m.Queues[i]))
 		}
 	}
+	for i := range m.LeftOut {
+		out.LeftOut = append(out.LeftOut, wireLeftOut(&m.LeftOut[i]))
+	}
 	for j := range model.JobID(m.Jobs.Len()) {
 		if m.HasJob(j) {
 			out.Jobs = append(out.Jobs, d.job(m.Jobs.At(j)))

@@ -18,9 +18,14 @@ const (
 
 func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
 	var faults model.Error
+	var out []*model.LeftOut
 	jobs, named := s.engine.Waiting(), q.GetJobs() != nil
 	if named {
-		jobs = s.selectJobs(q.GetJobs(), &faults)
+		jobs, out = s.selectExplained(q.GetJobs(), &faults)
+	} else {
+		for i := range s.engine.View().LeftOut {
+			out = append(out, &s.engine.View().LeftOut[i])
+		}
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err
@@ -48,13 +53,14 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	if named {
-		for _, explained := range answer.GetJobs() {
-			if answer.Text != "" {
-				answer.Text += "\n"
-			}
-			answer.Text += explained.GetText()
+	for _, l := range out {
+		answer.LeftOut = append(answer.LeftOut, s.leftOutExplanation(l))
+		if err := s.out.check("jobs"); err != nil {
+			return nil, err
 		}
+	}
+	if named {
+		answer.Text = text.Named(answer)
 	} else {
 		answer.Groups = groups.sorted(names)
 		answer.Text = text.Pending(answer)

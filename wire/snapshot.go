@@ -24,6 +24,9 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	for _, s := range snapshot.GetNodeSets() {
 		c.nodeSet(s)
 	}
+	for _, l := range snapshot.GetLeftOut() {
+		c.leftOut(l)
+	}
 	for i, j := range snapshot.GetJobs() {
 		c.job(i, j)
 	}

@@ -1,6 +1,8 @@
 package volcano
 
 import (
+	"slices"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -24,6 +26,7 @@ func (r *reader) cluster() (*Cluster, error) {
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
 	}
+	snapshot.LeftOut = r.leftOut
 	snapshot.Dimensions = r.dimensions.finish()
 	return &Cluster{Snapshot: snapshot, Warnings: r.warnings.all()}, nil
 }
@@ -40,6 +43,10 @@ func (r *reader) keptJobs() map[identity]*job {
 		if !queues[j.message.Queue] {
 			r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, j.queue.String,
 				"PodGroup %s/%s is left out with its pods: there is no queue %q", j.message.Namespace, j.message.Name, j.message.Queue)
+			r.leftOut = append(r.leftOut, &apportionv1.LeftOut{
+				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: j.message.Namespace, Name: j.message.Name,
+				Queue: j.message.Queue,
+			})
 			continue
 		}
 		priority, ok := r.priorities[j.priorityClass]
@@ -68,6 +75,9 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		p := &r.pods[i]
 		group := identity{namespace: p.namespace, name: p.group}
 		node, placed := nodes[p.node]
+		if r.leaveOut(p, groups[group]) && p.foreign(r.schedulers) {
+			continue
+		}
 		if j := jobs[group]; j != nil && p.group != "" {
 			if placed {
 				p.task.Node = &node
@@ -89,6 +99,34 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		r.nodes[i].UsedByOthers = r.dimensions.message(used)
 	}
 	r.warnOrphans(orphans)
+}
+
+// leaveOut notes a waiting pod that is not considered, and reports whether there is one. hasGroup says whether its PodGroup is there. A pod
+// of another scheduler that names no PodGroup is none of Volcano's, and is not noted.
+func (r *reader) leaveOut(p *pod, hasGroup bool) bool {
+	if p.node != "" || p.task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		return false
+	}
+	left := &apportionv1.LeftOut{Namespace: p.namespace, Name: p.task.GetName()}
+	switch {
+	case p.group == "" && (p.scheduler == "" || p.foreign(r.schedulers)):
+		return true
+	case p.foreign(r.schedulers):
+		left.Cause, left.Scheduler = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER, p.scheduler
+	case p.group == "":
+		left.Cause = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB
+	case !hasGroup:
+		left.Cause, left.Job = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB, p.group
+	default:
+		return false
+	}
+	r.leftOut = append(r.leftOut, left)
+	return true
+}
+
+// foreign reports whether a pod names a scheduler that is not among the given ones.
+func (p *pod) foreign(schedulers []string) bool {
+	return p.scheduler != "" && !slices.Contains(schedulers, p.scheduler)
 }
 
 // warnOrphans warns of pods that name a PodGroup which nobody gave.

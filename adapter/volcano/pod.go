@@ -19,6 +19,8 @@ type pod struct {
 	terminated bool
 	request    *amounts
 	placed     placed
+	// scheduler is the name of its scheduler. Empty: not given.
+	scheduler string
 	// written is where the pod was read.
 	written origin
 }
@@ -31,6 +33,7 @@ func (r *reader) pod(m metadata, root *value) {
 		namespace: m.namespace,
 		role:      r.role(m),
 		node:      r.textAt(spec.field("nodeName")),
+		scheduler: r.textAt(spec.field("schedulerName")),
 		request:   r.requests.share(r.podRequest(spec, status)),
 		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec)},
 		written:   origin{doc: r.doc, at: root.at},

@@ -31,6 +31,14 @@ func WithClusterLabel(label string) Option {
 	return func(r *reader) { r.label = label }
 }
 
+// defaultScheduler is the name of Volcano's scheduler unless it is told another.
+const defaultScheduler = "volcano"
+
+// WithSchedulers names the schedulers whose pods are considered. Default: volcano. A waiting pod of another one is left out.
+func WithSchedulers(names ...string) Option {
+	return func(r *reader) { r.schedulers = names }
+}
+
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
 // streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; of each other kind one warning tells that it
 // was left out. An error is an *Error.
@@ -80,6 +88,9 @@ type reader struct {
 	priorities map[string]int32
 	// globalPriority is that of the last class that is the global default.
 	globalPriority int32
+	// schedulers are the names of the schedulers whose pods are considered.
+	schedulers []string
+	leftOut    []*apportionv1.LeftOut
 
 	// seen is where each object was read, by kind and name.
 	seen map[identity]origin
@@ -99,7 +110,10 @@ type origin struct {
 func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.line(o.at)) }
 
 func newReader(opts []Option) *reader {
-	r := &reader{placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool)}
+	r := &reader{
+		placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool),
+		schedulers: []string{defaultScheduler},
+	}
 	for _, opt := range opts {
 		opt(r)
 	}

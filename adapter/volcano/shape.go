@@ -68,7 +68,7 @@ var (
 		"minMember": leaf, "minTaskMember": leaf, "queue": leaf, "priorityClassName": leaf, "minResources": leaf,
 		"networkTopology": {names: true, fields: fields{"mode": leaf}}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
-		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf,
+		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
 		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
 		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},

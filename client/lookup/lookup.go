@@ -3,6 +3,7 @@ package lookup
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -79,6 +80,7 @@ func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 	larger := &Snapshot{
 		Snapshot: &apportionv1.Snapshot{
 			AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: s.GetDimensions(), Nodes: s.GetNodes(), Queues: s.GetQueues(),
+			NodeSets: s.GetNodeSets(), LeftOut: s.GetLeftOut(),
 			Jobs: append(slices.Clone(s.GetJobs()), job), Total: s.GetTotal(),
 		},
 		Tasks:  slices.Clone(s.Tasks),
@@ -143,6 +145,25 @@ func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nod
 // Job finds a job by uid, namespace/name, or name alone if no other job has it.
 func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
 
+// LeftOut reports whether a name, namespace/name or name alone, is that of a job or a pod that is left out of the snapshot.
+func (s *Snapshot) LeftOut(name string) bool {
+	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
+		return name == full(l.GetNamespace(), l.GetName()) || name == l.GetName()
+	})
+}
+
+// JobOrTask finds a job by its name, or by the name of one of its tasks.
+func (s *Snapshot) JobOrTask(name string) (uint32, error) {
+	index, err := s.Job(name)
+	if err == nil {
+		return index, nil
+	}
+	if number, ok := s.tasks[name]; ok && number >= 0 {
+		return uint32(slices.Index(s.GetJobs(), s.Tasks[number].Job)), nil
+	}
+	return 0, err
+}
+
 // Task finds a task by uid, namespace/name, or name alone if no other task has it.
 func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks, name) }
 
@@ -192,16 +213,16 @@ func find(kind string, names map[string]int, name string) (uint32, error) {
 	case ok:
 		return 0, fmt.Errorf("more than one %s is called %q: write namespace/name", kind, name)
 	}
-	if like := similar(names, name); like != "" {
+	if like := Similar(name, maps.Keys(names)); like != "" {
 		return 0, fmt.Errorf("no %s %q; did you mean %q?", kind, name, like)
 	}
 	return 0, fmt.Errorf("no %s %q", kind, name)
 }
 
-// similar is the known name with the fewest differing letters, "" if all differ much.
-func similar(names map[string]int, name string) string {
+// Similar is the known name with the fewest differing letters, "" if all differ much.
+func Similar(name string, known iter.Seq[string]) string {
 	best, least := "", len(name)/3+1
-	for candidate := range names {
+	for candidate := range known {
 		d := distance(candidate, name, least)
 		if d < least || d == least && best != "" && candidate < best {
 			best, least = candidate, d

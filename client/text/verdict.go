@@ -109,7 +109,7 @@ func further(e *apportionv1.Explanation) string {
 	return "Besides, " + strings.Join(also, ", and ") + "."
 }
 
-// evictionHelps repeats the finding about eviction where that would make room for a job that waits for room.
+// evictionHelps repeats the finding about eviction for a job that waits for room: where that would make room, or why none is possible.
 func evictionHelps(e *apportionv1.Explanation) string {
 	if e.GetFindings()[e.GetBlocking()].GetCheck() != apportionv1.CheckKind_CHECK_KIND_NODES {
 		return ""
@@ -117,6 +117,9 @@ func evictionHelps(e *apportionv1.Explanation) string {
 	for _, f := range e.GetFindings() {
 		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable().GetEnough() {
 			return "A way out: " + bare(f) + "."
+		}
+		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable() == nil && len(f.GetReasons()) > 0 {
+			return strings.ToUpper(f.GetText()[:1]) + f.GetText()[1:] + "."
 		}
 	}
 	return ""
@@ -174,9 +177,51 @@ func bare(f *apportionv1.Finding) string {
 	return f.GetText()
 }
 
+// Named is what is said about the jobs that were named, a line for each.
+func Named(a *apportionv1.ExplainAnswer) string {
+	var lines []string
+	for _, e := range a.GetJobs() {
+		lines = append(lines, e.GetText())
+	}
+	for _, l := range a.GetLeftOut() {
+		lines = append(lines, l.GetText())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// LeftOut says why the scheduler does not consider a job or a pod.
+func LeftOut(e *apportionv1.LeftOutExplanation) string {
+	l := e.GetLeftOut()
+	name := l.GetName()
+	if l.GetNamespace() != "" {
+		name = l.GetNamespace() + "/" + name
+	}
+	switch l.GetCause() {
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE:
+		like := ""
+		if e.GetSimilarQueue() != "" {
+			like = fmt.Sprintf(" Did you mean %q?", e.GetSimilarQueue())
+		}
+		return fmt.Sprintf("%s waits because its queue %q does not exist.%s", name, l.GetQueue(), like)
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB:
+		return fmt.Sprintf("The pod %s waits because it belongs to no job: it has no PodGroup.", name)
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB:
+		return fmt.Sprintf("The pod %s waits because its PodGroup %s does not exist.", name, l.GetJob())
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER:
+		return fmt.Sprintf("The pod %s is left to another scheduler: its schedulerName is %s.", name, l.GetScheduler())
+	default:
+		return name + " is not considered."
+	}
+}
+
 // Pending is all jobs that wait in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
 	nodes := fmt.Sprintf("%d of %s take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	if out := len(a.GetLeftOut()); out == 1 {
+		nodes = "Besides, 1 job or pod is not considered. " + nodes
+	} else if out > 1 {
+		nodes = fmt.Sprintf("Besides, %d jobs and pods are not considered. %s", out, nodes)
+	}
 	if len(a.GetGroups()) == 0 {
 		return "No job waits. " + nodes
 	}

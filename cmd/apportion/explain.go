@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/client/text"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -14,27 +16,56 @@ import (
 // newExplain is `apportion explain`.
 func newExplain(s streams) *cobra.Command {
 	a := &asking{streams: s}
+	var all bool
 	command := &cobra.Command{
-		Use:   "explain JOB",
+		Use:   "explain JOB | --all",
 		Short: "Say why a job is pending",
 		Long: `Ask everything that decides whether a job goes on: may it enter its queue, has its gang the tasks it
 needs, is the queue served, may the queue use that much more, is there room on the nodes, do jobs
 that come first leave enough, and who could be evicted for it. The end says in plain words what
-holds it back. The exit code is 2 if something does, or if that is not known.`,
+holds it back. The exit code is 2 if something does, or if that is not known.
+
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every job that waits
+is explained, as by pending.`,
 		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf`,
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, names []string) error {
+			if all != (len(names) == 0) || len(names) > 1 {
+				return errors.New("name one job, or give --all")
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
-				index, err := q.snapshot.Job(names[0])
-				if err != nil {
-					return err
+				if all {
+					return pending(ctx, q, &listFlags{})
 				}
-				return explain(ctx, q, index)
+				index, err := q.snapshot.JobOrTask(names[0])
+				switch {
+				case err == nil:
+					return explain(ctx, q, index)
+				case q.snapshot.LeftOut(names[0]):
+					return explainLeftOut(ctx, q, names[0])
+				}
+				return err
 			})
 		},
 	}
 	a.register(command, true)
+	command.Flags().BoolVar(&all, "all", false, "explain every job that waits")
 	return command
+}
+
+// explainLeftOut says why a job or a pod is not considered.
+func explainLeftOut(ctx context.Context, q *question, name string) error {
+	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{name}})
+	if err != nil {
+		return err
+	}
+	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: explanations.Answer}
+	if err := q.write(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) }); err != nil {
+		return err
+	}
+	return errDecidedNo
 }
 
 // explainStep asks about one job.

@@ -56,10 +56,7 @@ func (f *inputFlags) read(sources []volcano.Source) (*input, error) {
 		}
 		loaded.Snapshot = snapshot
 	} else {
-		var options []volcano.Option
-		if given {
-			options = append(options, volcano.WithAsOf(moment))
-		}
+		options := f.options(moment, given)
 		cluster, err := volcano.ReadManifests(sources, options...)
 		if err != nil {
 			return nil, err
@@ -68,6 +65,18 @@ func (f *inputFlags) read(sources []volcano.Source) (*input, error) {
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
+}
+
+// options say how manifests are read.
+func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
+	var options []volcano.Option
+	if given {
+		options = append(options, volcano.WithAsOf(moment))
+	}
+	if len(f.schedulers) > 0 {
+		options = append(options, volcano.WithSchedulers(f.schedulers...))
+	}
+	return options
 }
 
 // readSnapshot reads a snapshot in the contract's own form.

@@ -28,6 +28,9 @@ func (c *cause) input() []string {
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags = append(flags, "--config", config)
 	}
+	if moment := c.headers["as-of"]; moment != "" {
+		flags = append(flags, "--as-of", moment)
+	}
 	return flags
 }
 
@@ -66,16 +69,17 @@ func (c *cause) agrees(t *testing.T) {
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags.config = config
 	}
+	flags.asOf = c.headers["as-of"]
 	in, err := flags.load(strings.NewReader(""))
 	require.NoError(t, err)
 	decider := client.InProcess()
-	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(t, in, c.headers["job"])}})
+	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(in, c.headers["job"])}})
 	require.NoError(t, err)
-	explained := explanations.Answer.GetJobs()[0]
-	require.Equal(t, c.sentence, unwrapped(explained.GetText()))
+	require.Equal(t, c.sentence, unwrapped(explanations.Answer.GetText()))
 	if c.headers["check"] == "" {
 		return
 	}
+	explained := explanations.Answer.GetJobs()[0]
 	require.NotNil(t, explained.Blocking)
 	finding := explained.GetFindings()[explained.GetBlocking()]
 	require.Equal(t, c.headers["check"], text.Enum(finding.GetCheck(), "CHECK_KIND_"))
@@ -88,12 +92,12 @@ func (c *cause) agrees(t *testing.T) {
 	require.True(t, refused(asked.Answers[len(asked.Answers)-1]), "the question by itself is answered with yes")
 }
 
-// jobOf is how the contract refers to a job.
-func jobOf(t *testing.T, in *input, name string) string {
-	t.Helper()
-	id, err := jobID(in.snapshot, name)
-	require.NoError(t, err)
-	return id
+// jobOf is how the contract refers to a job, or to what is left out.
+func jobOf(in *input, name string) string {
+	if id, err := jobID(in.snapshot, name); err == nil {
+		return id
+	}
+	return name
 }
 
 // plainQuestion are the steps that ask what a check asks, the last of them the question itself.
@@ -113,6 +117,9 @@ func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Fin
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
 	case apportionv1.CheckKind_CHECK_KIND_TASKS:
+		if finding.GetReasons()[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_TASKS_GATED {
+			return []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}}
+		}
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs}}}}
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
 		queue := in.snapshot.GetJobs()[job].GetQueue()
@@ -156,6 +163,8 @@ func refused(answer *apportionv1.Answer) bool {
 		return jobs[len(jobs)-1].GetVerdict().GetVote() == reject
 	case *apportionv1.Answer_Jobs:
 		return a.Jobs.GetJobs()[0].GetValid().GetVote() == reject
+	case *apportionv1.Answer_Inspect:
+		return a.Inspect.GetTasks()[0].GetGated()
 	case *apportionv1.Answer_Shares:
 		return a.Shares.GetStandings()[0].GetOverused()
 	case *apportionv1.Answer_Allocatable:

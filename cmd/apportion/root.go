@@ -53,7 +53,7 @@ does: who deserves what, which job may enter, who must give way. Its input is wh
 			root.AddCommand(command)
 		}
 	}
-	add("ask", newShares(s), newTree(s), newExplain(s), newEnqueue(s), newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
+	add("ask", newShares(s), newTree(s), newExplain(s), newPending(s), newQueues(s), newJobs(s), newEnqueue(s), newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
 		newWhatIf(s), newCompare(s), newSimulate(s), newSession(s))
 	add("files", newValidate(s), newConvert(s), newGenerate(s), newReplay(s), newVerify(s))
 	add("service", newServe(s), newConfig(s), newHealth(s), newPolicies(s), newVersion(s))
@@ -76,6 +76,7 @@ type inputFlags struct {
 	policy     string
 	policyName string
 	asOf       string
+	schedulers []string
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
@@ -88,6 +89,8 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy of this `NAME` that the server has")
 	flags.StringVar(&f.asOf, "as-of", "",
 		"`MOMENT` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy looks at it, else none")
+	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
+		"consider the waiting pods of the scheduler of this `NAME` (repeatable); default: volcano")
 }
 
 // outputFlags say how answers are written.

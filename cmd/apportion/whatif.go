@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
@@ -76,11 +75,7 @@ func (a *asking) submit(file string) (*input, *submission.Submission, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var options []volcano.Option
-	if given {
-		options = append(options, volcano.WithAsOf(moment))
-	}
-	submitted, err := submission.Read(file, data, sources, options...)
+	submitted, err := submission.Read(file, data, sources, a.input.options(moment, given)...)
 	if err != nil {
 		return nil, nil, err
 	}

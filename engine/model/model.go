@@ -20,6 +20,8 @@ type Model struct {
 	Queues []Queue
 	// NodeSets are the sets that groups and tasks refer to; the first is AllNodes. Empty if the snapshot has none.
 	NodeSets []NodeSet
+	// LeftOut are jobs and pods that take part in nothing.
+	LeftOut []LeftOut
 	Jobs     List[JobID, Job]
 	Groups   List[GroupID, Group]
 	Counts   List[int32, Count]

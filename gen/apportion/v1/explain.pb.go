@@ -229,7 +229,9 @@ type ExplainAnswer struct {
 	// Number of nodes that take new tasks.
 	SchedulableNodeCount uint32 `protobuf:"varint,4,opt,name=schedulable_node_count,json=schedulableNodeCount,proto3" json:"schedulable_node_count,omitempty"`
 	// The whole answer in a few sentences.
-	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// Jobs and pods that the scheduler does not consider: those named, or all.
+	LeftOut       []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -299,6 +301,77 @@ func (x *ExplainAnswer) GetText() string {
 	return ""
 }
 
+func (x *ExplainAnswer) GetLeftOut() []*LeftOutExplanation {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+// LeftOutExplanation says why the scheduler does not consider a job or a pod.
+type LeftOutExplanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the snapshot.
+	LeftOut *LeftOut `protobuf:"bytes,1,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// For UNKNOWN_QUEUE: the queue with the most similar name. Empty: none is similar.
+	SimilarQueue string `protobuf:"bytes,2,opt,name=similar_queue,json=similarQueue,proto3" json:"similar_queue,omitempty"`
+	// A finished sentence.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftOutExplanation) Reset() {
+	*x = LeftOutExplanation{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftOutExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftOutExplanation) ProtoMessage() {}
+
+func (x *LeftOutExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftOutExplanation.ProtoReflect.Descriptor instead.
+func (*LeftOutExplanation) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LeftOutExplanation) GetLeftOut() *LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *LeftOutExplanation) GetSimilarQueue() string {
+	if x != nil {
+		return x.SimilarQueue
+	}
+	return ""
+}
+
+func (x *LeftOutExplanation) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Explanation says why one job waits.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -342,7 +415,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[1]
+	mi := &file_apportion_v1_explain_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +427,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[1]
+	mi := &file_apportion_v1_explain_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +440,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Explanation) GetJob() uint32 {
@@ -518,7 +591,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[2]
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +603,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[2]
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +616,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Finding) GetCheck() CheckKind {
@@ -635,7 +708,7 @@ type Evictable struct {
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +720,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +733,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -717,7 +790,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +802,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +815,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -784,14 +857,19 @@ var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xdb\x01\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x98\x02\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
 	"\n" +
 	"node_count\x18\x03 \x01(\rR\tnodeCount\x124\n" +
 	"\x16schedulable_node_count\x18\x04 \x01(\rR\x14schedulableNodeCount\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text\"\xf7\x04\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12;\n" +
+	"\bleft_out\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\aleftOut\"\x7f\n" +
+	"\x12LeftOutExplanation\x120\n" +
+	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
+	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xf7\x04\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -881,41 +959,45 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_apportion_v1_explain_proto_goTypes = []any{
-	(PendingVerdict)(0),      // 0: apportion.v1.PendingVerdict
-	(CheckKind)(0),           // 1: apportion.v1.CheckKind
-	(CheckOutcome)(0),        // 2: apportion.v1.CheckOutcome
-	(*ExplainAnswer)(nil),    // 3: apportion.v1.ExplainAnswer
-	(*Explanation)(nil),      // 4: apportion.v1.Explanation
-	(*Finding)(nil),          // 5: apportion.v1.Finding
-	(*Evictable)(nil),        // 6: apportion.v1.Evictable
-	(*PendingGroup)(nil),     // 7: apportion.v1.PendingGroup
-	(PlacementConstraint)(0), // 8: apportion.v1.PlacementConstraint
-	(JobPhase)(0),            // 9: apportion.v1.JobPhase
-	(*Reason)(nil),           // 10: apportion.v1.Reason
-	(*Resource)(nil),         // 11: apportion.v1.Resource
+	(PendingVerdict)(0),        // 0: apportion.v1.PendingVerdict
+	(CheckKind)(0),             // 1: apportion.v1.CheckKind
+	(CheckOutcome)(0),          // 2: apportion.v1.CheckOutcome
+	(*ExplainAnswer)(nil),      // 3: apportion.v1.ExplainAnswer
+	(*LeftOutExplanation)(nil), // 4: apportion.v1.LeftOutExplanation
+	(*Explanation)(nil),        // 5: apportion.v1.Explanation
+	(*Finding)(nil),            // 6: apportion.v1.Finding
+	(*Evictable)(nil),          // 7: apportion.v1.Evictable
+	(*PendingGroup)(nil),       // 8: apportion.v1.PendingGroup
+	(*LeftOut)(nil),            // 9: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 10: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 11: apportion.v1.JobPhase
+	(*Reason)(nil),             // 12: apportion.v1.Reason
+	(*Resource)(nil),           // 13: apportion.v1.Resource
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
-	4,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	7,  // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
-	0,  // 2: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
-	5,  // 3: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	8,  // 4: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	9,  // 5: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
-	1,  // 6: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	2,  // 7: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	10, // 8: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	11, // 9: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	6,  // 10: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	0,  // 11: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	1,  // 12: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	10, // 13: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
+	8,  // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	4,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
+	9,  // 3: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	0,  // 4: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
+	6,  // 5: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
+	10, // 6: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	11, // 7: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	1,  // 8: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	2,  // 9: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	12, // 10: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	13, // 11: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	7,  // 12: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	0,  // 13: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	1,  // 14: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	12, // 15: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -926,15 +1008,15 @@ func file_apportion_v1_explain_proto_init() {
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
-	file_apportion_v1_explain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,6 +21,66 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LeftOutCause is an open enum of why a job or a pod is not considered.
+type LeftOutCause int32
+
+const (
+	LeftOutCause_LEFT_OUT_CAUSE_UNSPECIFIED LeftOutCause = 0
+	// A job names a queue that does not exist.
+	LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE LeftOutCause = 1
+	// A pod belongs to no job (Volcano: it has no PodGroup).
+	LeftOutCause_LEFT_OUT_CAUSE_NO_JOB LeftOutCause = 2
+	// A pod names a job that does not exist (Volcano: its PodGroup is not there).
+	LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB LeftOutCause = 3
+	// A pod is to be placed by another scheduler.
+	LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER LeftOutCause = 4
+)
+
+// Enum value maps for LeftOutCause.
+var (
+	LeftOutCause_name = map[int32]string{
+		0: "LEFT_OUT_CAUSE_UNSPECIFIED",
+		1: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE",
+		2: "LEFT_OUT_CAUSE_NO_JOB",
+		3: "LEFT_OUT_CAUSE_MISSING_JOB",
+		4: "LEFT_OUT_CAUSE_OTHER_SCHEDULER",
+	}
+	LeftOutCause_value = map[string]int32{
+		"LEFT_OUT_CAUSE_UNSPECIFIED":     0,
+		"LEFT_OUT_CAUSE_UNKNOWN_QUEUE":   1,
+		"LEFT_OUT_CAUSE_NO_JOB":          2,
+		"LEFT_OUT_CAUSE_MISSING_JOB":     3,
+		"LEFT_OUT_CAUSE_OTHER_SCHEDULER": 4,
+	}
+)
+
+func (x LeftOutCause) Enum() *LeftOutCause {
+	p := new(LeftOutCause)
+	*p = x
+	return p
+}
+
+func (x LeftOutCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LeftOutCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_snapshot_proto_enumTypes[0].Descriptor()
+}
+
+func (LeftOutCause) Type() protoreflect.EnumType {
+	return &file_apportion_v1_snapshot_proto_enumTypes[0]
+}
+
+func (x LeftOutCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LeftOutCause.Descriptor instead.
+func (LeftOutCause) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{0}
+}
+
 // UnschedulableCause is an open enum of why a node takes no new tasks.
 type UnschedulableCause int32
 
@@ -57,11 +117,11 @@ func (x UnschedulableCause) String() string {
 }
 
 func (UnschedulableCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[1].Descriptor()
 }
 
 func (UnschedulableCause) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[0]
+	return &file_apportion_v1_snapshot_proto_enumTypes[1]
 }
 
 func (x UnschedulableCause) Number() protoreflect.EnumNumber {
@@ -70,7 +130,7 @@ func (x UnschedulableCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnschedulableCause.Descriptor instead.
 func (UnschedulableCause) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
 }
 
 // QueueState: only an open queue admits. Policies refuse to allocate, enqueue or preempt for any other state.
@@ -115,11 +175,11 @@ func (x QueueState) String() string {
 }
 
 func (QueueState) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[2].Descriptor()
 }
 
 func (QueueState) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[1]
+	return &file_apportion_v1_snapshot_proto_enumTypes[2]
 }
 
 func (x QueueState) Number() protoreflect.EnumNumber {
@@ -128,7 +188,7 @@ func (x QueueState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueueState.Descriptor instead.
 func (QueueState) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 // JobPhase is the phase of Volcano's PodGroup.
@@ -178,11 +238,11 @@ func (x JobPhase) String() string {
 }
 
 func (JobPhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[2].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
 }
 
 func (JobPhase) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[2]
+	return &file_apportion_v1_snapshot_proto_enumTypes[3]
 }
 
 func (x JobPhase) Number() protoreflect.EnumNumber {
@@ -191,7 +251,7 @@ func (x JobPhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobPhase.Descriptor instead.
 func (JobPhase) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 // PlacementConstraint is an open enum of constraints on placement that Apportion does not judge.
@@ -250,11 +310,11 @@ func (x PlacementConstraint) String() string {
 }
 
 func (PlacementConstraint) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (PlacementConstraint) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[3]
+	return &file_apportion_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x PlacementConstraint) Number() protoreflect.EnumNumber {
@@ -263,7 +323,7 @@ func (x PlacementConstraint) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlacementConstraint.Descriptor instead.
 func (PlacementConstraint) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // TaskStatus is the state of one task. Allocated in Volcano's sense are ALLOCATED, BINDING, BOUND and RUNNING.
@@ -327,11 +387,11 @@ func (x TaskStatus) String() string {
 }
 
 func (TaskStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (TaskStatus) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[4]
+	return &file_apportion_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x TaskStatus) Number() protoreflect.EnumNumber {
@@ -340,7 +400,7 @@ func (x TaskStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskStatus.Descriptor instead.
 func (TaskStatus) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // TaskGate says whether, and by whom, a task is held back from scheduling.
@@ -379,11 +439,11 @@ func (x TaskGate) String() string {
 }
 
 func (TaskGate) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (TaskGate) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[5]
+	return &file_apportion_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x TaskGate) Number() protoreflect.EnumNumber {
@@ -392,7 +452,7 @@ func (x TaskGate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskGate.Descriptor instead.
 func (TaskGate) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // Snapshot is everything that decisions are taken from: one cluster at one moment. An empty snapshot is valid.
@@ -418,7 +478,10 @@ type Snapshot struct {
 	// The cluster's total. Absent: the sum of all nodes' allocatable.
 	Total *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
 	// Sets of nodes to which task groups and tasks are restricted, by name.
-	NodeSets      []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
+	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
+	// Jobs and pods of the cluster that its scheduler does not consider, so that `explain` can say why. They take part in no decision. At most
+	// 100,000.
+	LeftOut       []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +572,104 @@ func (x *Snapshot) GetNodeSets() []*NodeSet {
 	return nil
 }
 
+func (x *Snapshot) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+// LeftOut is a job or a waiting pod that is not part of the snapshot.
+type LeftOut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why.
+	Cause LeftOutCause `protobuf:"varint,1,opt,name=cause,proto3,enum=apportion.v1.LeftOutCause" json:"cause,omitempty"`
+	// May be empty.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Of the job or the pod. Not empty.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The queue that the job names, for UNKNOWN_QUEUE.
+	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The job that the pod names, for MISSING_JOB.
+	Job string `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`
+	// The scheduler that the pod names, for OTHER_SCHEDULER.
+	Scheduler     string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftOut) Reset() {
+	*x = LeftOut{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftOut) ProtoMessage() {}
+
+func (x *LeftOut) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
+func (*LeftOut) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LeftOut) GetCause() LeftOutCause {
+	if x != nil {
+		return x.Cause
+	}
+	return LeftOutCause_LEFT_OUT_CAUSE_UNSPECIFIED
+}
+
+func (x *LeftOut) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *LeftOut) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LeftOut) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *LeftOut) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *LeftOut) GetScheduler() string {
+	if x != nil {
+		return x.Scheduler
+	}
+	return ""
+}
+
 // NodeSet is a set of nodes that some tasks may use and others may not: what node selectors, affinity and tolerations come to.
 type NodeSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -524,7 +685,7 @@ type NodeSet struct {
 
 func (x *NodeSet) Reset() {
 	*x = NodeSet{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +697,7 @@ func (x *NodeSet) String() string {
 func (*NodeSet) ProtoMessage() {}
 
 func (x *NodeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +710,7 @@ func (x *NodeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSet.ProtoReflect.Descriptor instead.
 func (*NodeSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NodeSet) GetName() string {
@@ -593,7 +754,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +766,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +779,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Node) GetName() string {
@@ -669,7 +830,7 @@ type NodeUnschedulable struct {
 
 func (x *NodeUnschedulable) Reset() {
 	*x = NodeUnschedulable{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +842,7 @@ func (x *NodeUnschedulable) String() string {
 func (*NodeUnschedulable) ProtoMessage() {}
 
 func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +855,7 @@ func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
 func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NodeUnschedulable) GetCause() UnschedulableCause {
@@ -745,7 +906,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +918,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +931,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Queue) GetName() string {
@@ -870,7 +1031,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +1043,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +1056,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -925,7 +1086,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1098,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1111,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeGroupTerms) GetRequired() []string {
@@ -982,7 +1143,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1155,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1168,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -1056,7 +1217,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1229,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1242,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Job) GetUid() string {
@@ -1185,7 +1346,7 @@ type TaskGroup struct {
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1358,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1371,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -1277,7 +1438,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1450,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1463,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -1351,7 +1512,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1524,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1537,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Task) GetUid() string {
@@ -1463,7 +1624,7 @@ type TaskDetail struct {
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1636,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1649,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -1558,7 +1719,7 @@ var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xb9\x02\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xeb\x02\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -1569,7 +1730,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06queues\x18\x05 \x03(\v2\x13.apportion.v1.QueueR\x06queues\x12%\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x11.apportion.v1.JobR\x04jobs\x12,\n" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
-	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\"G\n" +
+	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
+	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xb3\x01\n" +
+	"\aLeftOut\x120\n" +
+	"\x05cause\x18\x01 \x01(\x0e2\x1a.apportion.v1.LeftOutCauseR\x05cause\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x10\n" +
+	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
+	"\tscheduler\x18\x06 \x01(\tR\tscheduler\"G\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -1665,7 +1834,13 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tcondition\x18\t \x01(\tR\tconditionB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
-	"\t_cooldown*~\n" +
+	"\t_cooldown*\xaf\x01\n" +
+	"\fLeftOutCause\x12\x1e\n" +
+	"\x1aLEFT_OUT_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cLEFT_OUT_CAUSE_UNKNOWN_QUEUE\x10\x01\x12\x19\n" +
+	"\x15LEFT_OUT_CAUSE_NO_JOB\x10\x02\x12\x1e\n" +
+	"\x1aLEFT_OUT_CAUSE_MISSING_JOB\x10\x03\x12\"\n" +
+	"\x1eLEFT_OUT_CAUSE_OTHER_SCHEDULER\x10\x04*~\n" +
 	"\x12UnschedulableCause\x12#\n" +
 	"\x1fUNSCHEDULABLE_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNSCHEDULABLE_CAUSE_CORDONED\x10\x01\x12!\n" +
@@ -1725,67 +1900,71 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_snapshot_proto_rawDescData
 }
 
-var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
-	(UnschedulableCause)(0),    // 0: apportion.v1.UnschedulableCause
-	(QueueState)(0),            // 1: apportion.v1.QueueState
-	(JobPhase)(0),              // 2: apportion.v1.JobPhase
-	(PlacementConstraint)(0),   // 3: apportion.v1.PlacementConstraint
-	(TaskStatus)(0),            // 4: apportion.v1.TaskStatus
-	(TaskGate)(0),              // 5: apportion.v1.TaskGate
-	(*Snapshot)(nil),           // 6: apportion.v1.Snapshot
-	(*NodeSet)(nil),            // 7: apportion.v1.NodeSet
-	(*Node)(nil),               // 8: apportion.v1.Node
-	(*NodeUnschedulable)(nil),  // 9: apportion.v1.NodeUnschedulable
-	(*Queue)(nil),              // 10: apportion.v1.Queue
-	(*NodeGroupAffinity)(nil),  // 11: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 12: apportion.v1.NodeGroupTerms
-	(*FairShareHierarchy)(nil), // 13: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 14: apportion.v1.Job
-	(*TaskGroup)(nil),          // 15: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 16: apportion.v1.TaskCount
-	(*Task)(nil),               // 17: apportion.v1.Task
-	(*TaskDetail)(nil),         // 18: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 19: apportion.v1.Resource
+	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
+	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
+	(QueueState)(0),            // 2: apportion.v1.QueueState
+	(JobPhase)(0),              // 3: apportion.v1.JobPhase
+	(PlacementConstraint)(0),   // 4: apportion.v1.PlacementConstraint
+	(TaskStatus)(0),            // 5: apportion.v1.TaskStatus
+	(TaskGate)(0),              // 6: apportion.v1.TaskGate
+	(*Snapshot)(nil),           // 7: apportion.v1.Snapshot
+	(*LeftOut)(nil),            // 8: apportion.v1.LeftOut
+	(*NodeSet)(nil),            // 9: apportion.v1.NodeSet
+	(*Node)(nil),               // 10: apportion.v1.Node
+	(*NodeUnschedulable)(nil),  // 11: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),              // 12: apportion.v1.Queue
+	(*NodeGroupAffinity)(nil),  // 13: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),     // 14: apportion.v1.NodeGroupTerms
+	(*FairShareHierarchy)(nil), // 15: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 16: apportion.v1.Job
+	(*TaskGroup)(nil),          // 17: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 18: apportion.v1.TaskCount
+	(*Task)(nil),               // 19: apportion.v1.Task
+	(*TaskDetail)(nil),         // 20: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 21: apportion.v1.Resource
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
-	8,  // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	10, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	14, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	19, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
-	7,  // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
-	19, // 5: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	19, // 6: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	9,  // 7: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	0,  // 8: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	1,  // 9: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	19, // 10: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	19, // 11: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	19, // 12: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	11, // 13: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	13, // 14: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	12, // 15: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	12, // 16: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	2,  // 17: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	19, // 18: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	15, // 19: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	19, // 20: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	17, // 21: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	16, // 22: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	3,  // 23: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	4,  // 24: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	5,  // 25: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	4,  // 26: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	18, // 27: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	5,  // 28: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	19, // 29: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	3,  // 30: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	10, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
+	12, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	16, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	21, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	9,  // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
+	8,  // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
+	0,  // 6: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	21, // 7: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	21, // 8: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	11, // 9: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	1,  // 10: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 11: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	21, // 12: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	21, // 13: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	21, // 14: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	13, // 15: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	15, // 16: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	14, // 17: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	14, // 18: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	3,  // 19: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	21, // 20: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	17, // 21: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	21, // 22: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	19, // 23: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	18, // 24: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	4,  // 25: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	5,  // 26: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	6,  // 27: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	5,  // 28: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	20, // 29: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	6,  // 30: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	21, // 31: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	4,  // 32: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -1794,18 +1973,18 @@ func file_apportion_v1_snapshot_proto_init() {
 		return
 	}
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_snapshot_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[4].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[3].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[5].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   13,
+			NumEnums:      7,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

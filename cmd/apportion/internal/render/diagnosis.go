@@ -47,9 +47,56 @@ func (p *Printer) Verdict(e *apportionv1.Explanation) {
 	default:
 	}
 	p.Line("")
-	for _, line := range wrap(e.GetText(), lineWidth) {
-		p.Line("%s", p.Paint(paint, line))
+	p.Text(paint, e.GetText())
+}
+
+// Text writes paragraphs, one a line, broken between words.
+func (p *Printer) Text(paint Paint, paragraphs string) {
+	for paragraph := range strings.SplitSeq(paragraphs, "\n") {
+		for _, line := range wrap(paragraph, lineWidth) {
+			p.Line("%s", p.Paint(paint, line))
+		}
 	}
+}
+
+// Pending shows jobs that wait with the reason of each, in groups by cause, the largest first. wanted says which jobs are shown.
+func (p *Printer) Pending(a *apportionv1.ExplainAnswer, wanted func(*apportionv1.Explanation) bool) {
+	of := make(map[uint32]*apportionv1.Explanation, len(a.GetJobs()))
+	for _, e := range a.GetJobs() {
+		of[e.GetJob()] = e
+	}
+	for _, group := range a.GetGroups() {
+		table := p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth)
+		rows := 0
+		for _, index := range group.GetJobs() {
+			e := of[index]
+			if e == nil || !wanted(e) {
+				continue
+			}
+			rows++
+			table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
+		}
+		if rows > 0 {
+			p.Heading("%d %s", rows, group.GetText())
+			p.table(table)
+		}
+	}
+	if len(a.GetLeftOut()) > 0 {
+		p.Heading("%d not considered", len(a.GetLeftOut()))
+		for _, l := range a.GetLeftOut() {
+			p.Text("", l.GetText())
+		}
+	}
+	p.Line("")
+	p.Text(Strong, a.GetText())
+}
+
+// found is what the check that blocks found.
+func found(e *apportionv1.Explanation) string {
+	if e.Blocking != nil && int(e.GetBlocking()) < len(e.GetFindings()) {
+		return e.GetFindings()[e.GetBlocking()].GetText()
+	}
+	return ""
 }
 
 // wrap breaks a text between words.

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// leftOutField is where a Snapshot lists what is left out.
+const leftOutField = 20
+
+// leftOut reads what is left out of a snapshot.
+func (d *Decoder) leftOut(pieces [2][]byte) bool {
+	var f field
+	for _, piece := range pieces {
+		for s := (scanner{rest: piece}); s.next(&f); {
+			if f.number != leftOutField || f.kind != delimited {
+				continue
+			}
+			var l apportionv1.LeftOut
+			if d.stopped() || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(f.data, &l) != nil {
+				return false
+			}
+			d.c.leftOut(&l)
+		}
+	}
+	return true
+}
+
+// leftOut feeds the builder.
+func (c *compiler) leftOut(l *apportionv1.LeftOut) {
+	for _, text := range []string{l.GetNamespace(), l.GetName(), l.GetQueue(), l.GetJob(), l.GetScheduler()} {
+		c.text(text)
+	}
+	c.b.LeftOut(model.LeftOut{
+		Cause: model.LeftOutCause(min(max(l.GetCause(), 0), 255)), Namespace: l.GetNamespace(), Name: l.GetName(), Queue: l.GetQueue(),
+		Job: l.GetJob(), Scheduler: l.GetScheduler(),
+	})
+}
+
+// wireLeftOut is the message of what is left out.
+func wireLeftOut(l *model.LeftOut) *apportionv1.LeftOut {
+	return &apportionv1.LeftOut{
+		Cause: apportionv1.LeftOutCause(l.Cause), Namespace: l.Namespace, Name: l.Name, Queue: l.Queue, Job: l.Job, Scheduler: l.Scheduler,
+	}
+}
+
+// leftOutNamed returns what is left out under a name: namespace/name, or name alone.
+func (s *Session) leftOutNamed(name string) *model.LeftOut {
+	list := s.engine.View().LeftOut
+	for i := range list {
+		if l := &list[i]; name == l.Namespace+"/"+l.Name || name == l.Name {
+			return l
+		}
+	}
+	return nil
+}
+
+// selectExplained resolves the jobs named, and what is left out under the names that no job has.
+func (s *Session) selectExplained(q *apportionv1.Jobs, faults *model.Error) (jobs []model.JobID, out []*model.LeftOut) {
+	v := s.engine.View()
+	jobs = s.selectJobs(&apportionv1.Jobs{Index: q.GetIndex()}, faults)
+	for i, uid := range q.GetUid() {
+		if j, ok := v.Job(uid); ok && v.HasJob(j) {
+			jobs = append(jobs, j)
+		} else if l := s.leftOutNamed(uid); l != nil {
+			out = append(out, l)
+		} else {
+			faults.Add("jobs.uid["+strconv.Itoa(i)+"]", "%s", noKey("job", uid))
+		}
+	}
+	return jobs, out
+}
+
+// leftOutExplanation says why something is left out.
+func (s *Session) leftOutExplanation(l *model.LeftOut) *apportionv1.LeftOutExplanation {
+	out := &apportionv1.LeftOutExplanation{LeftOut: wireLeftOut(l)}
+	if l.Queue != "" {
+		v := s.engine.View()
+		out.SimilarQueue = lookup.Similar(l.Queue, func(yield func(string) bool) {
+			for _, q := range v.QueueOrder {
+				if !yield(v.Queues[q].Name) {
+					return
+				}
+			}
+		})
+	}
+	out.Text = text.LeftOut(out)
+	s.out.left -= 2*messageBytes + proto.Size(out)
+	return out
+}
