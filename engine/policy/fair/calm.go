@@ -61,10 +61,10 @@ func (s *State) compareLack(l, r []int64) int {
 			size += math.Abs(part)
 		}
 	}
-	switch {
-	case differing == 0:
+	switch differing {
+	case 0:
 		return 0
-	case differing == 1:
+	case 1:
 		return sign64(last)
 	}
 	// Each part is wrong by less than 2^-51 of itself, each of at most 64 sums by less than 2^-52 of size.

@@ -114,6 +114,7 @@ func text(x any) string {
 func equal(l, r any) bool { return text(l) == text(r) }
 
 func plain(t *testing.T, x any) any {
+	t.Helper()
 	data, err := json.Marshal(x)
 	require.NoError(t, err)
 	var out any
@@ -131,6 +132,7 @@ type asked struct {
 }
 
 func open(t *testing.T, c *recorded) *asked {
+	t.Helper()
 	var snapshot apportionv1.Snapshot
 	require.NoError(t, protojson.Unmarshal(c.Snapshot, &snapshot))
 	m, err := wire.Compile(&snapshot)
@@ -159,6 +161,7 @@ func (a *asked) tasks(uids []string) []model.TaskID {
 }
 
 func (a *asked) answer(t *testing.T, q question) any {
+	t.Helper()
 	switch q.Kind {
 	case "shares":
 		return a.shares()
@@ -184,10 +187,10 @@ func (a *asked) answer(t *testing.T, q question) any {
 	case "enqueue":
 		j, _ := a.v.Job(q.Job)
 		var why policy.Reasons
-		return a.verdict(a.Enqueueable(j, &why), &why, true)
+		return a.verdict(a.Enqueueable(j, &why), &why)
 	case "allocatable":
 		var why policy.Reasons
-		return a.verdict(a.Allocatable(a.tasks(q.Tasks), policy.InSession, &why, nil), &why, false)
+		return a.verdict(a.Allocatable(a.tasks(q.Tasks), policy.InSession, &why, nil), &why)
 	case "reclaim":
 		return a.reclaim(q)
 	case "loop":
@@ -205,7 +208,7 @@ var codes = map[policy.Code]string{
 	policy.QueueNotReclaimable: "QUEUE_NOT_RECLAIMABLE", policy.SameQueue: "SAME_QUEUE", policy.HierarchyRefused: "HIERARCHY_REFUSED",
 }
 
-func (a *asked) verdict(permitted bool, why *policy.Reasons, enqueue bool) any {
+func (a *asked) verdict(permitted bool, why *policy.Reasons) any {
 	out := object{"verdict": "REJECT", "code": nil, "detail": nil}
 	if permitted {
 		out["verdict"] = "PERMIT"
@@ -343,6 +346,7 @@ func byName(list []any, key string) object {
 
 // loop is a run to rest, after which everything is as before.
 func (a *asked) loop(t *testing.T) any {
+	t.Helper()
 	mark := a.Mark()
 	r := a.f.RunToRest()
 	running := []string{}

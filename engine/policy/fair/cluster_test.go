@@ -285,7 +285,7 @@ func (d draw) job(c *cluster, queue string) job {
 		case d.chance(45):
 			t.status = model.Running
 		case d.chance(10):
-			t.status = model.Status(d.IntN(int(model.NumStatus)))
+			t.status = model.Status(d.IntN(model.NumStatus))
 		case d.chance(8):
 			t.gate = model.Gate(d.IntN(3))
 		}
@@ -298,10 +298,11 @@ func (d draw) job(c *cluster, queue string) job {
 }
 
 // eachCluster draws clusters until enough are tried: each returns how many. A failure tells the seed.
-func eachCluster(t *testing.T, enough int, make func(draw) *cluster, try func(t require.TestingT, d draw, c *cluster) int) {
+func eachCluster(t *testing.T, enough int, drawn func(draw) *cluster, try func(t require.TestingT, d draw, c *cluster) int) {
+	t.Helper()
 	for n, at := 0, *seed; n < enough; at++ {
 		d := drawFrom(at)
-		c := make(d)
+		c := drawn(d)
 		n += try(&telling{t, at}, d, c)
 		if t.Failed() {
 			return
@@ -317,6 +318,6 @@ type telling struct {
 
 // Errorf fails the test.
 func (t *telling) Errorf(format string, args ...any) {
-	t.T.Helper()
+	t.Helper()
 	t.T.Errorf("seed %d: "+format, append([]any{t.seed}, args...)...)
 }

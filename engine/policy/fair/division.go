@@ -45,7 +45,7 @@ type division struct {
 	divide  divider
 }
 
-func (d *division) open(n, width int) {
+func (d *division) open(width int) {
 	d.columns = make([]column, width)
 	d.stale = ^resource.Mask(0) >> (64 - width)
 }

@@ -88,8 +88,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	if err := s.openAccounts(); err != nil {
 		return nil, err
 	}
-	n := s.tree.len()
-	s.division.open(n, s.width)
+	s.division.open(s.width)
 	s.scratch.open(s.width)
 	s.settle()
 	if v.Stop != nil && v.Stop() {

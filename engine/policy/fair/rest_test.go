@@ -321,7 +321,7 @@ func (s *State) requireAnew(t require.TestingT) {
 	require.Equal(t, fresh.Order(), s.Order())
 	for _, q := range s.Order() {
 		mine, anew := s.Blocks(q), fresh.Blocks(q)
-		require.Equal(t, len(anew), len(mine))
+		require.Len(t, mine, len(anew))
 		for i := range mine {
 			require.Equal(t, anew[i], mine[i])
 		}
@@ -343,7 +343,7 @@ func TestEverythingIsUndone(t *testing.T) {
 				if len(c.nodes) > 0 {
 					n = model.NodeID(d.IntN(len(c.nodes)))
 				}
-				r.set(model.TaskID(d.IntN(s.v.Tasks.Len())), model.Status(d.IntN(int(model.NumStatus))), n)
+				r.set(model.TaskID(d.IntN(s.v.Tasks.Len())), model.Status(d.IntN(model.NumStatus)), n)
 			}
 			s.requireAnew(t)
 		}

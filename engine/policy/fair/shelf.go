@@ -1,6 +1,7 @@
 package fair
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -35,8 +36,7 @@ func (s *State) openShelf() {
 		return
 	}
 	h.width = s.width
-	for h.leaves = 1; h.leaves < len(s.v.NodeOrder); h.leaves *= 2 {
-	}
+	h.leaves = 1 << bits.Len(uint(max(len(s.v.NodeOrder), 1)-1))
 	h.most, h.slots, h.slot = make([]int64, 2*h.leaves*h.width), map[model.NodeSetID][]int32{}, make([]int32, len(s.v.Nodes))
 	for i := range h.leaves {
 		if i < len(s.v.NodeOrder) {
