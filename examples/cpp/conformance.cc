@@ -109,6 +109,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"CheckAllocatable", unary(&Stub::CheckAllocatable)},
     {"SelectVictims", unary(&Stub::SelectVictims)},
     {"ScoreNodes", unary(&Stub::ScoreNodes)},
+    {"Explain", unary(&Stub::Explain)},
     {"Simulate", unary(&Stub::Simulate)},
     {"UploadSnapshot", upload},
     {"RunSession", converse},
