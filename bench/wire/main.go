@@ -1,7 +1,7 @@
 // Command wire measures the service over gRPC on loopback, from another process, side by side with the least that grpc-go can do: calls
 // that carry as many bytes up and the same answer down, and look into none.
 //
-//	go run ./bench/wire [-only shares,policies,growth,memory,small,steps,stream,lists] [-rounds 7] [-block 1s]
+//	go run ./bench/wire [-only shares,change,policies,growth,memory,small,steps,stream,lists] [-rounds 7] [-block 1s]
 //
 // Each group of cases is measured in rounds: every case gets a block of time in every round, in another order each time, so that what else
 // the machine does disturbs all of them alike. Ratios are those of one round; their median counts. It ends with one line of its main
@@ -66,6 +66,7 @@ type group struct {
 
 var groups = []group{
 	{"shares", shares},
+	{"change", change},
 	{"policies", policies},
 	{"growth", growth},
 	{"memory", memory},

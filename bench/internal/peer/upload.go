@@ -13,11 +13,19 @@ const chunkBytes = 256 << 10
 
 // Upload lets the service hold an encoded snapshot, and returns its digest.
 func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, error) {
+	return upload(ctx, conn, &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}, data)
+}
+
+// UploadChange uploads the encoded change of a snapshot that is held, and returns the digest of the result.
+func UploadChange(ctx context.Context, conn *grpc.ClientConn, base string, data []byte) (string, error) {
+	return upload(ctx, conn, &apportionv1.UploadHeader{BaseDigest: base, Size: uint64(len(data))}, data)
+}
+
+func upload(ctx context.Context, conn *grpc.ClientConn, header *apportionv1.UploadHeader, data []byte) (string, error) {
 	stream, err := apportionv1.NewApportionServiceClient(conn).UploadSnapshot(ctx)
 	if err != nil {
 		return "", err
 	}
-	header := &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}
 	first := &apportionv1.UploadSnapshotRequest_Header{Header: header}
 	if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: first}); err != nil {
 		return "", err
