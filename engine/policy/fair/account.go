@@ -117,7 +117,7 @@ func (s *State) bookAccount(j model.JobID) bool {
 		return false
 	}
 	for _, x := range of.Total.V {
-		if x > maxAmount {
+		if x > maxExact {
 			return false
 		}
 	}

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxAmount is what greater amounts count as: beyond it a snapshot's numbers are not exact.
-	maxAmount = 1 << 53
+	// maxExact bounds sums of floating-point numbers that are exact.
+	maxExact = 1 << 53
 	// maxSum bounds what all amounts of a dimension add up to, so that no sum or difference of a few of them overflows.
 	maxSum = 1 << 60
 	// unlimited is a capability that limits nothing.
 	unlimited = math.MaxInt64
 )
 
-// atLeast returns the least integer that is not below x.
-func atLeast(x float64) int64 { return int64(math.Ceil(min(x, maxAmount))) }
+// atLeast returns the least integer that is not below x. More than maxSum, which checkAmounts refuses, counts as maxSum.
+func atLeast(x float64) int64 { return int64(math.Ceil(min(x, maxSum))) }
 
 // atMost returns the greatest integer that is not above x.
-func atMost(x float64) int64 { return int64(math.Floor(min(x, maxAmount))) }
+func atMost(x float64) int64 { return int64(math.Floor(min(x, maxSum))) }
 
 // limitOf returns the greatest integer that is not above a capability; what exceeds every sum is unlimited.
 func limitOf(x float64) int64 {
