@@ -98,6 +98,7 @@ func eachCase(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateR
 func TestEveryNumberOfFairIsTrue(t *testing.T) {
 	plans := 0
 	eachCase(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
 		response := answered(t, r)
 		faults, err := checker.Check(r, response)
 		require.NoError(t, err)
@@ -115,6 +116,7 @@ func TestEveryNumberOfFairIsTrue(t *testing.T) {
 func TestEachNumberThatIsChangedByOneIsFound(t *testing.T) {
 	changed := 0
 	eachCase(t, 97, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
 		response := answered(t, r)
 		try := func(path string) {
 			changed++

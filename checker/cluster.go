@@ -1,5 +1,5 @@
-// Package checker says whether the numbers of plugin `fair` in an answer are what the rules of docs/fair.md make of the snapshot. It shares no
-// code with the engine: a fault in one is not a fault in the other. check_fair.py and check_plan.py do the same in Python.
+// Package checker says whether the numbers of plugin `fair` in an answer are what the rules of docs/fair.md make of the snapshot. It shares
+// no code with the engine: a fault in one is not a fault in the other. check_fair.py and check_plan.py do the same in Python.
 package checker
 
 import (

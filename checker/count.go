@@ -122,13 +122,19 @@ func (c *cluster) book(a *accounts, j *job, t *task, status apportionv1.TaskStat
 	if j.leaf == aside {
 		return false
 	}
+	return c.want(a, j, t, n, running || pipelined, releasing, status <= apportionv1.TaskStatus_TASK_STATUS_PENDING &&
+		gate != apportionv1.TaskGate_TASK_GATE_OTHER)
+}
+
+// want adds what n equal tasks hold and demand, and reports whether they wait and count.
+func (c *cluster) want(a *accounts, j *job, t *task, n int64, held, releasing, pending bool) bool {
 	counts := c.open[j.leaf] && c.fits(a, t)
-	waits := counts && status <= apportionv1.TaskStatus_TASK_STATUS_PENDING && gate != apportionv1.TaskGate_TASK_GATE_OTHER
-	if running || pipelined {
+	waits := counts && pending
+	if held {
 		add(c.held[j.leaf], t.request, n)
 		j.held += n
 	}
-	if running || pipelined || waits || counts && releasing {
+	if held || waits || counts && releasing {
 		add(c.demand[j.leaf], t.request, n)
 	}
 	return waits

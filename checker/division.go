@@ -3,12 +3,13 @@ package checker
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // division checks one division: it adds up, keeps its bounds, and no quantum went to a later signpost than one that was refused.
-func (c *check) division(path string, division *apportionv1.FairDivision, q, d int, b map[int]bound, shares map[int]int64) {
+func (c *check) division(path string, division *apportionv1.FairDivision, q int, b map[int]bound, shares map[int]int64) {
 	amount, kids := shares[q], c.kids[q]
 	var lo, m, all, most int64
 	for _, k := range kids {
@@ -34,19 +35,17 @@ func (c *check) division(path string, division *apportionv1.FairDivision, q, d i
 			name      string
 			got, want int64
 		}{
-			{"guaranteed", int64(p.GetGuaranteed()), b[k].lo}, {"begin", int64(p.GetBegin()), b[k].m}, {"useful", int64(p.GetUseful()), b[k].hi},
-			{"weight", int64(p.GetWeight()), weight}, {"start", int64(p.GetStart()), start}, {"ceiling", int64(p.GetCeiling()), top},
+			{"guaranteed", int64(p.GetGuaranteed()), b[k].lo},
+			{"begin", int64(p.GetBegin()), b[k].m},
+			{"useful", int64(p.GetUseful()), b[k].hi},
+			{"weight", int64(p.GetWeight()), weight},
+			{"start", int64(p.GetStart()), start},
+			{"ceiling", int64(p.GetCeiling()), top},
 			{"base", int64(p.GetBase()), base},
 		} {
 			expect(c, at+"."+n.name, n.got, n.want)
 		}
-		held := apportionv1.FairBound_FAIR_BOUND_LEVEL
-		if share == top {
-			held = apportionv1.FairBound_FAIR_BOUND_UPPER
-		} else if share == start {
-			held = apportionv1.FairBound_FAIR_BOUND_LOWER
-		}
-		expect(c, at+".bound", p.GetBound(), held)
+		expect(c, at+".bound", p.GetBound(), boundOf(share, start, top))
 		if weight == 0 {
 			top = start
 		}
@@ -71,6 +70,17 @@ func (c *check) division(path string, division *apportionv1.FairDivision, q, d i
 		level = last.signpost.String()
 	}
 	expect(c, path+".level", fractionText(division.GetLevel()), level)
+}
+
+// boundOf says what holds a share.
+func boundOf(share, start, ceiling int64) apportionv1.FairBound {
+	switch share {
+	case ceiling:
+		return apportionv1.FairBound_FAIR_BOUND_UPPER
+	case start:
+		return apportionv1.FairBound_FAIR_BOUND_LOWER
+	}
+	return apportionv1.FairBound_FAIR_BOUND_LEVEL
 }
 
 // award is the signpost of a quantum of a child, by which quanta are handed out; of equal ones the first in rank comes first.
@@ -107,6 +117,7 @@ func (c *check) terms(kind apportionv1.FairCase, b bound, q int) (start, ceiling
 		return 0, b.lo, 0, b.guaranteed
 	case apportionv1.FairCase_FAIR_CASE_DESERVED:
 		return b.lo, b.m, 0, b.deserving
+	case apportionv1.FairCase_FAIR_CASE_UNSPECIFIED, apportionv1.FairCase_FAIR_CASE_WEIGHT:
 	}
 	if weight = 1; c.GetQueues()[q].Weight != nil {
 		weight = int64(c.GetQueues()[q].GetWeight())
@@ -127,7 +138,7 @@ func (c *check) portions(name string, divisions []*apportionv1.FairDivision) {
 		expect(c, path+": the root's own numbers", own != nil, name == "divisions" && queueOf(division.Queue) == c.top)
 		if own != nil {
 			b := c.bounds[min(d, len(c.bounds)-1)][c.top]
-			portions = append(portions[:len(portions):len(portions)], own)
+			portions = append(slices.Clip(portions), own)
 			want := &apportionv1.FairPortion{
 				Queue: division.Queue, Guaranteed: uint64(b.lo), Begin: uint64(b.m), Useful: uint64(b.hi), Share: division.GetAmount(),
 				GuaranteeLine: own.GetGuaranteeLine(), FairLine: own.GetFairLine(),

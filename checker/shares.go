@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -62,12 +63,13 @@ func (c *check) divisions() {
 // bound sets the bounds of all queues, bottom up.
 func (c *check) bound(d int, sated bool) map[int]bound {
 	out := map[int]bound{}
-	for i := len(c.order) - 1; i >= 0; i-- {
-		q := c.order[i]
+	for _, q := range slices.Backward(c.order) {
 		var below bound
 		for _, k := range c.kids[q] {
 			b := out[k]
-			below = bound{below.lo + b.lo, below.m + b.m, below.hi + b.hi, below.guaranteed + b.guaranteed, below.deserving + b.deserving, 0}
+			below = bound{
+				below.lo + b.lo, below.m + b.m, below.hi + b.hi, below.guaranteed + b.guaranteed, below.deserving + b.deserving, 0,
+			}
 		}
 		b := bound{capability: c.limit(q, d, (*apportionv1.Queue).GetCapability, unlimited)}
 		guarantee, deserved := c.limit(q, d, (*apportionv1.Queue).GetGuarantee, 0), c.limit(q, d, (*apportionv1.Queue).GetDeserved, -1)
@@ -122,7 +124,7 @@ func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds 
 			}
 			expect(c, path+".queue", queueOf(divisions[at-1].Queue), q)
 			expect(c, path+".dimension", int(divisions[at-1].GetDimension()), d)
-			c.division(path, divisions[at-1], q, d, bounds[d], shares[d])
+			c.division(path, divisions[at-1], q, bounds[d], shares[d])
 		}
 	}
 	expect(c, name+": number of divisions", len(divisions), at)

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -16,8 +17,8 @@ type volcano struct {
 }
 
 // CheckVolcano returns a sentence for each number of proportion and capacity in an answer with derivations that does not follow from the
-// numbers beside it: the steps of every round of proportion, the sums that are left after each, and the amounts at the end; what each queue of
-// capacity gets of its parent. It needs no snapshot, and says nothing about whether requests and capabilities are those of the
+// numbers beside it: the steps of every round of proportion, the sums that are left after each, and the amounts at the end; what each queue
+// of capacity gets of its parent. It needs no snapshot, and says nothing about whether requests and capabilities are those of the
 // snapshot. Checked counts the numbers; 0 means that the answer has no such derivation.
 func CheckVolcano(shares *apportionv1.SharesAnswer) (faults []string, checked int) {
 	for _, p := range shares.GetPlugins() {
@@ -121,9 +122,7 @@ func (c *volcano) step(path string, r *apportionv1.ProportionRound, s *apportion
 	for d, x := range of(s.GetCapped()) {
 		requested[d] = min(x, request[d])
 	}
-	for d, x := range of(s.GetRequested()) {
-		deserved[d] = x
-	}
+	maps.Copy(deserved, of(s.GetRequested()))
 	for d, x := range of(queue.GetGuarantee()) {
 		deserved[d] = max(deserved[d], x)
 	}
@@ -131,7 +130,8 @@ func (c *volcano) step(path string, r *apportionv1.ProportionRound, s *apportion
 		c.same(path+".requested", of(s.GetRequested()), requested) + c.same(path+".deserved", of(s.GetDeserved()), deserved)
 }
 
-// levels checks what each queue of capacity may have: what its parent may have less the guarantees of its siblings, within its own capability.
+// levels checks what each queue of capacity may have: what its parent may have less the guarantees of its siblings, within its own
+// capability.
 func (c *volcano) levels() int {
 	n := 0
 	for i, l := range c.GetCapacity().GetLevels() {
@@ -145,7 +145,8 @@ func (c *volcano) levels() int {
 		limit := of(l.GetResolvedCapability())
 		for d, x := range of(l.GetRealCapability()) {
 			if most := limit[d]; most > 0 && x > most && !near(x, most) {
-				c.faults = append(c.faults, fmt.Sprintf("%s.real_capability: dimension %d is %v, above the capability of %v", path, d, x, most))
+				c.faults = append(c.faults,
+					fmt.Sprintf("%s.real_capability: dimension %d is %v, above the capability of %v", path, d, x, most))
 			}
 			n++
 		}

@@ -44,6 +44,7 @@ func TestCallsThatASurvivorRefusesAreAskedAgain(t *testing.T) {
 	type asking func(t *testing.T, replicas ...*replica) func(context.Context) error
 	for name, dial := range map[string]asking{
 		"gRPC and the service config": func(t *testing.T, replicas ...*replica) func(context.Context) error {
+			t.Helper()
 			c := plainly(t, client.ServiceConfig(), replicas...)
 			return func(ctx context.Context) error {
 				_, err := c.EvaluateShares(ctx, request)
@@ -51,6 +52,7 @@ func TestCallsThatASurvivorRefusesAreAskedAgain(t *testing.T) {
 			}
 		},
 		"the Go client": func(t *testing.T, replicas ...*replica) func(context.Context) error {
+			t.Helper()
 			c := dialAll(t, replicas)
 			in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 			return func(ctx context.Context) error {
@@ -134,7 +136,7 @@ type refusal struct {
 func (r *refusal) Enabled(_ context.Context, level slog.Level) bool { return level == slog.LevelWarn }
 
 // Handle counts refusals.
-func (r *refusal) Handle(_ context.Context, record slog.Record) error {
+func (r *refusal) Handle(_ context.Context, record slog.Record) error { //nolint:gocritic // The interface has it so.
 	record.Attrs(func(a slog.Attr) bool {
 		if a.Value.String() == codes.ResourceExhausted.String() && r.seen.Add(1) == 1 {
 			r.first()
@@ -170,7 +172,9 @@ func TestTheDocumentedServiceConfigIsTheOneShipped(t *testing.T) {
 	require.NotNil(t, block)
 	require.JSONEq(t, client.ServiceConfig(), string(block[1]))
 	var config struct {
-		HealthCheckConfig struct{ ServiceName string }
+		HealthCheckConfig struct {
+			ServiceName string `json:"serviceName"`
+		} `json:"healthCheckConfig"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(client.ServiceConfig()), &config))
 	require.Equal(t, apportionv1.ApportionService_ServiceDesc.ServiceName, config.HealthCheckConfig.ServiceName)

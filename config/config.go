@@ -133,8 +133,8 @@ type Limit struct {
 	// Steps of one call, or of one batch of a session.
 	Steps int `yaml:"steps" min:"1" max:"1000000000"`
 	// Work of one call, or of one batch of a session: of opening it, and of its steps. A unit is about one amount of one resource that is
-	// compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through, and
-	// with the rounds of a division.
+	// compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through,
+	// and with the rounds of a division.
 	Work int `yaml:"work" min:"1000" max:"1000000000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
 	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
@@ -226,19 +226,20 @@ type Deadline struct {
 
 // Connection says how connections are kept.
 type Connection struct {
-	// Connections at a time on all addresses together. Beyond them, a new connection takes the place of one that never had a call, or that had
-	// none for a minute; where all are in use it waits, and the server is not ready.
+	// Connections at a time on all addresses together. Beyond them, a new connection takes the place of one that never had a call, or that
+	// had none for a minute; where all are in use it waits, and the server is not ready.
 	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
 	// Connections at a time from one IP address, beyond which the same holds within the address, and a new one is closed where all are in
-	// use. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted. Raise it where a proxy stands before the
-	// server.
+	// use. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted. Raise it where a proxy stands before
+	// the server.
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection; more wait at the client.
 	Streams int `yaml:"streams" min:"1" max:"1000000"`
 	// Calls of one connection that its client may reset, or that are refused by their headers, each second on average over five seconds. A
 	// connection with more is closed.
 	Resets int `yaml:"resets" min:"1" max:"1000000"`
-	// Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a half.
+	// Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a
+	// half.
 	Watches int `yaml:"watches" min:"1" max:"1000000"`
 	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:
 	// never.

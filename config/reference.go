@@ -104,7 +104,8 @@ func kindOf(t reflect.Type) string {
 func writeElements(out *bytes.Buffer, element reflect.Type) {
 	out.WriteString("\nEach has\n\n")
 	for _, f := range fieldsOf(element) {
-		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + strings.Join(factsOf(f, f.Tag.Get("default"), false), " · ") + ")"
+		facts := strings.Join(factsOf(f, f.Tag.Get("default"), false), " · ")
+		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + facts + ")"
 		out.WriteString("- " + strings.ReplaceAll(wrapped(text), "\n", "\n  ") + "\n")
 	}
 }

@@ -9,8 +9,8 @@ import (
 // ErrWrongStatus is returned for an event that a task's status does not allow. Volcano would book twice, or panic.
 var ErrWrongStatus = errors.New("the task is not in a status that this event can start from")
 
-// ErrNotBooked is returned for taking off a task that holds resources by its status alone: SetStatus gave it that status, no plugin has booked
-// it, and the accounts of its queue would become negative.
+// ErrNotBooked is returned for taking off a task that holds resources by its status alone: SetStatus gave it that status, no plugin has
+// booked it, and the accounts of its queue would become negative.
 var ErrNotBooked = errors.New("the task was never booked: its status was set without an account")
 
 // ErrRemoved is returned for a task of a job that was removed.

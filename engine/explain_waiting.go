@@ -72,7 +72,8 @@ func (x *explainer) needed(j model.JobID, tasks []model.TaskID) []model.TaskID {
 	}
 	lacks := make([]int32, job.EndGroup-job.FirstGroup)
 	for g := range lacks {
-		lacks[g] = v.Groups.At(job.FirstGroup+model.GroupID(g)).MinAvailable - account.GroupReady(g) - account.GroupTasks[g][model.Pipelined]
+		least := v.Groups.At(job.FirstGroup + model.GroupID(g)).MinAvailable
+		lacks[g] = least - account.GroupReady(g) - account.GroupTasks[g][model.Pipelined]
 	}
 	order := slices.Clone(tasks)
 	slices.SortStableFunc(order, func(l, r model.TaskID) int {

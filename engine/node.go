@@ -9,9 +9,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Fits reports whether every plugin lets a task run on a node, the node takes new tasks, and is among those that the task may use. The first
-// that does not hold gives the reason, a plugin's before the node's, so that plugins answer as they do where nodes take all tasks. It says
-// nothing of what the node has left: see HasRoom.
+// Fits reports whether every plugin lets a task run on a node, the node takes new tasks, and is among those that the task may use. The
+// first that does not hold gives the reason, a plugin's before the node's, so that plugins answer as they do where nodes take all tasks. It
+// says nothing of what the node has left: see HasRoom.
 func (s *Session) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	for _, p := range s.by.predicate {
 		if !p.Fits(t, n, why) {

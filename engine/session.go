@@ -75,7 +75,9 @@ type table struct {
 
 // Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns
 // policy.ErrStopped. Violations of the policy, or of the snapshot as a plugin reads it, are an *model.Error.
-func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) { return OpenWithin(m, p, stop, nil) }
+func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
+	return OpenWithin(m, p, stop, nil)
+}
 
 // OpenWithin is Open for a session that spends work: where opening costs more than is left the error is a *policy.WorkError. The session
 // goes on to spend of it whenever it is opened again.

@@ -174,7 +174,8 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 }
 
 // Candidates lists the tasks that the reclaim action (or the preempt action) considers for a claimant: job by job in the order of their
-// uids, within a job the newest first, those of one age by uid or namespace/name, and those without either by number. It returns policy.ErrStopped if asked to stop.
+// uids, within a job the newest first, those of one age by uid or namespace/name, and those without either by number. It returns
+// policy.ErrStopped if asked to stop.
 func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
 	v := s.view
 	var candidates []model.TaskID

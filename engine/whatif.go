@@ -74,8 +74,8 @@ func (s *Session) Try(change func() error) error {
 
 // Change goes on from what a change makes of the state reached so far, as if a new scheduling session were opened on the result: sums are
 // formed and shares divided anew, jobs admitted before count as Inqueue, tasks count by their present status. Every answer is, to the last
-// bit, that of a session opened on a snapshot of that result. feed says what changes; its faults are an *model.Error, a result that costs more than is left is a *policy.WorkError, and either changes
-// nothing.
+// bit, that of a session opened on a snapshot of that result. feed says what changes; its faults are an *model.Error, a result that costs
+// more than is left is a *policy.WorkError, and either changes nothing.
 // See model.Model.Change for what the numbers of jobs and tasks are afterwards.
 func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
 	if err := s.view.Work.Spend(s.view.Jobs.Len()+s.view.Tasks.Len(), 1); err != nil {

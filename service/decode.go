@@ -191,9 +191,9 @@ type taken struct {
 	change bool
 }
 
-// takeOut takes the snapshot, or the change of one, out of a request, or out of the first message of a session, and returns it and the rest:
-// decoded, that is what decoding the whole would have made, but for a snapshot or a change that is empty. If the input or the snapshot is
-// written in several parts, or in none, the rest is the whole: ok is false.
+// takeOut takes the snapshot, or the change of one, out of a request, or out of the first message of a session, and returns it and the
+// rest: decoded, that is what decoding the whole would have made, but for a snapshot or a change that is empty. If the input or the
+// snapshot is written in several parts, or in none, the rest is the whole: ok is false.
 func takeOut(data []byte, request proto.Message) (out taken, rest []byte, ok bool) {
 	if _, session := request.(*apportionv1.RunSessionRequest); !session {
 		return takeOutOf(data, takeOutInput)

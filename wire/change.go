@@ -43,8 +43,8 @@ const (
 	updateNoNode = 5
 )
 
-// CompileChange returns the model that an encoded Change makes of another one, which stays as it is. It stays valid when the decoder is used
-// again. What the result exceeds of the limits of g is a fault, as are bytes that are no Change.
+// CompileChange returns the model that an encoded Change makes of another one, which stays as it is. It stays valid when the decoder is
+// used again. What the result exceeds of the limits of g is a fault, as are bytes that are no Change.
 func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model.Model, error) {
 	own := d.c.b
 	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0

@@ -81,8 +81,9 @@ func (s *Session) fairRoom(p *fair.State, wanted []bool) error {
 
 func (s *Session) fairDivision(division fair.Division) *apportionv1.FairDivision {
 	out := &apportionv1.FairDivision{
-		Queue: s.out.optional(int(division.Queue)), Dimension: uint32(s.engine.View().Dims.Position(division.Dimension)), Amount: uint64(division.Amount),
-		Case: apportionv1.FairCase(division.Stage), Level: s.out.fraction(division.Level),
+		Queue: s.out.optional(int(division.Queue)), Dimension: uint32(s.engine.View().Dims.Position(division.Dimension)),
+		Amount: uint64(division.Amount),
+		Case:   apportionv1.FairCase(division.Stage), Level: s.out.fraction(division.Level),
 		Children: make([]*apportionv1.FairPortion, len(division.Children)),
 	}
 	for i := range division.Children {

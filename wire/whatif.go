@@ -41,7 +41,8 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	}}}, nil
 }
 
-// changeSnapshot goes on from what a change makes of the state reached. The message is read as one that comes encoded is: there is one meaning.
+// changeSnapshot goes on from what a change makes of the state reached. The message is read as one that comes encoded is: there is one
+// meaning.
 func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer, error) {
 	data, err := proto.Marshal(q.GetChange())
 	if err != nil {

@@ -3,6 +3,7 @@ package volcano
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -126,9 +127,11 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 			unmatched = true
 			continue
 		}
-		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, p.pod.Spec.Tolerations, func(t *corev1.Taint) bool {
+		looked := func(t *corev1.Taint) bool {
 			return t.Effect != corev1.TaintEffectPreferNoSchedule && (r.nodes[i].Unschedulable == nil || !statedTaints[t.Key])
-		}, false)
+		}
+		tolerated := p.pod.Spec.Tolerations
+		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
 		if untolerated {
 			taints = appendNew(taints, taint.ToString())
 			continue
@@ -147,10 +150,8 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 
 // appendNew appends a text that the list does not have.
 func appendNew(list []string, text string) []string {
-	for _, known := range list {
-		if known == text {
-			return list
-		}
+	if slices.Contains(list, text) {
+		return list
 	}
 	return append(list, text)
 }

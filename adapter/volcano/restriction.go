@@ -51,7 +51,9 @@ func (j *job) restrictTasks() {
 			group.Unjudged = append(group.Unjudged, constraintNetworkTopology)
 		}
 		for k, p := range tasks {
-			own := slices.DeleteFunc(slices.Clone(p.unjudged), func(c apportionConstraint) bool { return slices.Contains(group.Unjudged, c) })
+			own := slices.DeleteFunc(slices.Clone(p.unjudged), func(c apportionConstraint) bool {
+				return slices.Contains(group.Unjudged, c)
+			})
 			if p.placement.set == group.NodeSet && len(own) == 0 {
 				continue
 			}

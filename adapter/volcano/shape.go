@@ -32,7 +32,8 @@ var (
 	}()
 
 	containerShape = &shape{fields: fields{
-		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}}, "ports": {fields: fields{"hostPort": leaf}},
+		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
+		"ports": {fields: fields{"hostPort": leaf}},
 	}}
 	containerStatusShape = &shape{fields: fields{
 		nameField: leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
@@ -66,7 +67,8 @@ var (
 		}},
 		// PodGroup
 		"minMember": leaf, "minTaskMember": leaf, "queue": leaf, "priorityClassName": leaf, "minResources": leaf,
-		"networkTopology": {names: true, fields: fields{"mode": leaf}}, "subGroupPolicy": {names: true, fields: fields{"networkTopology": {names: true}}},
+		"networkTopology": {names: true, fields: fields{"mode": leaf}},
+		"subGroupPolicy":  {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
 		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
 		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},

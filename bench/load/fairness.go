@@ -83,7 +83,8 @@ func (s siege) run(ctx context.Context) (err error) {
 	all.Wait()
 	table := sample.NewTable("small questions", "answered", "refused", "p50 ms", "p99 ms")
 	table.Add("alone", idle.answered(), idle.refused, idle.percentile(0.5), idle.percentile(0.99))
-	table.Add(fmt.Sprintf("beside %d hostile callers", s.hostile), busy.answered(), busy.refused, busy.percentile(0.5), busy.percentile(0.99))
+	table.Add(fmt.Sprintf("beside %d hostile callers", s.hostile), busy.answered(), busy.refused,
+		busy.percentile(0.5), busy.percentile(0.99))
 	if _, err := table.WriteTo(os.Stdout); err != nil {
 		return err
 	}
@@ -161,7 +162,9 @@ func requests() (small request, expensive []request, err error) {
 		}),
 		encode(apportionv1.ApportionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
 			Input: input(standard, "default"), Steps: []*apportionv1.Step{
-				{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}}},
+				{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
+					Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}},
+				}}},
 				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: first(1)}}},
 			},
 		}),

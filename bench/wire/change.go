@@ -176,7 +176,8 @@ func change(ctx context.Context, r *run, line *sample.Line) error {
 		add("all shares", len(answer), sequential(c.sent(nil)))
 		if percent == 1 {
 			variants = append(variants, variant{
-				name: "1 % of the jobs with the question, deserved of ten queues", server: server.Peer, up: up, do: sequential(c.carried(few)),
+				name: "1 % of the jobs with the question, deserved of ten queues", server: server.Peer, up: up,
+				do: sequential(c.carried(few)),
 			})
 			add("then the opening of a session alone", 0, c.opening())
 		}

@@ -103,10 +103,11 @@ func bytesTalk(stream grpc.ClientStream, message floor.Bytes) talk {
 // opening is the first message of a session.
 func (h *held) opening(policy string) (*apportionv1.RunSessionRequest, error) {
 	p, err := fixture.Policy(policy)
-	return &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
+	open := &apportionv1.OpenSession{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: h.digest},
 		Rule:   &apportionv1.Input_Policy{Policy: p},
-	}}}}, err
+	}}
+	return &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}}, err
 }
 
 func batch(steps []*apportionv1.Step) *apportionv1.RunSessionRequest {

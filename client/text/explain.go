@@ -138,7 +138,7 @@ func (c *checked) lacks() string {
 func onNodes(names Names, reason *apportionv1.Reason, nodes int) string {
 	f := facts{names: names, reason: reason}
 	count := Count(nodes, "node")
-	switch reason.GetCode() {
+	switch reason.GetCode() { //nolint:exhaustive // The others are said by Reason.
 	case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
 		return fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes))
 	case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
@@ -263,7 +263,7 @@ func protection(reason *apportionv1.Reason, count int) string {
 	if plugin := reason.GetPlugin(); plugin != "" {
 		by = " (" + plugin + ")"
 	}
-	switch reason.GetCode() {
+	switch reason.GetCode() { //nolint:exhaustive // The others are said by Reason.
 	case apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM:
 		return choose("is", "are") + " needed for the minimum of " + choose("its job", "their jobs") + by
 	case apportionv1.ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER:

@@ -62,7 +62,8 @@ func explainLeftOut(ctx context.Context, q *question, name string) error {
 		return err
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: explanations.Answer}
-	if err := q.write(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) }); err != nil {
+	err = q.write(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) })
+	if err != nil {
 		return err
 	}
 	return errDecidedNo

@@ -123,15 +123,15 @@ func verify(out io.Writer, request *apportionv1.SimulateRequest, response *appor
 		what = "every number is what the rules of fair make of the snapshot\n"
 	}
 	for _, fault := range faults {
-		fmt.Fprintln(out, fault) //nolint:errcheck // Standard output.
+		fmt.Fprintln(out, fault)
 	}
 	if len(faults) > 0 {
 		return errDecidedNo
 	}
 	if checked == 0 {
-		fmt.Fprint(out, "true: "+what) //nolint:errcheck // As above.
+		fmt.Fprint(out, "true: "+what)
 	} else {
-		fmt.Fprintf(out, "true: "+what, checked) //nolint:errcheck // As above.
+		fmt.Fprintf(out, "true: "+what, checked)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package hierarchy
 
-// Unreachable returns for each node of order, which are different ones of 0 … n-1, why its way up does not end at the root: 0 where it does.
-// The root need not be a node; nodes without a parent are below it all the same. Time and memory are linear in n.
+import "slices"
+
+// Unreachable returns for each node of order, which are different ones of 0 … n-1, why its way up does not end at the root: 0 where it
+// does. The root need not be a node; nodes without a parent are below it all the same. Time and memory are linear in n.
 func Unreachable[ID ~int32](n int, order []ID, parent func(ID) string, index func(string) (ID, bool)) []Kind {
 	root, found := index(Root)
 	if !found {
@@ -45,11 +47,11 @@ func (w *walker[ID]) walk(i ID) {
 	default:
 		end, depth = w.why[i], w.depth[i]
 	}
-	for k := len(w.way) - 1; k >= 0; k-- {
+	for _, v := range slices.Backward(w.way) {
 		if depth++; end == 0 && depth > MaxDepth {
 			end = TooDeep
 		}
-		w.why[w.way[k]], w.depth[w.way[k]] = end, depth
+		w.why[v], w.depth[v] = end, depth
 	}
 }
 

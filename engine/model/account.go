@@ -14,17 +14,6 @@ func (a *Account) put(request resource.Row, status Status, gate Gate, group int,
 	a.hold(request, status, gate, group, n, bestEffort)
 }
 
-// reset makes a an account of no tasks.
-func (a *Account) reset() {
-	for _, row := range [...]*resource.Row{&a.Allocated, &a.Pending, &a.Gated, &a.Total} {
-		row.Clear(resource.Base)
-	}
-	clear(a.Tasks[:])
-	a.PendingBestEffort = 0
-	clear(a.GroupTasks)
-	clear(a.GroupPendingBestEffort)
-}
-
 func (a *Account) hold(request resource.Row, status Status, gate Gate, group int, n int32, bestEffort bool) {
 	switch {
 	case status.Holds():

@@ -145,7 +145,8 @@ func (b *Builder) Reset(asOf int64) {
 		job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
 		flat: flat{b.jobs[:0], b.groups[:0], b.counts[:0], b.tasks[:0], b.details[:0], b.written[:0]},
 		m: Model{
-			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0], Jobs: m.Jobs, Groups: m.Groups, Counts: m.Counts, Tasks: m.Tasks,
+			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0],
+			Jobs: m.Jobs, Groups: m.Groups, Counts: m.Counts, Tasks: m.Tasks,
 			Details: m.Details, Accounts: m.Accounts, Requests: m.Requests[:0], text: m.text,
 			queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, jobIndex: m.jobIndex, taskIndex: m.taskIndex, requestIndex: m.requestIndex,
 		},

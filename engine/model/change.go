@@ -60,9 +60,9 @@ type reached struct {
 // new, and RemoveNode, RemoveQueue, RemoveJob and UpdateTask do as they say. m does not change. The new model shares with it what both have
 // in common, so that building it takes as long as the change is large.
 //
-// Positions are stable. What is replaced keeps its position, what is new follows the last one, and what is removed leaves a position that is
-// not used again. The tasks of a job that was set are numbered after the last task; its earlier numbers stand for nothing. Everything else
-// is as in a model that was built of the resulting snapshot at once, to the last bit.
+// Positions are stable. What is replaced keeps its position, what is new follows the last one, and what is removed leaves a position that
+// is not used again. The tasks of a job that was set are numbered after the last task; its earlier numbers stand for nothing. Everything
+// else is as in a model that was built of the resulting snapshot at once, to the last bit.
 //
 // Nodes and queues come first, those to be removed before those to be set. Nothing may be named twice, and no job may be left in a queue
 // that was removed. Tasks on a node that was removed are on no node.
@@ -71,7 +71,8 @@ type reached struct {
 // long as m is large.
 func (m *Model) Change(dimensions []string) *Builder {
 	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
-		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{}, queueNames: map[string]string{}, jobIDs: map[JobID]string{},
+		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{},
+		queueNames: map[string]string{}, jobIDs: map[JobID]string{},
 	}}
 	given, err := m.allDimensions(dimensions)
 	if err != nil {

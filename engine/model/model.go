@@ -22,10 +22,10 @@ type Model struct {
 	NodeSets []NodeSet
 	// LeftOut are jobs and pods that take part in nothing.
 	LeftOut []LeftOut
-	Jobs     List[JobID, Job]
-	Groups   List[GroupID, Group]
-	Counts   List[int32, Count]
-	Tasks    List[TaskID, Task]
+	Jobs    List[JobID, Job]
+	Groups  List[GroupID, Group]
+	Counts  List[int32, Count]
+	Tasks   List[TaskID, Task]
 	// Details are the rare properties that Task.Detail points to.
 	Details List[int32, Detail]
 	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
@@ -130,7 +130,10 @@ func (m *Model) QueueOf(t TaskID) QueueID { return m.Jobs.At(m.Tasks.At(t).Job).
 func (m *Model) CountsOf(g GroupID) iter.Seq[*Count] {
 	return func(yield func(*Count) bool) {
 		group := m.Groups.At(g)
-		for c := group.FirstCount; c < group.EndCount && yield(m.Counts.At(c)); c++ {
+		for c := group.FirstCount; c < group.EndCount; c++ {
+			if !yield(m.Counts.At(c)) {
+				return
+			}
 		}
 	}
 }
@@ -274,10 +277,8 @@ func (m *Model) queueName(q int32) string { return m.Queues[q].Name }
 
 func (m *Model) nodeName(n int32) string { return m.Nodes[n].Name }
 
-// order returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are.
-func order[ID ~int32](n int, name func(ID) string) []ID { return orderUnless(n, name, nil) }
-
-// orderUnless is order, but what it returns is not in order if stop, which may be nil, asked to stop.
+// orderUnless returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are. What it returns is not in
+// order if stop, which may be nil, asked to stop.
 func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID {
 	ids := make([]ID, n)
 	sorted := true

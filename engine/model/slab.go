@@ -59,7 +59,7 @@ func (s *accountStore) open(jobs []Job, groups, width int) []Account {
 	for i := range s.accounts {
 		a, r := &s.accounts[i], s.rows[rows*i:]
 		a.Allocated, a.Pending, a.Gated, a.Total = r[0], r[1], r[2], r[3]
-		from, to := jobs[i].FirstGroup-first, jobs[i].EndGroup-first
+		from, to := jobs[i].FirstGroup-first, jobs[i].EndGroup-first //nolint:gosec // G602: there is an account for each job.
 		a.GroupTasks = s.counts[from:to:to]
 		a.GroupPendingBestEffort = s.bestEffort[from:to:to]
 	}

@@ -32,7 +32,8 @@ type QueueOrderer interface {
 
 // QueueRanker is a QueueOrderer that keeps queues sorted.
 type QueueRanker interface {
-	// RankQueues sorts distinct queues as CompareQueues does, if that tells any two of them apart; else it returns false and changes nothing.
+	// RankQueues sorts distinct queues as CompareQueues does, if that tells any two of them apart; else it returns false and changes
+	// nothing.
 	RankQueues(queues []model.QueueID) bool
 }
 

@@ -196,8 +196,8 @@ func (v *View) accountToChange(j model.JobID) *model.Account {
 // Moved returns of how many jobs the view keeps accounts of its own, because a task changed.
 func (v *View) Moved() int { return len(v.moved) }
 
-// Changed returns a view of the model that a change makes of this view's state, which stays as it is. feed says what changes; its faults are
-// an *model.Error.
+// Changed returns a view of the model that a change makes of this view's state, which stays as it is. feed says what changes; its faults
+// are an *model.Error.
 //
 // Sums are those of a model that was built in that state: moving tasks one by one leaves rounding errors and dimensions behind.
 func (v *View) Changed(dimensions []string, feed func(*model.Builder)) (*View, error) {

@@ -71,7 +71,8 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	slices.Sort(others)
 	dims := Dimensions{names: append([]string{"cpu", "memory"}, others...)}
 	if len(dims.names) > MaxDimensions {
-		return Dimensions{}, nil, fmt.Errorf("dimensions: %d dimensions beside cpu and memory, which every snapshot has; at most %d are possible",
+		return Dimensions{}, nil, fmt.Errorf(
+			"dimensions: %d dimensions beside cpu and memory, which every snapshot has; at most %d are possible",
 			len(others), MaxDimensions-Base.Len())
 	}
 	order := make([]int, len(given), len(dims.names))

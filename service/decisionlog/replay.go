@@ -63,8 +63,8 @@ func NewReplayer(directory string) *Replayer {
 // maxLine bounds a line of a log, in bytes. A longer one is skipped.
 const maxLine = 1 << 30
 
-// Replay decides every entry of a log again and hands over its outcome. A line that cannot be read as an entry is skipped: what follows it is
-// decided all the same. Replay stops when the log cannot be read, or when each returns an error.
+// Replay decides every entry of a log again and hands over its outcome. A line that cannot be read as an entry is skipped: what follows it
+// is decided all the same. Replay stops when the log cannot be read, or when each returns an error.
 func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
 	lines := bufio.NewReaderSize(log, 1<<16)
 	var line []byte

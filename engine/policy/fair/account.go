@@ -179,7 +179,7 @@ func (s *State) bookCluster(status model.Status, r *request, n int64) {
 	if occupies(status) {
 		addTimes(a.occupied, r, n)
 	}
-	switch status {
+	switch status { //nolint:exhaustive // No other status moves anything.
 	case model.Releasing:
 		addTimes(a.releasing, r, n)
 	case model.Pipelined:

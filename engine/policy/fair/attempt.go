@@ -1,6 +1,8 @@
 package fair
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -293,8 +295,7 @@ func (t *trial) calm(p place, r *request) (policy.Reason, bool) {
 
 // fillBack puts victims back that the plan can do without, the last taken first.
 func (t *trial) fillBack() {
-	for k := len(t.victims) - 1; k >= 0; k-- {
-		i := t.victims[k]
+	for k, i := range slices.Backward(t.victims) {
 		v := t.claim.Candidates[i]
 		t.release(v, -1)
 		if t.lacksRoom(t.s.v.NodeOf(v)) || t.exceeds() {

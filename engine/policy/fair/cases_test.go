@@ -66,12 +66,12 @@ func TestTheEngineAnswersAsRecorded(t *testing.T) {
 	answers, wrong := 0, map[string]int{}
 	for lines.Scan() {
 		var c recorded
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &c)) //nolint:musttag // Names of fields are found without regard to case.
 		a := open(t, &c)
 		for i, q := range c.Questions {
 			var want any
 			require.NoError(t, json.Unmarshal(c.Answers[i], &want))
-			want = comparable(q, want)
+			want = comparableForm(q, want)
 			answers++
 			got := plain(t, a.answer(t, q))
 			if !equal(want, got) {
@@ -86,8 +86,8 @@ func TestTheEngineAnswersAsRecorded(t *testing.T) {
 	require.Empty(t, wrong, "of %d answers", answers)
 }
 
-// comparable leaves out of an answer what is free: the texts of refusals, and the order of lists that have none.
-func comparable(q question, want any) any {
+// comparableForm leaves out of an answer what is free: the texts of refusals, and the order of lists that have none.
+func comparableForm(q question, want any) any {
 	answer, ok := want.(object)
 	if !ok {
 		return want
@@ -107,7 +107,10 @@ func comparable(q question, want any) any {
 }
 
 func text(x any) string {
-	data, _ := json.Marshal(x)
+	data, err := json.Marshal(x)
+	if err != nil {
+		return err.Error()
+	}
 	return string(data)
 }
 

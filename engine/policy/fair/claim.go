@@ -7,9 +7,9 @@ import (
 
 // claims protect what entitled tasks could be given now; they are valid for one version of the accounts.
 //
-// Forming them costs a visit to each leaf that wants anything, to each of its jobs and distinct requests, and to each node on which a run of
-// equal requests is placed; finding a node takes a logarithm of their number, or in the worst case, where nodes have room in every dimension
-// but never in all at once, a visit to each. A request that no node has room for is not looked for again.
+// Forming them costs a visit to each leaf that wants anything, to each of its jobs and distinct requests, and to each node on which a run
+// of equal requests is placed; finding a node takes a logarithm of their number, or in the worst case, where nodes have room in every
+// dimension but never in all at once, a visit to each. A request that no node has room for is not looked for again.
 type claims struct {
 	version uint64
 	known   bool
@@ -19,8 +19,8 @@ type claims struct {
 	// cluster and nodes are what earlier claims leave free.
 	cluster []int64
 	nodes   shelf
-	// from says for each request that no node before this one has room for it; -1: none has. Those of tasks that are restricted to a set are
-	// in fromOf, and mean nodes of the set.
+	// from says for each request that no node before this one has room for it; -1: none has. Those of tasks that are restricted to a set
+	// are in fromOf, and mean nodes of the set.
 	from   []int32
 	fromOf map[restricted]int32
 	// before holds those of one gang.

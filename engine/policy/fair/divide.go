@@ -110,10 +110,10 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 // remain. At level full every child has its ceiling; a product of weight and level has at most 124 bits, because weights that are not
 // queues' own are at least the ceilings, and queues' own have 31 bits.
 //
-// The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear function
-// of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the tangent at
-// the low end meets the rest, a little above where the straight line between the ends does, and in the middle. Children whose share is the
-// same at both ends have that share and are left out of the search, so that each step costs less than the one before.
+// The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear
+// function of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the
+// tangent at the low end meets the rest, a little above where the straight line between the ends does, and in the middle. Children whose
+// share is the same at both ends have that share and are left out of the search, so that each step costs less than the one before.
 func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
 	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child.
 	shift := uint(bits.Len64(uint64(widest - 1)))
@@ -150,8 +150,8 @@ func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
 	return rest
 }
 
-// open begins a search among the active children and returns how much more they have at the high end than at the low end, and the weights of
-// those that gain at once.
+// open begins a search among the active children and returns how much more they have at the high end than at the low end, and the weights
+// of those that gain at once.
 func (d *divider) open(p *problem) (more int64, slope uint64) {
 	n := len(d.active)
 	d.search, d.low = append(d.search[:0], d.active...), grown(d.low, n)

@@ -16,7 +16,8 @@ type order struct {
 	// sorted lists the children of p at sorted[first[p]:end[p]]; position is where a place stands in it.
 	sorted   []place
 	position []int32
-	// wants reports whether a leaf has a block, not of best effort, that it is entitled to; wanting counts the children of a place that want.
+	// wants reports whether a leaf has a block, not of best effort, that it is entitled to; wanting counts the children of a place that
+	// want.
 	wants   []bool
 	wanting []int32
 	ratio   []ratio

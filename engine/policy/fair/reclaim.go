@@ -80,7 +80,8 @@ type trial struct {
 	released, placed           []int64
 	releasedNodes, placedNodes []int64
 	nodes                      []model.NodeID
-	// near are the positions of candidates on each node, in order; elsewhere those of candidates on no node. Only plans on any nodes need them.
+	// near are the positions of candidates on each node, in order; elsewhere those of candidates on no node. Only plans on any nodes need
+	// them.
 	near      map[model.NodeID][]int32
 	elsewhere []int32
 	// steps counts the candidates and nodes looked at; stopped says that the view asked to stop.

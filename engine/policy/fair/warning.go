@@ -67,7 +67,8 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 		if !s.tree.isLeaf(p) && s.problem(c, p).stage == ByGuarantee {
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: q,
-				Text: fmt.Sprintf("guarantees of %s that are in use do not fit below %s: they are cut in proportion", s.v.Dims.Name(d), label),
+				Text: fmt.Sprintf("guarantees of %s that are in use do not fit below %s: they are cut in proportion",
+					s.v.Dims.Name(d), label),
 			})
 		}
 	}

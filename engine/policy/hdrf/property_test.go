@@ -150,9 +150,9 @@ func TestVictimsAreThoseOfTheTwin(t *testing.T) {
 		v := world(t)
 		var running, all []model.TaskID
 		for task := range v.Tasks.All() {
-			all = append(all, model.TaskID(task))
+			all = append(all, task)
 			if v.Tasks.At(task).Status == model.Running {
-				running = append(running, model.TaskID(task))
+				running = append(running, task)
 			}
 		}
 		if len(running) == 0 {

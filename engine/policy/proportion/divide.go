@@ -10,10 +10,10 @@ import (
 //
 // Deserved never falls and remaining never rises. Take the heaviest of k queues that are not met; its weight is at least 1/k of all. In a
 // round it either reaches a cap (request or real capability) in some dimension, which happens once per queue and dimension because a cap
-// does not move; or it takes at least remaining/k in some dimension, so that remaining there falls by a factor of 1-1/k; or it takes nothing
-// and is met, as its deserved did not change. After about k·(37 + ln k) rounds of the second kind what it takes is below half a unit in the
-// last place of what it has (2^-53 is e^-37): adding it changes nothing, and the queue is met. With Q queues and D dimensions fewer than
-// Q·D·Q·(37 + ln Q) rounds are possible.
+// does not move; or it takes at least remaining/k in some dimension, so that remaining there falls by a factor of 1-1/k; or it takes
+// nothing and is met, as its deserved did not change. After about k·(37 + ln k) rounds of the second kind what it takes is below half a
+// unit in the last place of what it has (2^-53 is e^-37): adding it changes nothing, and the queue is met. With Q queues and D dimensions
+// fewer than Q·D·Q·(37 + ln Q) rounds are possible.
 //
 // That bound is for adversaries; 10,000 queues with random weights in 8 dimensions take about 120 rounds, Volcano's recorded cases at
 // most 47. Each round spends policy.Work before it runs, so that the worst input costs a known time and then fails.
@@ -102,8 +102,8 @@ func (s *State) Derive(queues []model.QueueID, to Recorder) (Derivation, error) 
 }
 
 // run divides what remains in rounds, by weight, among the queues that are not met, until nothing remains, nobody has a weight, or a
-// round changes nothing (proportion.go, OnSessionOpen). It returns policy.ErrStopped if asked to stop, and a *policy.WorkError for a division
-// that costs more than may be spent.
+// round changes nothing (proportion.go, OnSessionOpen). It returns policy.ErrStopped if asked to stop, and a *policy.WorkError for a
+// division that costs more than may be spent.
 func (d *division) run() error {
 	unmet := append([]model.QueueID(nil), d.queues...)
 	for {

@@ -75,8 +75,8 @@ func (f *filling) wait(q model.QueueID) {
 	f.waiting = append(f.waiting, waiting{q, int32(len(f.rising)), short})
 }
 
-// ceiling returns what deserved is capped at in a dimension, but for the guarantee: Row.Min with real capability, where a scalar that is not
-// named is unlimited, and with the request, where it is 0.
+// ceiling returns what deserved is capped at in a dimension, but for the guarantee: Row.Min with real capability, where a scalar that is
+// not named is unlimited, and with the request, where it is 0.
 func (f *filling) ceiling(q model.QueueID, d int) float64 {
 	limit := f.realCapability[q]
 	if d > resource.Memory && !limit.Has.Has(d) {

@@ -65,7 +65,8 @@ func TestFillingIsRaisingWithoutWhatIsSettled(t *testing.T) {
 
 // slow is the division that converges slowest: each of n queues asks for one of the dimensions, of which there is too little, so that a
 // round gives away a small part of each.
-func slow(t testing.TB, n, dimensions int) *model.Model {
+func slow(tb testing.TB, n, dimensions int) *model.Model {
+	tb.Helper()
 	b := model.NewBuilder(0)
 	var named []string
 	total := &model.Amounts{}
@@ -83,7 +84,7 @@ func slow(t testing.TB, n, dimensions int) *model.Model {
 		b.Task(model.TaskSpec{Node: model.None, Index: -1})
 	}
 	m, err := b.Build()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return m
 }
 
@@ -109,7 +110,7 @@ func TestADerivationEndsWhereItsRecorderDoes(t *testing.T) {
 	_, s := open(t, slow(t, 50, 10))
 	_, err := s.Derive(nil, &derivation{room: 75})
 	require.ErrorIs(t, err, errTooLong)
-	require.Len(t, derive(t, s, []model.QueueID{}).rounds[0].steps, 0)
+	require.Empty(t, derive(t, s, []model.QueueID{}).rounds[0].steps)
 }
 
 func BenchmarkDivideSlowly(b *testing.B) {

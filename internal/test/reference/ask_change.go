@@ -28,7 +28,7 @@ func (p *plan) simulate(questions []Simulation) {
 		for k, step := range question.Steps {
 			where := func(f *form, v any) { answers(f)[i].([]any)[k] = v } //nolint:errcheck,forcetypeassert // made by prepare
 			switch step.Op {
-			case "allocatable":
+			case allocatableKey:
 				p.ask(allocatable(subject), where, noTask, joint)
 			case "remove":
 				p.ask(deallocate(p.taskRefs(step.Task)), where, noTask, done)
@@ -103,12 +103,12 @@ func (p *plan) use(job uint32) {
 		Jobs:   &apportionv1.Jobs{Index: []uint32{job}},
 		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_ALLOCATED, apportionv1.ShareField_SHARE_FIELD_SHARE},
 	}
-	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, inside("events", "queues"), "",
+	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, inside("events", queuesKey), "",
 		func(f *form, a *apportionv1.Answer) any {
 			accounts := sharesOf(f, a.GetShares(), queueUse)
 			if jobs, ok := accounts["drfJobs"].(object); ok {
 				inside("events", "drfJob")(f, jobs[p.jobNames[job]])
 			}
-			return accounts["queues"]
+			return accounts[queuesKey]
 		})
 }

@@ -23,7 +23,7 @@ func inspected(f *form, a *apportionv1.Answer) any {
 		jobs[f.job(j.Job)] = inspectedJob(f, j)
 	}
 	for _, n := range answer.Nodes {
-		nodes[f.node(n.Node)] = object{"allocatable": f.amounts(n.Allocatable), "used": f.amounts(n.Used), "idle": f.amounts(n.Idle)}
+		nodes[f.node(n.Node)] = object{allocatableKey: f.amounts(n.Allocatable), "used": f.amounts(n.Used), "idle": f.amounts(n.Idle)}
 	}
 	return object{"total": f.amounts(answer.Total), "tasks": tasks, "jobInfo": jobs, "nodeInfo": nodes}
 }
@@ -87,7 +87,7 @@ func (p *plan) shares(fields []apportionv1.ShareField, keys ...string) {
 	step := &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}, Fields: fields, Tree: true}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, at(keys...), "", func(f *form, a *apportionv1.Answer) any {
 		if a.GetShares() == nil {
-			return object{"queues": unanswered}
+			return object{queuesKey: unanswered}
 		}
 		accounts := sharesOf(f, a.GetShares(), queueShare)
 		if len(keys) > 0 {
@@ -112,7 +112,7 @@ func (p *plan) overused(f *form, shares *apportionv1.SharesAnswer) object {
 // sharesOf is what the plugins give, in the recorded form.
 func sharesOf(f *form, shares *apportionv1.SharesAnswer, read func(f *form, plugin string, q *apportionv1.QueueShare) object) object {
 	queues, accounts := object{}, object{}
-	accounts["queues"] = queues
+	accounts[queuesKey] = queues
 	for _, plugin := range shares.Plugins {
 		if plugin.HierarchyReady != nil {
 			accounts["hierarchyReady"] = *plugin.HierarchyReady

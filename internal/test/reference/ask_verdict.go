@@ -13,7 +13,7 @@ func (p *plan) verdicts(keys ...string) {
 	if len(pending) > 0 {
 		tasks := &apportionv1.Tasks{Index: pending}
 		allocatable := &apportionv1.AllocatableStep{Tasks: tasks}
-		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: allocatable}}, under("allocatable"), noTask,
+		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: allocatable}}, under(allocatableKey), noTask,
 			func(f *form, a *apportionv1.Answer) any { return taskVerdicts(f, a.GetAllocatable().GetTasks()) })
 		preemptive := &apportionv1.PreemptiveStep{Tasks: tasks}
 		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: preemptive}}, under("preemptive"), noTask,
@@ -110,5 +110,5 @@ func (p *plan) enqueue(jobs []string) {
 	}
 	step := &apportionv1.SharesStep{Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_INQUEUE}}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, at("queuesAfterEnqueue"), "",
-		func(f *form, a *apportionv1.Answer) any { return sharesOf(f, a.GetShares(), queueInqueue)["queues"] })
+		func(f *form, a *apportionv1.Answer) any { return sharesOf(f, a.GetShares(), queueInqueue)[queuesKey] })
 }

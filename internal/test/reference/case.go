@@ -6,6 +6,12 @@ import (
 	"strings"
 )
 
+// Keys of cases that stand in several places.
+const (
+	allocatableKey = "allocatable"
+	queuesKey      = "queues"
+)
+
 // Schema is the version of the case schema that is read.
 const Schema = 1
 

@@ -94,7 +94,7 @@ func (a *fairAsked) answer(ctx context.Context, q fairQuestion) (any, error) {
 			return nil, err
 		}
 		return a.verdict(answer.GetEnqueue().GetJobs()[0].GetVerdict()), nil
-	case "allocatable":
+	case allocatableKey:
 		answer, err := a.one(ctx, jointlyAllocatable(&apportionv1.Tasks{Uid: q.Tasks}))
 		if err != nil {
 			return nil, err

@@ -155,7 +155,7 @@ func fairForm(kind string, answer any) any {
 	if kind != "shares" {
 		return o
 	}
-	for part, key := range map[string]string{"queues": "queue", "nodes": "node"} {
+	for part, key := range map[string]string{queuesKey: "queue", "nodes": "node"} {
 		named := object{}
 		list, _ := o[part].([]any)
 		for _, each := range list {

@@ -169,7 +169,7 @@ func isHeld(s apportionv1.TaskStatus) bool {
 }
 
 func isRunning(s apportionv1.TaskStatus) bool {
-	switch s {
+	switch s { //nolint:exhaustive // The others do not run.
 	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
 		apportionv1.TaskStatus_TASK_STATUS_RUNNING:
 		return true

@@ -47,7 +47,7 @@ func (a *fairAsked) divisions() any {
 		}
 	}
 	refusedQueues, refusedJobs := a.setAside()
-	return object{"queues": queues, "nodes": nodes, "refusedQueues": refusedQueues, "refusedJobs": refusedJobs}
+	return object{queuesKey: queues, "nodes": nodes, "refusedQueues": refusedQueues, "refusedJobs": refusedJobs}
 }
 
 // portion is one queue's numbers. The recording has the weight and the base of the third case, whatever the case is.

@@ -143,12 +143,12 @@ func (j *judge) isAccount(path []string) bool {
 	switch {
 	case len(path) < 2:
 		return false
-	case path[0] == "queues", path[0] == "queuesAfterEnqueue":
+	case path[0] == queuesKey, path[0] == "queuesAfterEnqueue":
 		return path[1] == capacity
 	case path[0] == "events":
-		return len(path) == 4 && path[2] == "queues" && path[3] == capacity
+		return len(path) == 4 && path[2] == queuesKey && path[3] == capacity
 	case path[0] == "simulate":
-		return len(path) == 3 && j.operation(path[1], path[2]) != "allocatable"
+		return len(path) == 3 && j.operation(path[1], path[2]) != allocatableKey
 	}
 	return false
 }
@@ -243,7 +243,7 @@ func groupVerdict(want any) any {
 }
 
 // admissions are the verdicts by which a refused tree stops everything.
-var admissions = []string{"allocatable", "preemptive", "preemptiveAllPendingOfJob"}
+var admissions = []string{allocatableKey, "preemptive", "preemptiveAllPendingOfJob"}
 
 // refusal is what a refused tree answers in place of what is recorded.
 func refusal(path []string, want any) any {

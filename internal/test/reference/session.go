@@ -36,6 +36,7 @@ func openLocal(_ context.Context, snapshot *apportionv1.Snapshot, policy *apport
 	return local{session}, nil
 }
 
+// Do answers steps in order.
 func (l local) Do(_ context.Context, steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	answers := make([]*apportionv1.Answer, len(steps))
 	for i, step := range steps {
@@ -44,8 +45,10 @@ func (l local) Do(_ context.Context, steps ...*apportionv1.Step) ([]*apportionv1
 	return answers, nil
 }
 
+// Basis returns what the answers rest on.
 func (l local) Basis() *apportionv1.Basis { return l.session.Basis() }
 
+// Close has nothing to end.
 func (local) Close() error { return nil }
 
 // openWith returns how a client opens sessions.
