@@ -943,8 +943,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x14CHECK_OUTCOME_PASSED\x10\x01\x12\x18\n" +
 	"\x14CHECK_OUTCOME_FAILED\x10\x02\x12\x17\n" +
 	"\x13CHECK_OUTCOME_NOTED\x10\x03\x12\x1b\n" +
-	"\x17CHECK_OUTCOME_NOT_KNOWN\x10\x04BQ\n" +
-	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x17CHECK_OUTCOME_NOT_KNOWN\x10\x04B_\n" +
+	"\x10dev.apportion.v1B\fExplainProtoP\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_explain_proto_rawDescOnce sync.Once
