@@ -74,6 +74,7 @@ impl Session {
         let input = v1::Input {
             source: Some(v1::input::Source::Snapshot(snapshot)),
             rule: Some(v1::input::Rule::Policy(policy)),
+            ..Default::default()
         };
         let open = v1::OpenSession { input: Some(input), chunked: None };
         let service = service.clone();
@@ -178,7 +179,11 @@ pub fn unexpected() -> Status {
 
 /// A question about a snapshot and a policy.
 pub fn input(snapshot: v1::Snapshot, policy: v1::Policy) -> Option<v1::Input> {
-    Some(v1::Input { source: Some(v1::input::Source::Snapshot(snapshot)), rule: Some(v1::input::Rule::Policy(policy)) })
+    Some(v1::Input {
+        source: Some(v1::input::Source::Snapshot(snapshot)),
+        rule: Some(v1::input::Rule::Policy(policy)),
+        ..Default::default()
+    })
 }
 
 /// Tasks by their uids.
