@@ -113,7 +113,12 @@ func TestManyDocumentsAtATimeStayWithinWhatIsBooked(t *testing.T) {
 			asking.Go(func() {
 				r := requestOf(t.Context(), shares, c.form, c.message)
 				r.RequestURI = ""
-				r.URL, err = r.URL.Parse(target + r.URL.String())
+				whole, err := r.URL.Parse(target + r.URL.String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.URL = whole
 				response, err := http.DefaultClient.Do(r)
 				if err != nil {
 					t.Error(err)
@@ -127,7 +132,10 @@ func TestManyDocumentsAtATimeStayWithinWhatIsBooked(t *testing.T) {
 	asking.Wait()
 	after := peak(t, command.Process.Pid)
 	t.Logf("%d MiB before, %d MiB at most during 24 calls, %d MiB may be booked", before>>20, after>>20, limit>>20)
-	require.Less(t, after, int64(limit+limit/10))
+	if !raced {
+		// The race detector takes several times the memory.
+		require.Less(t, after, int64(limit+limit/10))
+	}
 	close(answers)
 	for status := range answers {
 		require.Contains(t, []int{http.StatusBadRequest, http.StatusTooManyRequests}, status, "answered, or told to come again")
