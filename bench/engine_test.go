@@ -142,13 +142,13 @@ func BenchmarkDeserved(b *testing.B) {
 // counter counts the rounds of a division.
 type counter int
 
-// Round is told of a round.
+// Round receives the start of a round.
 func (c *counter) Round(resource.Row, int64) error {
 	*c++
 	return nil
 }
 
-// Step is told of a step.
+// Step receives what a round did for one queue.
 func (*counter) Step(*proportion.Step) error { return nil }
 
 // wide returns a model of so many queues and eight dimensions.

@@ -31,7 +31,7 @@ func WithClusterLabel(label string) Option {
 	return func(r *reader) { r.label = label }
 }
 
-// defaultScheduler is the name of Volcano's scheduler unless it is told another.
+// defaultScheduler is the name of Volcano's scheduler unless its configuration gives another.
 const defaultScheduler = "volcano"
 
 // WithSchedulers names the schedulers whose pods are considered. Default: volcano. A waiting pod of another one is left out.

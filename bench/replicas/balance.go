@@ -40,7 +40,7 @@ func balance(ctx context.Context, s *setting) error {
 	if _, err := table.WriteTo(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Print("\nOne of three replicas is told to end (SIGTERM) half-way:\n\n")
+	fmt.Print("\nOne of three replicas gets a SIGTERM half-way:\n\n")
 	table = sample.NewTable(columns...)
 	for _, way := range ways[:2] {
 		if err := one(ctx, s, table, way.name, way.dial, 3, true); err != nil {

@@ -97,7 +97,7 @@ func (w walk) victims(ask func(string) ballot) (victims []int, voted bool) {
 	return nil, voted
 }
 
-// admits is Session.JobEnqueueable, with the vote that an extender gives for the walk: 0 if nobody votes.
+// admits is Session.JobEnqueueable, with the vote that an extender gives for the walk: 0 if no plugin votes.
 func (w walk) admits(ask func(string) int) (admitted bool, vote int) {
 	for _, tier := range w {
 		yes := false

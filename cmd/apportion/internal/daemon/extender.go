@@ -61,7 +61,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	return e, nil
 }
 
-// noting notes requests on their connections, whoever sends them: the handler itself asks for the password.
+// noting notes requests on their connections, authenticated or not: the handler itself checks the password.
 func noting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a := identity.ActivityOf(r.Context()); a != nil {
