@@ -182,13 +182,13 @@ func newAllowances(
 	}
 }
 
-// Victims is whom the claimant may evict.
+// Victims are the tasks that the claimant may evict.
 type Victims struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.VictimsAnswer
 	// Fallback that answered in place of the service; "": none did.
 	Fallback Fallback
-	// Decided is false if no plugin had an opinion; true without victims means that nobody is to be evicted.
+	// Decided is false if no plugin had an opinion; true without victims means that no task is to be evicted.
 	Decided bool
 	// Tasks by uid, or namespace/name, in the order in which the policy named them.
 	Tasks []string

@@ -16,7 +16,7 @@ type Decider interface {
 	Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error)
 	// Allocatable tells whether the queues of tasks may use that much more, and whether they may take it from others.
 	Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error)
-	// Victims tells whom a task may evict.
+	// Victims answers which tasks a task may evict.
 	Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error)
 	// ScoreNodes tells where tasks fit, and how well.
 	ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error)

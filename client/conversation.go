@@ -81,7 +81,7 @@ func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (
 	whole, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	opened, err := s.client.remote.RunSession(whole) //nolint:contextcheck // The stream outlives whoever opened it.
+	opened, err := s.client.remote.RunSession(whole) //nolint:contextcheck // The stream outlives the call that opened it.
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, err)
@@ -174,7 +174,7 @@ func (c *stream) exchange(ctx context.Context, message *apportionv1.RunSessionRe
 	}
 }
 
-// failed is the error of whoever waited no longer, if that is why a stream ended.
+// failed is the error of the context that ended, if that is why a stream ended.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()

@@ -3,7 +3,7 @@
 //
 // Dial asks a service. It takes turns among all addresses of a name that say that they serve, gives every question a deadline, and asks
 // again elsewhere when a replica is lost or busy, within a budget; sessions move with their state. WithFallback says what answers when
-// nobody does: no (FailClosed), yes (FailOpen), or the engine of this library (FallbackEngine). WithTLS, WithToken, WithMeter, WithTracer
+// no server does: no (FailClosed), yes (FailOpen), or the engine of this library (FallbackEngine). WithTLS, WithToken, WithMeter, WithTracer
 // and WithLogger join the client to what surrounds it. InProcess is the same without a service.
 //
 // A snapshot about which more than one question is asked is sent once: Client.Upload. Steps that build on one another are asked in one call

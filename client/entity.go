@@ -86,7 +86,7 @@ type Group struct {
 	// Unjudged are constraints on the placement of its tasks that the snapshot does not express.
 	Unjudged []apportionv1.PlacementConstraint
 	Tasks    []Task
-	// Pending and Running count tasks that nobody refers to one by one, in addition to Tasks.
+	// Pending and Running count tasks that are not referred to one by one, in addition to Tasks.
 	Pending, Running uint32
 }
 

@@ -36,7 +36,7 @@ func office() *apportionv1.Snapshot {
 	return snapshot
 }
 
-// A scheduler that would rather keep jobs out than let in too many when nobody answers, but does not want to stand still: whether a job
+// A scheduler that would rather keep jobs out than let in too many when no server answers, but does not want to stand still: whether a job
 // may enter is then decided in its own process.
 func ExampleDial() {
 	decide, err := client.Dial("dns:///apportion.example:7171",
@@ -56,7 +56,7 @@ func ExampleDial() {
 	// Output: *client.Client
 }
 
-// What is answered where nobody listens says so.
+// An answer that no server gave says so.
 func ExampleWithFallback() {
 	quiet := client.WithLogger(slog.New(slog.DiscardHandler))
 	decide, err := client.Dial("localhost:1", client.WithPlaintext(), quiet, client.WithAttempts(1), client.WithFallback(client.FailClosed))
@@ -75,7 +75,7 @@ func ExampleWithFallback() {
 	// Output: false the service did not answer - closed
 }
 
-// Whom may a waiting task evict, and who is left alone for which reason?
+// Which tasks may a waiting task evict, and why are the others spared?
 func ExampleClient_Victims() {
 	in := client.Input{Snapshot: office(), Policy: client.VolcanoDefault()}
 	victims, err := client.InProcess().Victims(context.Background(), in, client.VictimsQuestion{Claimant: "suite-0"})

@@ -20,7 +20,7 @@ import (
 type Fallback string
 
 const (
-	// FailClosed answers no: no job enters its queue, no task may use more, nobody is evicted, no node fits. For KindEnqueue,
+	// FailClosed answers no: no job enters its queue, no task may use more, no task is evicted, no node fits. For KindEnqueue,
 	// KindAllocatable, KindVictims and KindNodes.
 	FailClosed Fallback = "closed"
 	// FailOpen answers yes: every job enters its queue, every task may use more (but nothing from others). For KindEnqueue and
@@ -32,7 +32,7 @@ const (
 )
 
 // WithFallback sets what answers questions of the given kinds when the service does not; without kinds: of every kind that the fallback
-// is for. Each use is logged and counted, and answers say by whom they are.
+// is for. Each use is logged and counted, and answers name their source.
 func WithFallback(fallback Fallback, kinds ...Kind) Option {
 	return func(s *settings) {
 		for _, kind := range orAll(kinds) {

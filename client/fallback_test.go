@@ -21,8 +21,8 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-// nobody is an address that nothing listens on.
-func nobody(t *testing.T) string {
+// unused is an address that nothing listens on.
+func unused(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ var (
 )
 
 func TestNothingIsMadeUpUnlessAFallbackIsNamed(t *testing.T) {
-	c, in := lonely(t, nobody(t)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	c, in := lonely(t, unused(t)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	_, err := c.Enqueue(t.Context(), in, client.EnqueueQuestion{})
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	_, err = c.OpenSession(t.Context(), in)
@@ -64,7 +64,7 @@ func TestNothingIsMadeUpUnlessAFallbackIsNamed(t *testing.T) {
 }
 
 func TestFailClosedSaysNoToEverything(t *testing.T) {
-	c, in := lonely(t, nobody(t), client.WithFallback(client.FailClosed)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	c, in := lonely(t, unused(t), client.WithFallback(client.FailClosed)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	admissions, err := c.Enqueue(t.Context(), in, client.EnqueueQuestion{AsAction: true})
 	require.NoError(t, err)
 	require.Equal(t, client.FailClosed, admissions.Fallback)
@@ -97,7 +97,7 @@ func TestFailClosedSaysNoToEverything(t *testing.T) {
 }
 
 func TestFailOpenLetsInAndEvictsNobody(t *testing.T) {
-	c, in := lonely(t, nobody(t), client.WithFallback(client.FailOpen)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	c, in := lonely(t, unused(t), client.WithFallback(client.FailOpen)), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	admissions, err := c.Enqueue(t.Context(), in, client.EnqueueQuestion{Jobs: []string{"attic/old", "ml/train"}})
 	require.NoError(t, err)
 	require.Equal(t, client.FailOpen, admissions.Fallback)
@@ -112,7 +112,7 @@ func TestFailOpenLetsInAndEvictsNobody(t *testing.T) {
 }
 
 func TestTheEngineDecidesAsTheServiceWould(t *testing.T) {
-	c := lonely(t, nobody(t), client.WithFallback(client.FallbackEngine), client.WithPolicy("house", proportional(t)))
+	c := lonely(t, unused(t), client.WithFallback(client.FallbackEngine), client.WithPolicy("house", proportional(t)))
 	own := client.InProcess()
 	snapshot := twoTeams(t)
 	in := client.Input{Snapshot: snapshot, PolicyName: "house"}
@@ -205,7 +205,7 @@ func TestAFallbackThatCannotAnswerIsRefused(t *testing.T) {
 func TestFallbacksAreLoggedAndCounted(t *testing.T) {
 	var log bytes.Buffer
 	reader := sdkmetric.NewManualReader()
-	c := lonely(t, nobody(t), client.WithFallback(client.FailClosed), client.WithMeter(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
+	c := lonely(t, unused(t), client.WithFallback(client.FailClosed), client.WithMeter(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
 		client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	for range 3 {

@@ -57,7 +57,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	return session, failure(err)
 }
 
-// stopped reports whether nobody waits any more.
+// stopped reports whether the answer is no longer needed.
 func stopped(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // ask opens a session and does one step.

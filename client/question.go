@@ -42,7 +42,7 @@ type AllocatableQuestion struct {
 	Explain bool
 }
 
-// VictimsQuestion asks whom a task may evict.
+// VictimsQuestion asks which tasks a task may evict.
 type VictimsQuestion struct {
 	// Claimant by uid, or namespace/name.
 	Claimant string
@@ -147,7 +147,7 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 	return newAllowances(in, asked, response, by), nil
 }
 
-// Victims asks whom a task may evict.
+// Victims asks which tasks a task may evict.
 func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
 	claimant := &apportionv1.Tasks{Uid: []string{asked.Claimant}}
 	var candidates *apportionv1.Tasks

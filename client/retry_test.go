@@ -70,7 +70,7 @@ func TestNobodyTriesAgainForACallerThatHasGone(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
-// patient is a client that asks again, and is connected to nobody.
+// patient is a client that asks again, and has no server.
 func patient(opts ...Option) *Client {
 	c := InProcess(append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	c.budget.tokens = budgetMost

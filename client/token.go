@@ -43,7 +43,7 @@ func TokenFile(name string) TokenSource {
 	}
 }
 
-// WithToken shows a bearer token with each call. Over WithPlaintext it can be read by whoever listens.
+// WithToken shows a bearer token with each call. Over WithPlaintext every listener on the network can read it.
 func WithToken(source TokenSource) Option {
 	return func(s *settings) { s.token = source }
 }

@@ -185,7 +185,7 @@ func (c *checker) identities() {
 		}
 		names[id.Name] = true
 		if len(id.SPIFFE)+len(id.DNS)+len(id.Tokens) == 0 {
-			c.fail(path, "nobody can be this identity: it needs spiffe, dns or tokens")
+			c.fail(path, "no caller can have this identity: it needs spiffe, dns or tokens")
 		}
 		if len(id.SPIFFE)+len(id.DNS) > 0 {
 			shown = true

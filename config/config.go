@@ -14,15 +14,15 @@ import "time"
 //	secret   never printed
 //	live     taken over while the server runs, whenever the file changes or SIGHUP comes
 type Config struct {
-	// Addresses to serve gRPC on: host:port, or unix:PATH. Beyond the machine itself this takes TLS, or a word that it does not.
+	// Addresses to serve gRPC on: host:port, or unix:PATH. An address beyond the machine itself needs TLS, or tls.plaintext.
 	Listen []string `yaml:"listen" default:"localhost:7171"`
-	// Let clients ask over gRPC reflection which methods there are. They must have an identity as for any other call.
+	// Serve gRPC reflection, which lists the methods. It needs an identity as every other call does.
 	Reflection bool `yaml:"reflection" default:"true"`
 	// Policies that requests may name, each with the file that holds it: a volcano-scheduler.conf if its name ends in .conf, a policy of
 	// the contract if it ends in .yaml, .yml or .json, or the name of a preset after `preset:`. They are replaced all together: if one is
 	// faulty, all stay as they are.
 	Policies map[string]string `yaml:"policies" path:"yes" live:"yes"`
-	// Who may call. Without any, everybody who reaches the server may do everything.
+	// The callers. Without any, every client that reaches the server may call everything.
 	Identities []Identity `yaml:"identities" live:"yes"`
 
 	Admin      Admin      `yaml:"admin"`
@@ -49,20 +49,20 @@ type HTTP struct {
 	Listen string `yaml:"listen"`
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
-	// Calls that are answered at a time; more are told to try again. One identity gets as many as it leaves free: a half, if it is alone.
+	// Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if it is alone.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 }
 
-// Admin is the listener for operators, of which clients know nothing.
+// Admin is the listener for operators, apart from that of clients.
 type Admin struct {
-	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. Nobody is authenticated here, so that it
+	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. This listener does not authenticate, so it
 	// should not be reachable from outside.
 	Listen string `yaml:"listen"`
 	// Serve Go's profiles below /debug/pprof/ too.
 	Profiling bool `yaml:"profiling" default:"false"`
 }
 
-// TLS says how connections are encrypted, and whom their certificates show. The files are read again when they change; a faulty one is
+// TLS says how connections are encrypted and how clients are authenticated. The files are read again when they change; a faulty one is
 // logged and counted, and the server goes on with the last that was good.
 type TLS struct {
 	// Certificate chain of the server in PEM, its own first. Empty: connections are not encrypted.
@@ -73,7 +73,7 @@ type TLS struct {
 	ClientCA string `yaml:"client_ca" path:"yes"`
 	// Whether every client must show a certificate that client_ca signs, or may show a token instead.
 	ClientCertificate string `yaml:"client_certificate" default:"required" oneof:"required,optional"`
-	// The oldest version of TLS that is spoken.
+	// The oldest version of TLS that is accepted.
 	MinVersion string `yaml:"min_version" default:"TLSv1.3" oneof:"TLSv1.2,TLSv1.3"`
 	// Serve without encryption beyond the machine itself. Only for where something else encrypts, such as a service mesh.
 	Plaintext bool `yaml:"plaintext" default:"false"`
@@ -103,9 +103,9 @@ type Extender struct {
 	Schedulers map[string]string `yaml:"schedulers"`
 	// Paths of schedulers whose answers are counted and logged, and leave the decision to Volcano.
 	Shadow []string `yaml:"shadow"`
-	// File of who may ask, a line NAME:HEX each, HEX being the SHA-256 of the password. Empty: everybody who reaches the address.
+	// File of users, a line NAME:HEX each; HEX is the SHA-256 of the password. Empty: every client that reaches the address may ask.
 	Users string `yaml:"users" path:"yes"`
-	// Encrypt with the server's certificate (tls.certificate). The scheduler then asks at https:// and must trust who signed it; no
+	// Encrypt with the server's certificate (tls.certificate). The scheduler then asks at https:// and must trust its authority; no
 	// certificate is asked of it, for it has none.
 	TLS bool `yaml:"tls" default:"false"`
 	// Answer unencrypted beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
@@ -241,13 +241,13 @@ type Connection struct {
 	// Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a
 	// half.
 	Watches int `yaml:"watches" min:"1" max:"1000000"`
-	// Age after which a client is told to connect anew, so that new replicas get their part; a tenth is added or taken off by chance. 0s:
+	// Age after which a client is asked to connect anew, so that new replicas get their part; a tenth is added or taken off at random. 0s:
 	// never.
 	Age time.Duration `yaml:"age" max:"8760h"`
 	// How long calls under way on a connection of that age may go on. 0s: until they end.
 	Grace time.Duration `yaml:"grace" max:"8760h"`
-	// Time without a word from a client after which it is asked whether it still lives; one that does not answer within 20 seconds is
-	// hung up on.
+	// Time without data from a client after which the server pings it. The server closes the connection of a client that does not answer
+	// within 20 seconds.
 	Ping time.Duration `yaml:"ping" min:"1s" max:"24h"`
 	// Time without a call after which a connection is closed. 0s: never.
 	Idle time.Duration `yaml:"idle" max:"8760h"`
@@ -318,7 +318,7 @@ type DecisionLog struct {
 	BlockTime time.Duration `yaml:"block_time" default:"5ms" min:"1us" max:"10s"`
 }
 
-// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. Nobody's answer
+// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. No answer
 // changes by it.
 type Shadow struct {
 	// Name of the policy that decides beside the others. Empty: none does.

@@ -53,7 +53,7 @@ func TestAFlagStandsAboveAVariableAboveTheFileAboveTheDefault(t *testing.T) {
 		want        time.Duration
 		origin      string
 	}{
-		{"nobody says", "", nil, nil, 5 * time.Second, "default"},
+		{"not given", "", nil, nil, 5 * time.Second, "default"},
 		{"the file", file, nil, nil, time.Second, file + ":2"},
 		{"the file by variable", "", []string{"APPORTION_CONFIG=" + file}, nil, time.Second, file + ":2"},
 		{"a variable", "", variable, nil, 2 * time.Second, "environment APPORTION_DRAIN_DELAY"},
@@ -68,7 +68,7 @@ func TestAFlagStandsAboveAVariableAboveTheFileAboveTheDefault(t *testing.T) {
 			e := read(t, c.file, c.environment, c.args...)
 			require.Equal(t, c.want, e.Drain.Delay)
 			require.Equal(t, c.origin, e.Origin("drain.delay"))
-			require.Equal(t, 25*time.Second, e.Drain.Time, "what nobody mentions keeps its default")
+			require.Equal(t, 25*time.Second, e.Drain.Time, "a setting that is not given keeps its default")
 			require.Equal(t, "default", e.Origin("drain.time"))
 		})
 	}

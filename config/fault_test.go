@@ -66,7 +66,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"identities without a name":             {"identities: [{tokens: [" + hash + "]}]\n", []string{":1: identities[0]: an identity needs a name"}},
 		"two of a name":                         {"identities:\n- {name: a, tokens: [" + hash + "]}\n- {name: a, tokens: [" + hash[:70] + "b]}\n", []string{`:3: identities[1].name: "a" names two identities`}},
 		"one token for two":                     {"identities:\n- {name: a, tokens: [" + hash + "]}\n- {name: b, tokens: [" + hash + "]}\n", []string{":3: identities[1].tokens[0]: the same token is at identities[0].tokens[0]"}},
-		"nobody's identity":                     {"identities: [{name: a}]\n", []string{":1: identities[0]: nobody can be this identity"}},
+		"an identity without callers":           {"identities: [{name: a}]\n", []string{":1: identities[0]: no caller can have this identity"}},
 		"names in no certificate":               {"identities: [{name: a, dns: [a.b]}]\n", []string{":1: identities[0]: clients show no certificates without tls.client_ca"}},
 		"no SPIFFE ID":                          {"identities:\n- name: a\n  spiffe:\n  - http://x\n", []string{":4: identities[0].spiffe[0]: a SPIFFE ID is expected"}},
 		"no method":                             {"identities:\n- name: a\n  tokens: [" + hash + "]\n  methods: [Simulates]\n", []string{":4: identities[0].methods[0]: no such method: one of EvaluateShares, "}},

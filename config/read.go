@@ -34,7 +34,7 @@ type Effective struct {
 	origins map[string]string
 }
 
-// byDefault is the origin of values that nobody gave.
+// byDefault is the origin of values that are not given.
 const byDefault = "default"
 
 // Origin tells where a setting's value came from: "default", file:line, a variable or a flag.
@@ -52,7 +52,7 @@ func parentOf(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// Default returns the configuration where nobody says anything.
+// Default returns the configuration where nothing is given.
 func Default() Config {
 	var c Config
 	setDefaults(reflect.ValueOf(&c).Elem())

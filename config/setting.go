@@ -13,7 +13,7 @@ type Setting struct {
 	Path string
 	// Help is what the field's comment says.
 	Help string
-	// Default is the value where nobody says otherwise, as text.
+	// Default is the value where none is given, as text.
 	Default string
 	// Live says that a running server takes a new value over.
 	Live bool

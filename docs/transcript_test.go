@@ -269,7 +269,7 @@ func (c *console) evict(words []string, ask func(model.TaskID, []model.TaskID, b
 	}
 	switch {
 	case !choice.Decided:
-		c.say("victims: nobody has an opinion")
+		c.say("victims: no plugin has an opinion")
 	case choice.Tier >= 0 && len(choice.Ballots) > 1:
 		c.say("victims: %s (tier %d)", c.names(choice.Victims), choice.Tier+1)
 	default:

@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Enqueueable reports whether a job may enter its queue by the plugins' votes, whatever its phase: nobody's opinion is a permit (Volcano's
+// Enqueueable reports whether a job may enter its queue by the plugins' votes, whatever its phase: no opinion is a permit (Volcano's
 // JobEnqueueable). A permit books what the plugins book.
 func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
 	return s.EnqueueVote(j, why) != policy.Reject

@@ -16,9 +16,9 @@ type Ballot struct {
 	Victims []model.TaskID
 }
 
-// Choice says whom a claimant may evict.
+// Choice says which tasks a claimant may evict.
 type Choice struct {
-	// Decided: some plugin voted in a tier that was asked. False: nobody has an opinion.
+	// Decided: some plugin voted in a tier that was asked. False: no plugin has an opinion.
 	Decided bool
 	// Tier that decided, -1 for none.
 	Tier    int

@@ -25,7 +25,7 @@ func TestTierWalk(t *testing.T) {
 		ballots         []Ballot
 		strict, volcano outcome
 	}{
-		"nobody votes": {
+		"no plugin votes": {
 			[]Ballot{ballot(0, abstain), ballot(1, abstain)},
 			outcome{false, -1, nil},
 			outcome{false, -1, nil},
@@ -50,12 +50,12 @@ func TestTierWalk(t *testing.T) {
 			outcome{true, 0, []model.TaskID{1}},
 			outcome{true, 0, []model.TaskID{1}},
 		},
-		"disjoint choices: strictly nobody, in Volcano the next plugin starts afresh": {
+		"disjoint choices: strictly no victim, in Volcano the next plugin starts afresh": {
 			[]Ballot{ballot(0, permit, 1), ballot(0, permit, 2), ballot(0, permit, 1, 2, 3)},
 			outcome{true, 0, none},
 			outcome{true, 0, []model.TaskID{1, 2, 3}},
 		},
-		"a tier that decided for nobody: strictly nobody, in Volcano the next tier decides": {
+		"a tier that decided for no victim: strictly none, in Volcano the next tier decides": {
 			[]Ballot{ballot(0, permit), ballot(1, permit, 4)},
 			outcome{true, 0, none},
 			outcome{true, 1, []model.TaskID{4}},
@@ -65,7 +65,7 @@ func TestTierWalk(t *testing.T) {
 			outcome{true, 0, none},
 			outcome{true, 1, []model.TaskID{5}},
 		},
-		"decided for nobody everywhere": {
+		"decided for no victim everywhere": {
 			[]Ballot{ballot(0, reject), ballot(1, permit)},
 			outcome{true, 0, none},
 			outcome{true, -1, nil},

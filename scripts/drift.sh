@@ -15,7 +15,7 @@ for folder in gen docs/api; do
   fi
 done
 
-# A checkout shows what is committed; a working tree may hold files that nobody added.
+# A checkout shows what is committed; a working tree may hold files that were not added.
 if untracked=$(git ls-files --others -- gen docs/api 2>/dev/null) && [[ -n $untracked ]]; then
   printf 'generated but not added to git:\n%s\n' "$untracked" >&2
   exit 1

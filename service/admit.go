@@ -39,7 +39,7 @@ func IdentityOf(ctx context.Context) string {
 }
 
 // tap asks the taps of the options, in order, and refuses a call if one of them does. Health is exempt: it says whether a replica lives,
-// whoever asks and however busy it is.
+// for every caller, and however busy it is.
 //
 // It runs in the goroutine that reads the connection, one call at a time.
 func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, error) {

@@ -112,7 +112,7 @@ func FuzzAConnectionTakesAnyBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		require.NoError(t, err)
-		// The server may have hung up before all is written.
+		// The server may have closed the connection before all is written.
 		_, _ = conn.Write(append([]byte(http2.ClientPreface), data...))
 		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))

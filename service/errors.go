@@ -23,7 +23,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 		err = passed
 	}
 	if st, ok := status.FromError(err); ok && !errors.As(err, &limited) {
-		// gRPC itself, or whoever received the message, has said what is wrong.
+		// gRPC itself, or the receiver of the message, has said what is wrong.
 		return st.Err()
 	}
 	fault := wire.AsFault(err)

@@ -74,7 +74,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 			[]string{"input.snapshot: no snapshot is given, nor the digest of one"},
 		},
 		{
-			"a policy that nobody configured", simulate, `input { snapshot {} policy_name: "spot" }`, codes.NotFound, "POLICY_NOT_FOUND",
+			"a policy that is not configured", simulate, `input { snapshot {} policy_name: "spot" }`, codes.NotFound, "POLICY_NOT_FOUND",
 			map[string]string{"field": "input.policy_name"},
 			nil,
 		},
@@ -112,7 +112,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 			[]string{"question: nothing is asked, neither reclaim nor preempt"},
 		},
 		{
-			"nobody claims", victims, whole + `preempt {}`, codes.InvalidArgument, "INVALID_STEP",
+			"no claimant", victims, whole + `preempt {}`, codes.InvalidArgument, "INVALID_STEP",
 			map[string]string{"violations": "1"},
 			[]string{"preempt.claimant: exactly one task claims, not 0"},
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-func TestAPeerThatIsGoneWithoutAWordIsHungUpOn(t *testing.T) {
+func TestTheConnectionOfASilentPeerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, err := service.New(service.Options{ConnectionPing: time.Minute})
 		require.NoError(t, err)

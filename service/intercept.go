@@ -72,7 +72,7 @@ func (s *Server) watched(service any, stream grpc.ServerStream, method string, h
 	return handle(service, stream)
 }
 
-// logEnd logs the end of a call. What nobody reads is not put together: a call that succeeds is mostly below the level.
+// logEnd logs the end of a call. A record below the level is not formed: calls that succeed mostly are.
 func (s *Server) logEnd(ctx context.Context, method string, began time.Time, err error) {
 	end := status.Convert(err)
 	level := levelOf(end.Code())

@@ -116,7 +116,7 @@ const SessionMethod = sessionMethod
 
 // Snapshot is what a decision was about, in whatever form it came.
 type Snapshot struct {
-	// Digest is that of the encoded bytes; "" if nobody has computed it.
+	// Digest is that of the encoded bytes; "" if it was not computed.
 	Digest string
 	// Model is set where it is not lent to the call; it may be kept.
 	Model *model.Model

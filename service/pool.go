@@ -8,10 +8,10 @@ import (
 )
 
 // pool holds the memory that requests are put together in. gRPC's own pool clears what it lends, up to a mebibyte for a message of
-// some ten kilobytes, and throws away all above that; here whoever borrows writes every byte before any is read.
+// some ten kilobytes, and throws away all above that; here the borrower writes every byte before any is read.
 var pool buffers
 
-// spoil, if it is set, is given all memory that nobody reads any more. Tests overwrite it.
+// spoil, if it is set, is given all memory that is no longer read. Tests overwrite it.
 var spoil func([]byte)
 
 // steps is how many sizes of memory there are from one power of two to the next.
@@ -55,8 +55,8 @@ func pooled(n int64) int64 {
 	return int64(size)
 }
 
-// idle keeps what is not in use for whoever needs such a thing next: what was used last, first. A sync.Pool keeps one for every processor,
-// because none reaches what another put away for itself: twice the memory on two. Like a sync.Pool it drops what nobody wanted between two
+// idle keeps what is not in use for the next borrower: what was used last, first. A sync.Pool keeps one for every processor,
+// because none reaches what another put away for itself: twice the memory on two. Like a sync.Pool it drops what was not borrowed between two
 // collections of garbage. The zero value is empty.
 type idle[T any] struct {
 	mutex sync.Mutex
@@ -92,7 +92,7 @@ func (i *idle[T]) put(value T) {
 	i.watch()
 }
 
-// watch has the next collection of garbage noticed: it finds an object that nobody refers to.
+// watch notices the next garbage collection, by an object without references.
 func (i *idle[T]) watch() {
 	if i.watched {
 		return

@@ -157,7 +157,7 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 		{"chunks beside a snapshot", false, []string{`open { chunked {} input { snapshot {} policy {} } }`}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{"a batch among chunks", false, []string{`open { chunked {} input { policy {} } }`, `batch {}`}, codes.InvalidArgument, "PROTOCOL"},
 		{"an opening twice", true, []string{`open {}`}, codes.InvalidArgument, "PROTOCOL"},
-		{"a chunk that nobody announced", true, []string{`chunk {}`}, codes.InvalidArgument, "PROTOCOL"},
+		{"a chunk that was not announced", true, []string{`chunk {}`}, codes.InvalidArgument, "PROTOCOL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, service.Options{})

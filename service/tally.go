@@ -229,7 +229,7 @@ func (t *tally) verdict(q question, v *apportionv1.Verdict) {
 	t.note(key)
 }
 
-// victims is one decision, whatever the number of candidates: somebody may be evicted, nobody may, or nobody had an opinion.
+// victims is one decision, whatever the number of candidates: some may be evicted, none may, or no plugin had an opinion.
 func (t *tally) victims(q question, a *apportionv1.VictimsAnswer) {
 	key := decided{question: q, outcome: abstainOutcome}
 	switch {

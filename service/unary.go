@@ -61,7 +61,7 @@ func (c *call) CheckAllocatable(
 	return out, nil
 }
 
-// SelectVictims tells whom a task may evict.
+// SelectVictims answers which tasks a task may evict.
 func (c *call) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
 	step := &apportionv1.Step{}
 	switch q := r.GetQuestion().(type) {

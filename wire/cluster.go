@@ -3,7 +3,7 @@ package wire
 import "strings"
 
 // ClusterOf returns the cluster that an encoded Snapshot names, reading no deeper than its top level; "" if the bytes are no Snapshot, of
-// which whoever compiles them is told.
+// which the caller that compiles them receives.
 func ClusterOf(data []byte) string {
 	cluster := ""
 	var f field

@@ -33,7 +33,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 }
 
 // DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned in place of
-// answers only if the answers altogether are too large, or nobody waits for them any more; some of the steps have then been done.
+// answers only if the answers altogether are too large, or they are no longer needed; some of the steps have then been done.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.begin()
 	answers := make([]*apportionv1.Answer, 0, len(steps))

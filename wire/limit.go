@@ -51,7 +51,7 @@ type Size struct {
 	layout layout
 }
 
-// layout is where the jobs of a message lie, which whoever looks for the rest need not pass through.
+// layout is where the jobs of a message lie, which a search for the rest need not pass through.
 type layout struct {
 	// All jobs lie between from and to; if they take as much as that, nothing else does.
 	from, to, taken int

@@ -118,7 +118,7 @@ func (s *scanner) varint(f *field, at int) bool {
 }
 
 // text returns the field as a string, or fails if it is not UTF-8, which proto3 asks for. The string is the bytes themselves: it is valid
-// as long as they are, and whoever keeps it copies it.
+// as long as they are, and a caller that keeps it copies it.
 func (s *scanner) text(f *field) string {
 	if !utf8.Valid(f.data) {
 		s.fail()

@@ -92,7 +92,7 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 			true, new(uint32(0)),
 		},
 		{
-			"nobody has an opinion", ``, `reclaim { claimant { uid: "s0" } candidates { uid: ["t1"] } }`,
+			"no plugin has an opinion", ``, `reclaim { claimant { uid: "s0" } candidates { uid: ["t1"] } }`,
 			nil,
 			map[string]string{"t1": "NOT_IN_DECIDING_TIER"},
 			false, nil,

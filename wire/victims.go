@@ -139,7 +139,7 @@ func (s *Session) claimRoom(q *apportionv1.ReclaimStep, faults *model.Error) pol
 	return policy.Room{}
 }
 
-// sift takes the candidates named, each once; those the action would not consider only if nobody asks for its filter.
+// sift takes the candidates named, each once; those that the action would not consider only if its filter is not asked for.
 func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
 	h.candidates = make([]model.TaskID, 0, len(named))
 	seen := make(map[model.TaskID]struct{}, len(named))

@@ -51,17 +51,17 @@ func TestAPushIsHeldToTheLimitsOfEverySnapshot(t *testing.T) {
 		most bound
 		says string
 	}{
-		"nodes":            {push, bound{Limits: wire.Limits{Nodes: 3}}, "3 nodes"},
-		"queues":           {push, bound{Limits: wire.Limits{Queues: 5}}, "5 queues"},
-		"depth of queues":  {push, bound{Limits: wire.Limits{QueueDepth: 5}}, "5"},
-		"jobs":             {push, bound{Limits: wire.Limits{Jobs: 4}}, "4 jobs"},
-		"groups":           {push, bound{Limits: wire.Limits{Groups: 8}}, "8 groups"},
-		"tasks":            {push, bound{Limits: wire.Limits{Tasks: 8}}, "8 tasks"},
-		"tasks of nobody":  {pushOf(3, 1, 0, 0, 2), bound{Limits: wire.Limits{Tasks: 6}}, "6 tasks"},
-		"dimensions":       {push, bound{Limits: wire.Limits{Dimensions: 4}}, "4 dimensions"},
-		"text":             {strings.Replace(push, `"UID":"t0-0"`, `"UID":"`+strings.Repeat("x", 200)+`"`, 1), bound{Limits: wire.Limits{TextBytes: 200}}, "200 bytes"},
-		"memory":           {push, bound{memory: 40_000}, "bytes of memory"},
-		"no bound and all": {push, bound{}, ""},
+		"nodes":             {push, bound{Limits: wire.Limits{Nodes: 3}}, "3 nodes"},
+		"queues":            {push, bound{Limits: wire.Limits{Queues: 5}}, "5 queues"},
+		"depth of queues":   {push, bound{Limits: wire.Limits{QueueDepth: 5}}, "5"},
+		"jobs":              {push, bound{Limits: wire.Limits{Jobs: 4}}, "4 jobs"},
+		"groups":            {push, bound{Limits: wire.Limits{Groups: 8}}, "8 groups"},
+		"tasks":             {push, bound{Limits: wire.Limits{Tasks: 8}}, "8 tasks"},
+		"tasks without job": {pushOf(3, 1, 0, 0, 2), bound{Limits: wire.Limits{Tasks: 6}}, "6 tasks"},
+		"dimensions":        {push, bound{Limits: wire.Limits{Dimensions: 4}}, "4 dimensions"},
+		"text":              {strings.Replace(push, `"UID":"t0-0"`, `"UID":"`+strings.Repeat("x", 200)+`"`, 1), bound{Limits: wire.Limits{TextBytes: 200}}, "200 bytes"},
+		"memory":            {push, bound{memory: 40_000}, "bytes of memory"},
+		"no bound and all":  {push, bound{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, build(c.push, c.most), "as many as allowed")
@@ -109,7 +109,7 @@ func TestWhatIsSmallInVolcanoIsRefusedWhereItIsNot(t *testing.T) {
 			require.ErrorIs(t, err, errLong)
 		})
 	}
-	// What nobody reads may be of any size, and what is read as many as there are.
+	// What is not read may be of any size, and what is read as many as there are.
 	long := strings.Repeat("x", 2000)
 	for name, text := range map[string]io.Reader{
 		"a pod":         endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"spec":{"a":"`, "x", `"}}}}}}}`, maxValue*3/2),
@@ -159,7 +159,7 @@ func TestQuestionsShareWhatTheyMayKeep(t *testing.T) {
 		s.giveBack()
 	}
 	require.Zero(t, a.taken.Load())
-	// Whoever cannot be echoed is not kept either.
+	// A session that cannot be echoed is not kept either.
 	e, err := readEviction([]byte(`{"evictees":[{}`+strings.Repeat(`,null,{},{"UID":"a"}`, 10_000)+`]}`), &share{of: a})
 	require.NoError(t, err)
 	require.Empty(t, e.uids)

@@ -7,7 +7,7 @@ import (
 )
 
 // conveyor hands a text from the goroutine that fills it to the one that reads it, which may lag behind by so many boxes and no more. Its
-// context ends when nobody wants the text any more.
+// context ends when the text is no longer needed.
 type conveyor struct {
 	ctx         context.Context //nolint:containedctx // Reading is bounded by it as filling is, and io.Reader has no argument for it.
 	full, empty chan []byte

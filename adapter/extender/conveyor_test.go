@@ -36,7 +36,7 @@ func TestAConveyorRunsAheadByWhatItHoldsAndNoMore(t *testing.T) {
 		filled := make(chan error, 1)
 		go func() { filled <- c.fill(source) }()
 		synctest.Wait()
-		require.Equal(t, boxes*boxBytes, source.read, "nobody reads: so much is held")
+		require.Equal(t, boxes*boxBytes, source.read, "without a reader, so much is held")
 		got, err := io.ReadAll(c)
 		require.NoError(t, err)
 		require.Equal(t, text, string(got))

@@ -20,7 +20,7 @@ type decodedVictim struct {
 	Pod        *struct{} `json:"Pod"`
 }
 
-// requireHarmless requires of an answer to a question about victims that Volcano survives it and evicts only whom it offered.
+// requireHarmless requires of an answer to a question about victims that Volcano survives it and evicts only tasks that it offered.
 func requireHarmless(t require.TestingT, offered []json.RawMessage, answer []byte) {
 	require.LessOrEqual(t, len(answer), 10<<20)
 	var r struct {

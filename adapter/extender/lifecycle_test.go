@@ -223,7 +223,7 @@ func TestOnlyWhoIsKnownMayAsk(t *testing.T) {
 		user, password string
 		status         int
 	}{
-		"nobody":         {"", "", http.StatusUnauthorized},
+		"no user":        {"", "", http.StatusUnauthorized},
 		"a stranger":     {"stranger", "correct horse battery staple", http.StatusUnauthorized},
 		"a wrong word":   {"volcano", "incorrect", http.StatusUnauthorized},
 		"the right word": {"volcano", "correct horse battery staple", http.StatusOK},

@@ -10,23 +10,23 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Observer is told of sessions: what was asked, in the contract's steps, and what was answered. It must be quick, for the scheduler waits.
+// Observer receives sessions: what was asked, in the contract's steps, and what was answered. It must be quick, because the scheduler waits.
 type Observer interface {
-	// Opened is told of a session before it is asked anything. It returns who is told of the rest of it; nil: nobody.
+	// Opened receives a session before its first question. It returns the observer of the rest of it; nil: none.
 	Opened(ctx context.Context, o *Opening) SessionObserver
 }
 
-// SessionObserver is told of one session, by one goroutine at a time, in the order in which things were decided.
+// SessionObserver receives one session, from one goroutine at a time, in the order of its decisions.
 type SessionObserver interface {
-	// Asked is told of each question that was decided, and of each event that was followed.
+	// Asked receives each question that was decided, and each event that was followed.
 	Asked(ctx context.Context, q *Question)
-	// Closed is told once that the session is over.
+	// Closed is called once, when the session is over.
 	Closed(ctx context.Context)
 }
 
 // Opening is a session that begins. Nothing in it may be changed.
 type Opening struct {
-	// Path is that of the scheduler, User who sent the push; "" if nobody has to say.
+	// Path is that of the scheduler, User who sent the push; "" if users are not configured.
 	Path, User string
 	// Policy decides, as it was when the session began.
 	PolicyName string
@@ -56,7 +56,7 @@ type Question struct {
 	Took  time.Duration
 }
 
-// record is what one session tells its observer. It is guarded by the session's lock. A nil *record tells nobody.
+// record is what one session tells its observer. It is guarded by the session's lock. A nil *record does nothing.
 type record struct {
 	to   SessionObserver
 	wire *wire.Session

@@ -36,7 +36,7 @@ type Options struct {
 	QuestionMemory int64
 	// Authorize says whether a user with a password may ask. nil: everybody may.
 	Authorize func(user, password string) bool
-	// Observer is told of what is decided. nil: nobody is.
+	// Observer receives what is decided. nil: there is none.
 	Observer Observer
 	// Now is the clock that snapshots are dated by: a push has no time of its own. nil: time.Now.
 	Now func() time.Time

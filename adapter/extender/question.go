@@ -150,7 +150,7 @@ func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, e
 	return task, nodes, err
 }
 
-// eviction is the question whom a task may evict.
+// eviction asks which tasks a task may evict.
 type eviction struct {
 	claimant string
 	// offered is how many evictees there are.

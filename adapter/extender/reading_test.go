@@ -198,7 +198,7 @@ func awkward(t *rapid.T) string {
 	return end.Draw(t, "before") + strings.Repeat("x", rapid.IntRange(0, 70).Draw(t, "far")) + end.Draw(t, "behind")
 }
 
-// padded adds members that nobody reads, before and behind the others in the order of names.
+// padded adds members that are not read, before and behind the others in the order of names.
 func padded(t *rapid.T, object map[string]any) map[string]any {
 	for range rapid.IntRange(0, 1).Draw(t, "members") {
 		name := rapid.SampledFrom([]string{"A", "zz", "LastTransaction."}).Draw(t, "name") + awkward(t)

@@ -20,7 +20,7 @@ type received struct {
 var errPanicked = errors.New("reading the push ended in a panic")
 
 // receive reads a push to its end. The error says that it did not arrive, or, if the whole is but one box, or is known already, that it
-// cannot be read; nobody waits for the push then.
+// cannot be read; no call waits for the push then.
 func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	arrived, pruned := newConveyor(t.ctx, max(2, int(h.options.BufferBytes/boxBytes))), newConveyor(t.ctx, prunedBoxes)
 	r := &received{done: make(chan struct{})}
@@ -46,7 +46,7 @@ func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	err := arrived.fill(body)
 	switch {
 	case t.ctx.Err() != nil:
-		// Nobody wants it any more, but Volcano listens only after it has sent all.
+		// The answer is no longer needed, but Volcano reads only after it has sent all.
 		err = drain(body)
 	case err == nil && before-body.left > boxBytes:
 		select {

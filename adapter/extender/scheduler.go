@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// scheduler is a path: the newest push of whoever asks there, and the policy that decides.
+// scheduler is a path: the newest push to it, and the policy that decides.
 type scheduler struct {
 	path string
 	Scheduler

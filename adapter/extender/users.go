@@ -38,7 +38,7 @@ func ReadUsers(from io.Reader) (Users, error) {
 		return nil, err
 	}
 	if len(users) == 0 {
-		return nil, errors.New("nobody is named")
+		return nil, errors.New("no user is named")
 	}
 	return users, nil
 }

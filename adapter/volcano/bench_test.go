@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// BenchmarkReadManifests reads 10,000 running pods of 1,000 jobs, with the parts that nobody here reads as large as in a real cluster.
+// BenchmarkReadManifests reads 10,000 running pods of 1,000 jobs, with the parts that are not read here as large as in a real cluster.
 func BenchmarkReadManifests(b *testing.B) {
 	const pods = 10_000
 	for _, c := range []struct {

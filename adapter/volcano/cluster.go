@@ -129,7 +129,7 @@ func (p *pod) foreign(schedulers []string) bool {
 	return p.scheduler != "" && !slices.Contains(schedulers, p.scheduler)
 }
 
-// warnOrphans warns of pods that name a PodGroup which nobody gave.
+// warnOrphans warns of pods that name a PodGroup which is not given.
 func (r *reader) warnOrphans(orphans []*pod) {
 	if len(orphans) == 0 {
 		return

@@ -3,7 +3,7 @@ package volcano
 import "strings"
 
 // prune empties what a shape passes over in an item of a YAML list, line by line and without moving a line. Parsing is what reading YAML
-// costs, and most of a pod is read by nobody here.
+// costs, and most of a pod is not read here.
 //
 // It only cuts where it is sure to stand among the keys of a block mapping: a plain key's value is all that is indented deeper, and
 // whatever else a line may be (part of a text, a flow collection, a quoted key) is kept together with all that is indented deeper.

@@ -110,7 +110,7 @@ func eachReferenceCase(t *testing.T, check func(t *testing.T, c *referenceCase))
 func TestManifestsAreReadAsVolcanoReadsThem(t *testing.T) {
 	eachReferenceCase(t, func(t *testing.T, c *referenceCase) {
 		t.Helper()
-		require.False(t, readingIsUnstable(c), "a reading that varied holds nobody to anything")
+		require.False(t, readingIsUnstable(c), "a reading that varied proves nothing")
 		cluster, err := FromObjects(c.Manifests)
 		require.NoError(t, err)
 		s := cluster.Snapshot

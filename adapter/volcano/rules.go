@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// The rules below are for whoever reads what Volcano itself has read already (package adapter/extender), so that each stands in one place.
+// The rules below are for readers of what Volcano itself has read already (package adapter/extender), so that each stands in one place.
 
 // Keys that Volcano reads from labels and annotations and does not pass on resolved.
 const (

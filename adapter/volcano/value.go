@@ -21,7 +21,7 @@ const (
 	object
 	// word is a text that was a boolean in YAML 1.1, like yes and no: it is read as what is wanted.
 	word
-	// skipped is a value that nobody reads; only its name is known.
+	// skipped is a value that is not read; only its name is known.
 	skipped
 )
 

@@ -143,5 +143,5 @@ func used(ctx context.Context, r *replica.Replica) error {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return fmt.Errorf("nobody came back to the server at %s", r.Address)
+	return fmt.Errorf("no client came back to the server at %s", r.Address)
 }

@@ -158,7 +158,7 @@ func (f facts) exceeds(bound string) string {
 	return fmt.Sprintf("%s %s: %s taken, %s more asked", f.queue(), bound, f.have(), f.need())
 }
 
-// tasks compares a number of tasks with a bound. Nobody named: the role's.
+// tasks compares a number of tasks with a bound. No name: the role's.
 func tasks(who, what, bound string) func(facts) string {
 	return func(f facts) string {
 		subject := who

@@ -380,7 +380,7 @@ func (b *Builder) AddTask(s *TaskSpec) {
 	b.tasks = append(b.tasks, task)
 }
 
-// Fault records what whoever feeds the builder found wrong with the snapshot, such as a number that stands for nothing.
+// Fault records what the caller of the builder found wrong with the snapshot, such as a number that stands for nothing.
 func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
 
 // write copies a text of a task.

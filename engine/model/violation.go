@@ -36,7 +36,7 @@ func (e *Error) Add(path, format string, args ...any) {
 	}
 }
 
-// Full reports whether further faults are only counted, so that nobody needs to put their paths together.
+// Full reports whether further faults are only counted, so that callers need not form their paths.
 func (e *Error) Full() bool { return len(e.Violations) >= MaxListed }
 
 // OrNil returns e as an error, or nil if no fault was recorded.

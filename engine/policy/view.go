@@ -12,7 +12,7 @@ type View struct {
 	Journal *Journal
 	// SortVictims sorts candidates by who is evicted first for a claimant, by all plugins of the session; it is set once they are open.
 	SortVictims func(claimant model.TaskID, candidates []model.TaskID)
-	// Stop, if not nil, says that nobody waits for the answer any more; loops ask it now and then.
+	// Stop, if not nil, reports that the answer is no longer needed; loops call it at intervals.
 	Stop func() bool
 	// Work, if not nil, is what may still be spent; whatever costs more than an amount for each queue, job and task spends it.
 	Work *Work

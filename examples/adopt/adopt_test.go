@@ -31,7 +31,7 @@ func TestTheAnswersAreComparedWithTheSchedulersOwn(t *testing.T) {
 	different, err := Compare(t.Context(), client.InProcess(), morning(), slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	require.Equal(t, 1, different, log.String())
-	require.Contains(t, log.String(), "job=transcribe own=false apportion=true", "half of the cluster is idle, and nobody else wants it first")
+	require.Contains(t, log.String(), "job=transcribe own=false apportion=true", "half of the cluster is idle, and no other queue comes first")
 }
 
 func TestACycleStartsWholeJobsAndTellsWhyOthersWait(t *testing.T) {

@@ -110,7 +110,7 @@ func (d *desk) place(ctx context.Context, pod string) (node int, why string, err
 	return int(nodes[0]), "", err
 }
 
-// Evict asks whom a pod that waits may evict in other queues, in the order in which they are to go, and who is spared for which reason.
+// Evict asks which pods of other queues a waiting pod may evict, in order, and why the others are spared.
 func Evict(ctx context.Context, decide client.Decider, c *Cluster, pod string) (victims []string, spared map[string]string, err error) {
 	snapshot, err := c.Describe()
 	if err != nil {

@@ -62,7 +62,7 @@ type Queue struct {
 	Weight uint32 `yaml:"weight"`
 	// Deserved is the number of GPUs for capacity.
 	Deserved int64 `yaml:"deserved"`
-	// Guarantee is the number of GPUs that nobody else may use.
+	// Guarantee is the number of GPUs that no other queue may use.
 	Guarantee int64 `yaml:"guarantee"`
 }
 

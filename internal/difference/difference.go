@@ -141,7 +141,7 @@ func shown(field protoreflect.FieldDescriptor, v protoreflect.Value, present boo
 	return fmt.Sprint(v.Interface())
 }
 
-// Bare returns an answer without its reasons: what was decided, not why, nor by whom.
+// Bare returns an answer without its reasons: what was decided, not why, nor by which plugin.
 func Bare(answer *apportionv1.Answer) *apportionv1.Answer {
 	out := proto.CloneOf(answer)
 	strip(out.ProtoReflect())

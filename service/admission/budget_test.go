@@ -24,7 +24,7 @@ func TestOneIdentityHasAHalfOfABudgetAndLeavesSomethingForOthers(t *testing.T) {
 		require.True(t, b.Take("b", 100), "b has as much as is left at last")
 	}
 	require.False(t, b.Take("b", 100))
-	require.True(t, b.Take("c", 100), "whoever comes next gets something")
+	require.True(t, b.Take("c", 100), "the next caller gets something")
 	b.Give("a", 600)
 	require.True(t, b.Take("b", 100))
 	require.EqualValues(t, 500, b.Used())

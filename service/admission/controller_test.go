@@ -225,7 +225,7 @@ func TestABurstBehindWorkIsRefusedUnreadThoughNothingWaitsYet(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			leave()
 		}
-		require.False(t, c.saturated("a"), "nobody is at work")
+		require.False(t, c.saturated("a"), "no call is at work")
 		leave := enterNow(t, c, "a", Decision, 1)
 		var coming []func()
 		for !c.saturated("a") {

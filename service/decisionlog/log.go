@@ -281,7 +281,7 @@ const flushed = 256
 // flush has the sink write what it holds back.
 func (l *Log) flush() { l.settle(l.options.Sink.Flush()) }
 
-// settle counts the entries that the sink held back as written, or, if it has failed, as lost: nobody knows which of them are there.
+// settle counts the entries that the sink held back as written, or, if it has failed, as lost: it is not known which of them are there.
 func (l *Log) settle(err error) {
 	if err == nil {
 		l.written.Add(float64(l.held))

@@ -178,7 +178,7 @@ func TestAStuckSinkHoldsUpNoCallAndTakesNoMoreMemory(t *testing.T) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			require.Less(t, slowest, 2*time.Second, "a sink that never returns holds up nobody")
+			require.Less(t, slowest, 2*time.Second, "a sink that never returns delays no call")
 			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
 			require.LessOrEqual(t, valueOf(t, log, "apportion_decision_log_queue_bytes", ""), float64(256<<10))
 			require.LessOrEqual(t, valueOf(t, log, "apportion_decision_log_queue_length", ""), 16.0)

@@ -30,7 +30,7 @@ type Gate struct {
 	reviews atomic.Int64
 }
 
-// NewGate returns a gate that lets everybody in until Admit says whom. authority is nil where connections are not encrypted.
+// NewGate returns a gate that admits every caller until Admit is called. authority is nil where connections are not encrypted.
 func NewGate(authority *Authority) *Gate {
 	g := &Gate{authority: authority, lasting: map[*lasting]struct{}{}}
 	g.table.Store(&table{})
@@ -138,14 +138,14 @@ func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
 	return s.caller, s.err
 }
 
-// find finds out whom a chain belongs to: once for a connection, and again when identities or authorities change.
+// find returns the identity that a chain belongs to: once for a connection, and again when identities or authorities change.
 func (s *shown) find(chain []*x509.Certificate) {
 	if err := s.material.verify(chain, time.Now()); err != nil {
 		s.err = unauthenticated("the certificate shown is not trusted, or no longer")
 	} else if s.caller = s.table.shown(chain[0]); s.caller == nil {
 		s.err = &wire.Fault{
 			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
-			Text: "the names in the certificate shown belong to nobody who may call",
+			Text: "no identity has a name of the certificate shown",
 		}
 	}
 }

@@ -66,7 +66,7 @@ func CheckSPIFFE(id string) error {
 		strings.Contains(u.Path+"/", "/../"):
 		return errSPIFFE
 	case plain != id && !strings.HasSuffix(plain, "/"):
-		// A * that is not a whole segment: nobody means scheduler-of-the-attacker by scheduler*.
+		// A * that is not a whole segment: scheduler* is not meant to match scheduler-of-the-attacker.
 		return errSPIFFE
 	case plain == id && (u.Path == "" || strings.HasSuffix(id, "/")):
 		return errSPIFFE

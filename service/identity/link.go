@@ -29,7 +29,7 @@ type link struct {
 	// chain is what the client showed, its own certificate first.
 	chain []*x509.Certificate
 
-	// shown is whom the chain belongs to, as of the table and the material; refused counts refusals since a call was let in. Both are for
+	// shown is the identity that the chain belongs to, as of the table and the material; refused counts refusals since a call was let in. Both are for
 	// the connection's reader alone.
 	shown   shown
 	refused int
@@ -47,7 +47,7 @@ type Activity interface {
 	Begin() (end func())
 }
 
-// shown is the answer to whom a chain belongs to.
+// shown is the identity that a chain belongs to, or why there is none.
 type shown struct {
 	table    *table
 	material *material
@@ -85,7 +85,7 @@ func (l *link) end() {
 		return
 	}
 	time.AfterFunc(lastWords, func() {
-		// There is nobody to tell what Close says.
+		// The error of Close has no reader.
 		_ = l.conn.Close()
 	})
 }

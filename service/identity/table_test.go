@@ -86,7 +86,7 @@ func TestTheContextsOfAConnectionEndWithIt(t *testing.T) {
 	require.ErrorIs(t, call.Err(), context.Canceled)
 }
 
-// FuzzHeaders tries any headers and names: nothing may crash, and nobody gets in whose token is not the one.
+// FuzzHeaders tries any headers and names: nothing may crash, and only the right token is admitted.
 func FuzzHeaders(f *testing.F) {
 	f.Add("Bearer sesame", "/apportion.v1.ApportionService/Simulate", "spiffe://td/a", "a.b")
 	f.Add("bearer  \x00", "", "spiffe://td/*", "*.a.b")

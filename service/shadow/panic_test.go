@@ -20,7 +20,7 @@ func TestAPanicStaysWithTheShadow(t *testing.T) {
 		Method: "EvaluateShares", Basis: &apportionv1.Basis{},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Shares{}}}, Answers: []*apportionv1.Answer{{}},
 	}, release: func() {}}
-	// Whoever asks a session that does not exist panics.
+	// To ask a session that does not exist panics.
 	answers, err := s.ask(nil, &j.decision)
 	require.ErrorIs(t, err, errPanicked)
 	s.compare(j, answers, err)

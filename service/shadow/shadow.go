@@ -1,5 +1,5 @@
-// Package shadow decides a share of the calls a second time, by another policy, and tells where the answers differ. Nobody's answer
-// changes by it: it works on its own, later, within its own bounds, and what it fails with stays with it.
+// Package shadow decides a share of the calls a second time, by another policy, and reports where the answers differ. No answer
+// to a caller changes by it: it works on its own, later, within its own bounds, and its failures do not reach callers.
 package shadow
 
 import (

@@ -21,7 +21,7 @@ type AdminOptions struct {
 	Profiling bool
 }
 
-// Admin serves what operators look at, to whoever reaches it: /metrics, /healthz (the process lives), /readyz (it takes calls), /version,
+// Admin serves operators, without authentication: /metrics, /healthz (the process lives), /readyz (it takes calls), /version,
 // and, if asked for, /debug/pprof/.
 func (t *Telemetry) Admin(o AdminOptions) http.Handler {
 	const scrapes, patience = 4, 30 * time.Second

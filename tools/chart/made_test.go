@@ -139,11 +139,11 @@ func TestThePodMayDoNothingButServe(t *testing.T) {
 			require.True(t, volumes[m.Name], "%s: no volume %s", file, m.Name)
 			delete(volumes, m.Name)
 		}
-		require.Empty(t, volumes, "volumes that nobody mounts")
+		require.Empty(t, volumes, "volumes that are not mounted")
 	}
 }
 
-// restricted is Kubernetes' Pod Security Standard of that name, and a file system that nobody writes to.
+// restricted is Kubernetes' Pod Security Standard of that name, and a read-only file system.
 func restricted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	require.True(t, *pod.SecurityContext.RunAsNonRoot)

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is whom the program runs as: nobody in particular, and not root.
+// user is the user that the program runs as: one without a name, and not root.
 const user = 65532
 
 // imagePath is the OCI layout with an image for each Linux platform.

@@ -1,4 +1,4 @@
-// Package floor is the least that a call over grpc-go costs: bytes up, bytes down, and nobody looks into them.
+// Package floor is the least that a call over grpc-go costs: bytes up and bytes down that are not looked into.
 package floor
 
 import (

@@ -99,7 +99,7 @@ func TestWhatAJobMeansToItsQueue(t *testing.T) {
 			inqueue: amounts{"cpu": 3, "memory": 0, "gpu": 4, "pods": 2},
 			elastic: amounts{"cpu": 0, "memory": 2},
 		},
-		"a scalar is named that is held by nobody, even 0, and not named where enough is held": {
+		"a scalar is named that no queue holds, even 0, and not named where enough is held": {
 			job: job{
 				phase: model.PhaseInqueue, min: amounts{"gpu": 0, "pods": 0},
 			},

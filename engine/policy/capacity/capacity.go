@@ -30,7 +30,7 @@ const name = "capacity"
 type Plugin struct {
 	// Hierarchical: queues form a tree by their parents, and only its leaves may have jobs.
 	Hierarchical bool
-	// AncestorReclaimLevel is how many ancestors have a say in who may take from whom; below 0 counts as 0. It means nothing if flat.
+	// AncestorReclaimLevel is the number of ancestors that decide whether one queue may take from another; below 0 counts as 0. It means nothing if flat.
 	AncestorReclaimLevel int
 }
 

@@ -112,7 +112,7 @@ func TestAncestorsProtectOnlyWhereTheyAreNotTheClaimantsOwn(t *testing.T) {
 	require.Empty(t, victims)
 	require.Equal(t, s.why(policy.WithinDeserved, "a", "cpu", 2000, 1000, 2000), spared["j0.0"], "a has no more than it deserves")
 	victims, _, _ = s.reclaimable("j1.0", "j0.0", "j0.1")
-	require.Len(t, victims, 2, "within a, a itself protects nobody")
+	require.Len(t, victims, 2, "within a, a itself protects no task")
 }
 
 func TestATakenVictimCountsAtTheAncestorsToo(t *testing.T) {

@@ -162,7 +162,7 @@ func TestAJobThatWasRemovedHasNoShare(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 0.1, share.Share)
 	victims, _ := s.Preemptable(0, []model.TaskID{0, 1}, nil, nil)
-	require.Empty(t, victims, "nobody asks, but nothing breaks")
+	require.Empty(t, victims, "no job asks, but nothing breaks")
 }
 
 func TestOpenStopsWhenNobodyWaits(t *testing.T) {

@@ -43,7 +43,7 @@ type queue struct {
 	state                           model.QueueState
 	fixed                           bool
 	guarantee, capability, deserved []int64
-	// demand is that of one running task that nobody refers to.
+	// demand is that of one running task that is not referred to by itself.
 	demand []int64
 }
 

@@ -61,7 +61,7 @@ func (s *State) hold(j model.JobID, p place, r *request, n int64) {
 	}
 }
 
-// waitOf returns what a job waits for; nil if it never waits, or nobody has asked yet.
+// waitOf returns what a job waits for; nil if it never waits, or was not asked for yet.
 func (s *State) waitOf(j model.JobID) *wait {
 	if !s.blocks.known {
 		return nil

@@ -114,7 +114,7 @@ func (t *trial) begin(s *State, c *policy.Claim, queue place) {
 	t.kept = append(t.kept[:0], t.states...)
 }
 
-// halted counts a step and reports whether nobody waits for the plan any more.
+// halted counts a step and reports whether the plan is no longer needed.
 func (t *trial) halted() bool {
 	t.steps++
 	t.stopped = t.stopped || t.s.v.Stopped(t.steps)

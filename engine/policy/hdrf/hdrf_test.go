@@ -85,7 +85,7 @@ func TestTree(t *testing.T) {
 		jobs   []policytest.Job
 		want   string
 	}{
-		"no jobs: a root that nobody ever computed": {
+		"no jobs: a root that was never computed": {
 			queues: []model.QueueSpec{queue("q", "root/q", "1/2")},
 			want:   "root 1 0\n",
 		},
@@ -296,7 +296,7 @@ func TestReclaimLooksAtEachCandidateByItself(t *testing.T) {
 	require.Equal(t, policy.Reason{
 		Plugin: "drf", Code: policy.HierarchyOrder, Queue: even, Dimension: -1, Have: 0.1, Limit: 0.05,
 	}, spared["e-0"])
-	require.Equal(t, policy.HierarchyOrder, spared["p-0"].Code, "nobody comes before himself")
+	require.Equal(t, policy.HierarchyOrder, spared["p-0"].Code, "no job comes before itself")
 }
 
 func TestAmountsBeyondEveryClusterBreakNothing(t *testing.T) {

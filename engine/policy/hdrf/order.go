@@ -14,7 +14,7 @@ func (s *State) CompareQueues(l, r model.QueueID) int {
 }
 
 // compare also returns the share / weight of both nodes at the level that decided. A part of a path that no job lies under counts as
-// saturated and empty: nobody wants anything there. (Volcano dereferences nil.)
+// saturated and empty: no job asks for anything there. (Volcano dereferences nil.)
 func (v *values) compare(l, r []int32) (c int, left, right float64) {
 	for i := range min(len(l), len(r)) {
 		if l[i] == r[i] {

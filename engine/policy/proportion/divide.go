@@ -101,7 +101,7 @@ func (s *State) Derive(queues []model.QueueID, to Recorder) (Derivation, error) 
 	return Derivation{End: d.end, Total: s.v.Total, TotalGuarantee: s.totalGuarantee}, nil
 }
 
-// run divides what remains in rounds, by weight, among the queues that are not met, until nothing remains, nobody has a weight, or a
+// run divides what remains in rounds, by weight, among the queues that are not met, until nothing remains, no queue has a weight, or a
 // round changes nothing (proportion.go, OnSessionOpen). It returns policy.ErrStopped if asked to stop, and a *policy.WorkError for a
 // division that costs more than may be spent.
 func (d *division) run() error {

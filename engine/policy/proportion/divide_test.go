@@ -183,7 +183,7 @@ func TestDerivationTellsEveryStep(t *testing.T) {
 	require.Equal(t, amounts{"cpu": 3000, "memory": 0}, named(m, first.steps[1].Deserved))
 	require.True(t, all.rounds[1].steps[1].Met, "the second round changed nothing for b")
 	require.Equal(t, share(t, m, s, "a").Deserved.V, all.rounds[3].steps[0].Deserved.V)
-	require.Equal(t, proportion.Unchanged, all.End, "nobody wants the memory")
+	require.Equal(t, proportion.Unchanged, all.End, "no queue asks for memory")
 
 	only := derive(t, s, []model.QueueID{1})
 	require.Len(t, only.rounds[0].steps, 1)

@@ -2269,10 +2269,10 @@ func (x *AccountCheck) GetReason() *Reason {
 	return nil
 }
 
-// VictimsAnswer: whom the claimant may evict.
+// VictimsAnswer: the tasks that the claimant may evict.
 type VictimsAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False: no plugin had an opinion. True with no victims: it is decided that nobody is evicted.
+	// False: no plugin had an opinion. True with no victims: the decision is that no task is evicted.
 	Decided bool `protobuf:"varint,1,opt,name=decided,proto3" json:"decided,omitempty"`
 	// In the order that the policy returned them.
 	Victims []*Victim `protobuf:"bytes,2,rep,name=victims,proto3" json:"victims,omitempty"`

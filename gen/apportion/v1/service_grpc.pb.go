@@ -46,7 +46,7 @@ type ApportionServiceClient interface {
 	CheckEnqueue(ctx context.Context, in *CheckEnqueueRequest, opts ...grpc.CallOption) (*CheckEnqueueResponse, error)
 	// May these tasks' queues use that much more, and may they take it from others?
 	CheckAllocatable(ctx context.Context, in *CheckAllocatableRequest, opts ...grpc.CallOption) (*CheckAllocatableResponse, error)
-	// Whom may this task evict?
+	// Which tasks may this task evict?
 	SelectVictims(ctx context.Context, in *SelectVictimsRequest, opts ...grpc.CallOption) (*SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error)
@@ -181,7 +181,7 @@ type ApportionServiceServer interface {
 	CheckEnqueue(context.Context, *CheckEnqueueRequest) (*CheckEnqueueResponse, error)
 	// May these tasks' queues use that much more, and may they take it from others?
 	CheckAllocatable(context.Context, *CheckAllocatableRequest) (*CheckAllocatableResponse, error)
-	// Whom may this task evict?
+	// Which tasks may this task evict?
 	SelectVictims(context.Context, *SelectVictimsRequest) (*SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error)

@@ -339,7 +339,7 @@ const (
 	TaskStatus_TASK_STATUS_BINDING   TaskStatus = 4
 	TaskStatus_TASK_STATUS_BOUND     TaskStatus = 5
 	TaskStatus_TASK_STATUS_RUNNING   TaskStatus = 6
-	// Being deleted; its resources count for nobody but its node.
+	// Being deleted; its resources count for its node only.
 	TaskStatus_TASK_STATUS_RELEASING TaskStatus = 7
 	TaskStatus_TASK_STATUS_SUCCEEDED TaskStatus = 8
 	TaskStatus_TASK_STATUS_FAILED    TaskStatus = 9
@@ -403,7 +403,7 @@ func (TaskStatus) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
-// TaskGate says whether, and by whom, a task is held back from scheduling.
+// TaskGate says whether a task is held back from scheduling, and by what.
 type TaskGate int32
 
 const (
@@ -1334,7 +1334,7 @@ type TaskGroup struct {
 	MinAvailable *uint32 `protobuf:"varint,3,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
 	// Tasks that may be referred to.
 	Tasks []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Tasks that nobody refers to one by one. They count in every sum, are on no node, and can be neither claimant nor victim.
+	// Tasks that are not referred to one by one. They count in every sum, are on no node, and can be neither claimant nor victim.
 	Counts []*TaskCount `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
 	// Name of the node set that its tasks may use. Empty: all nodes.
 	NodeSet string `protobuf:"bytes,6,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`

@@ -921,7 +921,7 @@ func (x *Explain) GetTasks() *Tasks {
 	return nil
 }
 
-// SharesStep asks what every plugin that divides gives to whom.
+// SharesStep asks what every plugin that divides gives to each queue.
 type SharesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all queues.

@@ -42,7 +42,7 @@ type Script struct {
 	Events       []Operation    `json:"events"`
 }
 
-// Eviction asks whom of the candidates a task may evict.
+// Eviction asks which of the candidates a task may evict.
 type Eviction struct {
 	Task       string   `json:"task"`
 	Candidates []string `json:"candidates"`

@@ -15,5 +15,5 @@
 //   - Why a job is not valid and why a node does not fit are compared by kind; Volcano's English words are not.
 //   - A task on a node that no manifest declares keeps the name in Volcano and has no node here, where nodes are referred to by position.
 //
-// What nobody is held to is found by rules that look at the case alone; see Rule.
+// Rules that look at the case alone say which answers are not compared; see Rule.
 package reference

@@ -17,7 +17,7 @@ type Result struct {
 	Case *Case
 	// Answers were compared; Equal of them are equal along all ways.
 	Answers, Equal int
-	// Unheld counts the answers that nobody is held to.
+	// Unheld counts the answers that are not compared.
 	Unheld map[Rule]int
 	// Unsupported: a plugin of the case's configuration is not implemented, so nothing was compared.
 	Unsupported bool

@@ -39,7 +39,7 @@ func (t *Tally) Add(r *Result) {
 // Different is how many answers are not the recorded ones.
 func (t *Tally) Different() int { return t.Answers - t.Equal }
 
-// AllUnheld is how many answers nobody is held to.
+// AllUnheld is the number of answers that are not compared.
 func (t *Tally) AllUnheld() int {
 	sum := 0
 	for _, n := range t.Unheld {

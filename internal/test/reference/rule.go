@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Rule is why nobody is held to a recorded answer. Rules look at the case alone, never at its name nor at our answers.
+// Rule is why a recorded answer is not compared. Rules look at the case alone, never at its name nor at our answers.
 type Rule string
 
 // The rules, in the order in which they are tried.
@@ -105,7 +105,7 @@ func shape(queues []*apportionv1.Queue) (cycle bool, depth int) {
 	return false, depth
 }
 
-// unheld is the rule by which nobody is held to what is recorded at a pointer and below it, empty if there is none. want is nil where
+// unheld is the rule by which what is recorded is not compared at a pointer and below it, empty if there is none. want is nil where
 // nothing is recorded.
 func (j *judge) unheld(pointer string, path []string, want any) Rule {
 	if j.unstable[pointer] {

@@ -260,7 +260,7 @@ func TestEveryFieldOfAnAnswerIsCompared(t *testing.T) {
 			loud = append(loud, name)
 		}
 	}
-	require.Empty(t, silent, "nobody looks at these fields: compare them, or name them in notRecorded")
+	require.Empty(t, silent, "these fields are not compared: compare them, or name them in notRecorded")
 	require.Empty(t, loud, "these fields are looked at after all: take them out of notRecorded")
 	require.Greater(t, len(noticed), 80, "fields")
 }

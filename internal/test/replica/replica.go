@@ -130,7 +130,7 @@ func (r *Replica) get(ctx context.Context, path string) (*http.Response, error) 
 	return response, nil
 }
 
-// Free is an address that nobody listens on.
+// Free is an address that no process listens on.
 func Free(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

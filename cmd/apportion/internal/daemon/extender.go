@@ -24,7 +24,7 @@ type extending struct {
 	users atomic.Pointer[extender.Users]
 }
 
-// newExtender returns nil if nobody asks for it.
+// newExtender returns nil if it is not configured.
 func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	c := &d.settings.Config
 	if c.Extender.Listen == "" {

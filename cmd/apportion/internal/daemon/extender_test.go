@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/internal/test/certtest"
 )
 
-// TestVolcanoIsAnsweredEncrypted uses a client as Volcano's: a password, no certificate, and trust in whoever signed the server's.
+// TestVolcanoIsAnsweredEncrypted uses a client as Volcano's: a password, no certificate, and trust in the authority of the server's.
 func TestVolcanoIsAnsweredEncrypted(t *testing.T) {
 	authority := certtest.New(t)
 	server := authority.Issue(t, certtest.Named("apportion.example.org"))

@@ -95,7 +95,7 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 	return l, err
 }
 
-// abandoned reports whether a socket is there on which nobody listens, as a process leaves it that was killed.
+// abandoned reports whether a socket exists on which no process listens, as a killed process leaves it.
 func abandoned(ctx context.Context, path string) bool {
 	stat, err := os.Stat(path)
 	if err != nil || stat.Mode()&os.ModeSocket == 0 {

@@ -118,7 +118,7 @@ func exported(t *testing.T) string {
 	r := apportionv1.NewApportionServiceClient(conn)
 	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 	_, err = r.EvaluateShares(t.Context(), request)
-	require.Error(t, err, "nobody is let in without a token")
+	require.Error(t, err, "a caller without a token is refused")
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
 	for range 3 {
 		_, err = r.EvaluateShares(known, request)

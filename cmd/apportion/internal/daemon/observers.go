@@ -52,7 +52,7 @@ func (d *Daemon) newObservers(ctx context.Context, loaded *loaded) (*observing, 
 	return b, nil
 }
 
-// newDecisionLog returns nil if nobody asks for it.
+// newDecisionLog returns nil if it is not configured.
 func (d *Daemon) newDecisionLog(ctx context.Context) (*decisionlog.Log, error) {
 	c := &d.settings.DecisionLog
 	if err := checkMask(c.Mask); err != nil {

@@ -115,7 +115,7 @@ func jsonFault(file string, err error) error {
 			return &FaultError{File: file, Line: line, Message: match[2]}
 		}
 	}
-	// The library puts a space of either width behind its name, so that nobody relies on the text.
+	// The library puts a space of either width behind its name, so that programs do not rely on the text.
 	message := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 	return &FaultError{File: file, Message: message}
 }

@@ -141,7 +141,7 @@ func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
 	text.WriteByte('\n')
 }
 
-// write passes a text on. That the reader has gone away is found out by whoever closes the output.
+// write passes a text on. The caller that closes the output learns that the reader has gone away.
 func write(out io.Writer, text string) {
 	if _, err := io.WriteString(out, text); err != nil {
 		return

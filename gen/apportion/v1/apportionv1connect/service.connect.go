@@ -70,7 +70,7 @@ type ApportionServiceClient interface {
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
 	// May these tasks' queues use that much more, and may they take it from others?
 	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Whom may this task evict?
+	// Which tasks may this task evict?
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
@@ -254,7 +254,7 @@ type ApportionServiceHandler interface {
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
 	// May these tasks' queues use that much more, and may they take it from others?
 	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Whom may this task evict?
+	// Which tasks may this task evict?
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
 	// Where do these tasks fit, and how well?
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
