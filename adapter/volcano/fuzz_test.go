@@ -16,6 +16,8 @@ var seeds = []string{
 	`{"items": [{"kind": "Node", "metadata": {"name": "n\u0061"}, "status": {"allocatable": {"cpu": "7E", "x/y": 0}}}]}`,
 	`[{"kind": "PriorityClass", "metadata": {"name": "p"}, "value": 3, "globalDefault": true}] {} 1`,
 	"a: &a [*a]\nb: {<<: *a, c: !!int x}\n", "--- {kind: Pod}\n--- |\n x\n", "%YAML 1.1\n---\n\"a\": 'b\n  c'\n? d\n: e\n", "items:\n - - a\n -\tb\n",
+	// Numbers without digits.
+	"kind: Queue\nmetadata: {name: q}\nspec: {weight: !!int }\n---\n!!int  }a",
 }
 
 // FuzzReadManifests: whatever the bytes are, the answer is a snapshot that can be written, or an *Error that names something.

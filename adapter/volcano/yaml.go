@@ -192,7 +192,7 @@ func scalar(n *yaml.Node) (kind, string) {
 // decimal is an integer in JSON's form, whatever base or separators it was written with.
 func decimal(n *yaml.Node, content string) string {
 	digits := strings.TrimPrefix(content, "-")
-	if strings.Trim(digits, "0123456789") == "" && (len(digits) == 1 || digits[0] != '0') {
+	if digits != "" && strings.Trim(digits, "0123456789") == "" && (len(digits) == 1 || digits[0] != '0') {
 		return content
 	}
 	var whole int64
