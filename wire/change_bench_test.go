@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"testing"
 
@@ -40,9 +41,11 @@ func BenchmarkCompileChange(b *testing.B) {
 			}
 		})
 	}
-	for _, name := range []string{"proportion", "capacity flat", "drf"} {
+	asked := maps.Clone(policies)
+	asked["fair"] = `tiers { plugins { fair {} } }`
+	for _, name := range []string{"proportion", "capacity flat", "drf", "fair"} {
 		p := &apportionv1.Policy{}
-		require.NoError(b, prototext.Unmarshal([]byte(policies[name]), p))
+		require.NoError(b, prototext.Unmarshal([]byte(asked[name]), p))
 		b.Run("open/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

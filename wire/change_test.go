@@ -467,6 +467,12 @@ func (n numbers) basis(b *apportionv1.Basis) string {
 
 // aResultAnswersAsTheWhole draws a snapshot and a chain of changes, and requires that each result answers as its snapshot sent whole.
 func aResultAnswersAsTheWhole(t *rapid.T, policy string) {
+	aChainAnswersAsTheWhole(t, rapid.IntRange(1, 4).Draw(t, "changes"), 1, policy)
+}
+
+// aChainAnswersAsTheWhole draws a snapshot and so many changes, and requires that every so many of the results, and the last, answer as
+// their snapshots sent whole.
+func aChainAnswersAsTheWhole(t *rapid.T, changes, every int, asked ...string) {
 	snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
 	rough := rapid.Bool().Draw(t, "rough")
 	if rough {
@@ -476,7 +482,7 @@ func aResultAnswersAsTheWhole(t *rapid.T, policy string) {
 	m, err := wire.Compile(snapshot)
 	require.NoError(t, err)
 	var decoder wire.Decoder
-	for range rapid.IntRange(1, 4).Draw(t, "changes") {
+	for i := range changes {
 		other := drawSnapshot(t, rapid.Bool().Draw(t, "other uids"))
 		if rough {
 			roughen(other, rapid.Uint64().Draw(t, "other roughness"))
@@ -490,8 +496,21 @@ func aResultAnswersAsTheWhole(t *rapid.T, policy string) {
 		require.Equal(t, prototext.Format(base), prototext.Format(wire.SnapshotOf(m)), "the base stays as it is")
 		m = result
 		twin.apply(change)
-		requireSame(t, twin, m, policy)
+		if (i+1)%every != 0 && i+1 < changes {
+			continue
+		}
+		for _, policy := range asked {
+			requireSame(t, twin, m, policy)
+		}
 	}
+}
+
+func TestALongChainOfChangesAnswersAsTheWhole(t *testing.T) {
+	asked := []string{`tiers { plugins { fair {} } }`}
+	for _, name := range policyNames {
+		asked = append(asked, policies[name])
+	}
+	rapid.Check(t, func(t *rapid.T) { aChainAnswersAsTheWhole(t, 24, 24, asked...) })
 }
 
 func requireSame(t *rapid.T, twin *mirrored, m *model.Model, policy string) {

@@ -16,12 +16,17 @@ func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().S
 func ModelBytes(m *model.Model) int64 {
 	const indexEntry = 24
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
-	return rows*rowBytes(m.Dims.Len()) +
+	return rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
 		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) +
 		sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
 		sizeOf[model.Count](m.Counts.Len()) + sizeOf[model.Task](m.Tasks.Len()) + sizeOf[model.Detail](m.Details.Len()) +
 		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
+}
+
+// sumBytes is what the sums of n queues take.
+func sumBytes(m *model.Model, n int) int64 {
+	return int64(n) * (8 + sizeOf[model.QueueSum](1) + 8*6*int64(m.Dims.Len()))
 }
 
 // OwnBytes estimates the memory that a model takes beside that of the model it was made of by a change; that is all of it for one that came
@@ -31,9 +36,10 @@ func OwnBytes(m *model.Model) int64 {
 	if o == nil {
 		return ModelBytes(m)
 	}
-	const page, indexEntry = 24, 32
+	// A queue costs the table of its jobs and of its sum, whether or not they are shared.
+	const page, indexEntry = 32, 32
 	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
-	return rows*rowBytes(m.Dims.Len()) + sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) + sizeOf[model.Queue](o.Queues) +
+	return rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) + sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) + sizeOf[model.Queue](o.Queues) +
 		(sizeOf[model.Job](1)+sizeOf[model.Account](1))*int64(o.Jobs) + (sizeOf[model.Group](1)+48)*int64(o.Groups) +
 		sizeOf[model.Count](o.Counts) + sizeOf[model.Task](o.Tasks) + sizeOf[model.Detail](o.Details) +
 		page*int64(o.Pages+len(m.QueueJobs)) + indexEntry*int64(o.Nodes+o.Queues) + 4*int64(o.Order) + int64(max(o.Bytes, 0))

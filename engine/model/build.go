@@ -156,7 +156,32 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
+	if !b.sumAll(stop, each) {
+		return nil, ErrStopped
+	}
 	return &b.m, nil
+}
+
+// sumAll forms the sums of all queues in two halves, which may be done at the same time.
+func (b *Builder) sumAll(stop func() bool, each func(n int, f func(int))) bool {
+	m := &b.m
+	n := len(m.Queues)
+	m.sums = b.sums.open(n, b.width)
+	var done [2]bool
+	each(2, func(half int) {
+		s := m.summing()
+		jobs := 0
+		for q := QueueID(half * n / 2); q < QueueID((half+1)*n/2); q++ {
+			for _, j := range m.QueueJobs[q] {
+				if jobs++; asked(stop, jobs) {
+					return
+				}
+				s.add(m.sums[q], m.Jobs.At(j), m.Accounts.At(j))
+			}
+		}
+		done[half] = true
+	})
+	return done[0] && done[1]
 }
 
 // cut cuts what was collected into the pages of the model.

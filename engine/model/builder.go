@@ -107,6 +107,7 @@ type Builder struct {
 	role, class, namespace, parent, label, condition string
 	slab                                             slab
 	store                                            accountStore
+	sums                                             sumStore
 }
 
 // flat is what a builder collects, before it is cut into pages. Positions count from the first entry here.
@@ -142,7 +143,7 @@ func (b *Builder) Reset(asOf int64) {
 	clear(b.details)
 	b.slab.reset()
 	*b = Builder{
-		job: -1, slab: b.slab, store: b.store, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
+		job: -1, slab: b.slab, store: b.store, sums: b.sums, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
 		flat: flat{b.jobs[:0], b.groups[:0], b.counts[:0], b.tasks[:0], b.details[:0], b.written[:0]},
 		m: Model{
 			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0],

@@ -17,6 +17,8 @@ type result struct {
 	tasks    edit[TaskID, Task]
 	// touched are the jobs that differ from the base, in no order.
 	touched []JobID
+	// summed counts the queues whose sums were formed anew.
+	summed int
 	// fresh are the jobs that the base does not have.
 	fresh []JobID
 }
@@ -45,6 +47,7 @@ func (b *Builder) changed() (*Model, error) {
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
+	r.sum()
 	r.orderNames(b.change)
 	if !m.explicit && (b.change.ownNodes || r.base.explicit) {
 		m.sumNodes()
@@ -287,6 +290,32 @@ func (r *result) order() {
 	}
 }
 
+// sum forms the sums anew of the queues of which a job has changed.
+func (r *result) sum() {
+	m, base := r.Model, r.base
+	m.sums = append(slices.Clip(base.sums), make([]*QueueSum, len(m.Queues)-len(base.sums))...)
+	for q := len(base.sums); q < len(m.sums); q++ {
+		m.sums[q] = newSum(m.Dims.Len())
+	}
+	touched := map[QueueID]bool{}
+	for _, j := range r.touched {
+		if int(j) < base.Jobs.Len() {
+			touched[base.Jobs.At(j).Queue] = true
+		}
+		touched[m.Jobs.At(j).Queue] = true
+	}
+	delete(touched, None)
+	if len(touched) > 0 && len(m.sums) == len(base.sums) {
+		m.sums = slices.Clone(m.sums)
+	}
+	s := m.summing()
+	for q := range touched {
+		m.sums[q] = newSum(m.Dims.Len())
+		s.fill(q, m.sums[q])
+	}
+	r.summed = len(touched)
+}
+
 // orderNames lists nodes and queues in order.
 func (r *result) orderNames(c *change) {
 	m, base := r.Model, r.base
@@ -395,6 +424,14 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 		a := &accounts[j]
 		a.Allocated, a.Pending, a.Gated, a.Total = wider(a.Allocated), wider(a.Pending), wider(a.Gated), wider(a.Total)
 	}
+	w.sums = make([]*QueueSum, len(m.sums))
+	for q, sum := range m.sums {
+		wide := *sum
+		for _, row := range wide.rows() {
+			*row = wider(*row)
+		}
+		w.sums[q] = &wide
+	}
 	w.Jobs, w.Accounts = List[JobID, Job]{}, List[JobID, Account]{}
 	w.Jobs.cut(jobs, smallPage)
 	w.Accounts.cut(accounts, smallPage)
@@ -409,7 +446,7 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
 	o := &Own{
-		Jobs: r.jobs.fresh, Tasks: r.tasks.fresh, Requests: len(m.Requests) - len(base.Requests),
+		Jobs: r.jobs.fresh, Tasks: r.tasks.fresh, Sums: r.summed, Requests: len(m.Requests) - len(base.Requests),
 		Pages: len(r.jobs.own) + len(r.accounts.own) + len(r.tasks.own),
 		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()),
 	}
@@ -434,7 +471,7 @@ func (b *Builder) own(r *result) *Own {
 		o.Order = len(m.JobOrder)
 	}
 	if base != c.given {
-		o.Nodes, o.Queues, o.Jobs, o.Requests = len(m.Nodes), len(m.Queues), m.Jobs.Len(), len(m.Requests)
+		o.Nodes, o.Queues, o.Sums, o.Jobs, o.Requests = len(m.Nodes), len(m.Queues), len(m.Queues), m.Jobs.Len(), len(m.Requests)
 	}
 	return o
 }

@@ -49,6 +49,8 @@ type Model struct {
 	OffNode int
 	// text holds the uids and names of tasks.
 	text paper
+	// sums belong to the queues at the same positions.
+	sums []*QueueSum
 	// given are the dimensions in the order in which the snapshot names them.
 	given []string
 	// explicit says that Total was given.
@@ -61,8 +63,8 @@ type Model struct {
 
 // Own counts what a model has of its own: entries, pages of lists, and bytes of texts and indexes.
 type Own struct {
-	Nodes, NodeSets, Queues, Jobs, Groups, Counts, Tasks, Details, Requests, Order int
-	Pages, Bytes                                                                   int
+	Nodes, NodeSets, Queues, Sums, Jobs, Groups, Counts, Tasks, Details, Requests, Order int
+	Pages, Bytes                                                                         int
 }
 
 // Account is what a job's tasks add up to.

@@ -40,6 +40,9 @@ func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.Stop != nil && v
 // Present lists the jobs of the session by uid.
 func (v *View) Present() []model.JobID { return v.JobOrder }
 
+// Fresh reports whether everything is as the model has it, so that the sums which the model keeps are those of the view.
+func (v *View) Fresh() bool { return v.status == nil && v.phase == nil }
+
 // Account returns what a job's tasks add up to now.
 func (v *View) Account(j model.JobID) *model.Account {
 	if v.accounts != nil && v.accounts[j] != nil {

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -215,10 +216,15 @@ func TestSumsDoNotDependOnTheOrderOfTheSnapshot(t *testing.T) {
 }
 
 func TestOpenStopsWhenAsked(t *testing.T) {
-	v := view(t, make([]job, 2000)...)
+	b := model.NewBuilder(0)
+	b.Dimensions(nil)
+	for i := range 2000 {
+		b.Queue(model.QueueSpec{Name: strconv.Itoa(i)})
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
 	asked := 0
-	v.Stop = func() bool { asked++; return true }
-	_, err := account.Open(v)
+	_, err = account.Open(policy.NewView(m, func() bool { asked++; return true }))
 	require.ErrorIs(t, err, policy.ErrStopped)
 	require.Equal(t, 1, asked)
 }

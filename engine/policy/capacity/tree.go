@@ -35,6 +35,11 @@ func (s *State) openTree(jobs []int32, level int) *TreeState {
 	}
 	s.tree = tree
 	down := tree.TopDown()
+	for _, q := range down {
+		if !tree.IsLeaf(q) {
+			s.request[q], s.elastic[q] = s.request[q].Clone(), s.elastic[q].Clone()
+		}
+	}
 	for i := len(down) - 1; i > 0; i-- {
 		s.raise(down[i], tree.Parent(down[i]))
 	}

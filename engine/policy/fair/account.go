@@ -2,6 +2,7 @@ package fair
 
 import (
 	"math"
+	"slices"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -18,8 +19,6 @@ type accounts struct {
 	total, others, aside []int64
 	// occupied, releasing and pipelined are of the whole cluster.
 	occupied, releasing, pipelined []int64
-	// Tasks that hold something, by job.
-	holding []int32
 }
 
 // holds reports whether a task of this status is held by its queue.
@@ -46,8 +45,11 @@ func (s *State) total(d int) int64 {
 }
 
 // leafOf returns the leaf of a job, none if the job is set aside.
-func (s *State) leafOf(j model.JobID) place {
-	p := s.tree.at[s.v.Jobs.At(j).Queue]
+func (s *State) leafOf(j model.JobID) place { return s.leafOfQueue(s.v.Jobs.At(j).Queue) }
+
+// leafOfQueue returns the leaf of a queue, none if its jobs are set aside.
+func (s *State) leafOfQueue(q model.QueueID) place {
+	p := s.tree.at[q]
 	if p == none || !s.tree.isLeaf(p) {
 		return none
 	}
@@ -62,7 +64,6 @@ func (s *State) openAccounts() error {
 	for i, row := range []*[]int64{&a.total, &a.others, &a.aside, &a.occupied, &a.releasing, &a.pipelined} {
 		*row = cells[i*s.width : (i+1)*s.width]
 	}
-	a.holding = make([]int32, v.Jobs.Len())
 	for d := range a.total {
 		a.total[d] = atMost(v.Total.V[d])
 	}
@@ -71,13 +72,21 @@ func (s *State) openAccounts() error {
 			a.others[m.First()] += atLeast(v.Nodes[i].UsedByOthers.V[m.First()])
 		}
 	}
-	plain := s.plainRequests()
-	for i, j := range v.Present() {
+	plain, request := s.plainRequests(), resource.NewRow(s.width)
+	for i, q := range v.QueueOrder {
 		if v.Stopped(i) {
 			return policy.ErrStopped
 		}
-		if !plain || !s.bookAccount(j) {
-			s.bookJob(j)
+		if plain && v.Fresh() && s.bookQueue(q) {
+			continue
+		}
+		for i, j := range v.QueueJobs[q] {
+			if v.Stopped(i) {
+				return policy.ErrStopped
+			}
+			if !plain || !s.bookAccount(j, request) {
+				s.bookJob(j)
+			}
 		}
 	}
 	for p := place(n) - 1; p > 0; p-- {
@@ -109,54 +118,70 @@ func isWhole(row resource.Row) bool {
 	return true
 }
 
-// bookAccount is bookJob by the account that the session keeps of a job's plain requests, whose sums are exact unless they are large; false
-// if the account does not tell enough.
-func (s *State) bookAccount(j model.JobID) bool {
-	a, of, p := &s.accounts, s.v.Account(j), s.leafOf(j)
-	if of.Tasks[model.Pipelined]+of.Tasks[model.Releasing] > 0 {
+// bookQueue is bookJob for all jobs of a queue by the sums that the model keeps of their plain requests; false if these do not tell enough.
+func (s *State) bookQueue(q model.QueueID) bool {
+	of := s.v.QueueSumOf(q)
+	if of.Moving || !isExact(of.Named) {
 		return false
 	}
-	for _, x := range of.Total.V {
-		if x > maxExact {
-			return false
-		}
+	s.bookSums(s.leafOfQueue(q), of.Allocated, of.Request, of.Gated)
+	return true
+}
+
+// bookAccount is bookJob by the account that the session keeps of a job's plain requests; false if it does not tell enough.
+func (s *State) bookAccount(j model.JobID, request resource.Row) bool {
+	of := s.v.Account(j)
+	if of.Tasks[model.Pipelined]+of.Tasks[model.Releasing] > 0 || !isExact(of.Total) {
+		return false
 	}
+	request.CopyFrom(of.Allocated)
+	request.Add(of.Pending)
+	s.bookSums(s.leafOf(j), of.Allocated, request, of.Gated)
+	return true
+}
+
+// isExact reports whether sums of integers that come to this much at most are exact.
+func isExact(most resource.Row) bool {
+	return !slices.ContainsFunc(most.V, func(x float64) bool { return x >= maxExact })
+}
+
+// bookSums adds what tasks hold, what they request beside that, and what of it a gate holds.
+func (s *State) bookSums(p place, allocated, request, gated resource.Row) {
+	a := &s.accounts
 	if p == none {
-		for d, x := range of.Allocated.V {
+		for d, x := range allocated.V {
 			a.aside[d] += int64(x)
 		}
-		return true
+		return
 	}
-	a.holding[j] = of.Holding()
-	open, held, demand := s.tree.open[p], s.row(a.held, p), s.row(a.demand, p)
-	for d, x := range of.Allocated.V {
-		holds := int64(x)
-		held[d] += holds
-		demand[d] += holds
-		a.occupied[d] += holds
-		if open {
-			demand[d] += int64(of.Pending.V[d] - of.Gated.V[d])
+	held, demand := s.row(a.held, p), s.row(a.demand, p)
+	for d, x := range allocated.V {
+		held[d] += int64(x)
+		a.occupied[d] += int64(x)
+		if s.tree.open[p] {
+			demand[d] += int64(request.V[d] - gated.V[d])
+		} else {
+			demand[d] += int64(x)
 		}
 	}
-	return true
 }
 
 // bookJob adds the tasks of a job to its leaf, if it has one, and to the cluster.
 func (s *State) bookJob(j model.JobID) {
 	v, job, p := s.v, s.v.Jobs.At(j), s.leafOf(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		s.bookTasks(j, p, v.Status(t), v.Tasks.At(t).Gate, s.requestOf(t), s.fitsTask(t), 1)
+		s.bookTasks(p, v.Status(t), v.Tasks.At(t).Gate, s.requestOf(t), s.fitsTask(t), 1)
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		group := v.Groups.At(g)
 		for c := range v.CountsOf(g) {
-			s.bookTasks(j, p, c.Status, c.Gate, &s.requests[group.Request], s.fits(group.Request, group.NodeSet), int64(c.N))
+			s.bookTasks(p, c.Status, c.Gate, &s.requests[group.Request], s.fits(group.Request, group.NodeSet), int64(c.N))
 		}
 	}
 }
 
 // bookTasks adds n tasks to a leaf, not to the places above it, and to the cluster.
-func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate model.Gate, r *request, fits bool, n int64) {
+func (s *State) bookTasks(p place, status model.Status, gate model.Gate, r *request, fits bool, n int64) {
 	a := &s.accounts
 	if p == none {
 		if occupies(status) {
@@ -165,7 +190,6 @@ func (s *State) bookTasks(j model.JobID, p place, status model.Status, gate mode
 		return
 	}
 	if holds(status) {
-		a.holding[j] += int32(n)
 		addTimes(s.row(a.held, p), r, n)
 	}
 	if demanded(status, gate, fits && s.tree.open[p]) {

@@ -143,7 +143,8 @@ func (s *State) refresh(w *wait) {
 	for i := range w.kinds {
 		w.kinds[i].ganged = 0
 	}
-	w.gang = max(0, s.v.Jobs.At(w.job).MinAvailable-s.accounts.holding[w.job])
+	tasks := s.v.Account(w.job)
+	w.gang = max(0, s.v.Jobs.At(w.job).MinAvailable-tasks.Holding()-tasks.Tasks[model.Pipelined])
 	if w.gang > w.pending || w.pending == 0 {
 		w.gang = -1
 		return

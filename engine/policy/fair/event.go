@@ -51,7 +51,6 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 
 // hold adds n times a request to what a job and the places of its path hold.
 func (s *State) hold(j model.JobID, p place, r *request, n int64) {
-	s.accounts.holding[j] += int32(n)
 	for a := p; a != none; a = s.tree.parent[a] {
 		addTimes(s.row(s.accounts.held, a), r, n)
 	}
