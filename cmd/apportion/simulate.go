@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
+	"github.com/apportion/apportion/cmd/apportion/internal/suite"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -90,7 +91,9 @@ func simulate(ctx context.Context, q *question, file string, read *scenario.Scen
 	var steps []*scenario.Step
 	var messages []*apportionv1.Step
 	for _, node := range read.Steps {
-		step, err := translator.Step(node)
+		// What a step expects is for `apportion test`.
+		ask, _ := suite.Split(node)
+		step, err := translator.Step(ask)
 		if err != nil {
 			return err
 		}

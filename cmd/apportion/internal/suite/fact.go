@@ -1,0 +1,281 @@
+// Package suite reads files of tests, compares answers with what their steps expect, and reports what differs.
+package suite
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Fact is a part of an answer, by names and in the units that people use.
+type Fact struct {
+	// Key is the name of a field, or of the queue, job, task, node, plugin or resource that the fact is about.
+	Key string
+	// Value is an Amount, a string, a float64, a bool or a []string. nil: the fact is a group.
+	Value any
+	// Below are the facts of a group.
+	Below []*Fact
+}
+
+// Amount is an amount of a resource.
+type Amount struct {
+	Dimension string
+	Value     float64
+	// Present is false for a resource that the answer does not list.
+	Present bool
+}
+
+// Facts returns what an answer to a step says.
+func Facts(step *apportionv1.Step, snapshot *lookup.Snapshot, basis *apportionv1.Basis, answer *apportionv1.Answer) *Fact {
+	root := &Fact{}
+	if failed := answer.GetError(); failed != nil {
+		root.add("error", client.Describe(status.FromProto(failed).Err()))
+		return root
+	}
+	t := teller{names: snapshot.Names(basis), snapshot: snapshot, step: step}
+	m := answer.ProtoReflect()
+	if field := m.WhichOneof(m.Descriptor().Oneofs().ByName("answer")); field != nil {
+		t.fields(root, m.Get(field).Message())
+	}
+	return root
+}
+
+func (f *Fact) add(key string, value any) *Fact {
+	added := &Fact{Key: key, Value: value}
+	f.Below = append(f.Below, added)
+	return added
+}
+
+// find returns the fact of a key directly below; nil if there is none.
+func (f *Fact) find(key string) *Fact {
+	if i := slices.IndexFunc(f.Below, func(b *Fact) bool { return b.Key == key }); i >= 0 {
+		return f.Below[i]
+	}
+	return nil
+}
+
+// group returns the group of a key directly below, and makes it if there is none.
+func (f *Fact) group(key string) *Fact {
+	if found := f.find(key); found != nil {
+		return found
+	}
+	return f.add(key, nil)
+}
+
+// teller turns the fields of messages into facts.
+type teller struct {
+	names    text.Names
+	snapshot *lookup.Snapshot
+	step     *apportionv1.Step
+}
+
+// fields adds the fields of a message. A field that may be absent, and is, adds nothing.
+func (t *teller) fields(to *Fact, m protoreflect.Message) {
+	if row, ok := m.Interface().(*apportionv1.TaskNodes); ok {
+		t.nodes(to, row)
+		return
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if f.HasPresence() && !m.Has(f) {
+			continue
+		}
+		switch {
+		case f.IsList():
+			t.list(to, f, m.Get(f).List())
+		case f.Message() != nil:
+			t.message(to, f.JSONName(), m.Get(f).Message())
+		default:
+			to.add(f.JSONName(), t.scalar(f, m.Get(f)))
+		}
+	}
+}
+
+// message adds a field that is a message.
+func (t *teller) message(to *Fact, key string, m protoreflect.Message) {
+	switch v := m.Interface().(type) {
+	case *apportionv1.Resource:
+		t.resource(to.add(key, nil), v)
+	case *apportionv1.Reason:
+		to.add(key, text.Reason(t.names, v))
+	case *apportionv1.Fraction:
+		to.add(key, v.GetNumerator()+"/"+v.GetDenominator())
+	case *apportionv1.Verdict:
+		// A question with one verdict is answered by it alone: enqueue.permitted, but starving.permitted beside ready.permitted.
+		if key != "verdict" {
+			to = to.add(key, nil)
+		}
+		to.add("permitted", v.GetVote() != apportionv1.Vote_VOTE_REJECT)
+		to.add("vote", text.Vote(v.GetVote()))
+		t.reasons(to, v.GetReasons())
+	default:
+		t.fields(to.add(key, nil), m)
+	}
+}
+
+// reasons adds reasons one by one, and all of them as one text.
+func (t *teller) reasons(to *Fact, reasons []*apportionv1.Reason) {
+	list := make([]string, len(reasons))
+	for i, reason := range reasons {
+		list[i] = text.Reason(t.names, reason)
+	}
+	to.add("reasons", list)
+	to.add("reason", strings.Join(list, "; "))
+}
+
+// resource adds every dimension, also those that are not listed.
+func (t *teller) resource(to *Fact, r *apportionv1.Resource) {
+	for dimension, name := range t.names.Dimensions {
+		amount := Amount{Dimension: name}
+		if i := slices.Index(r.GetDimension(), uint32(dimension)); i >= 0 && i < len(r.GetAmount()) {
+			amount.Value, amount.Present = r.GetAmount()[i], true
+		}
+		to.add(name, amount)
+	}
+}
+
+// list adds a list: of reasons, of texts, or of entries by their names.
+func (t *teller) list(to *Fact, f protoreflect.FieldDescriptor, list protoreflect.List) {
+	switch {
+	case f.Message() == nil:
+		texts := make([]string, list.Len())
+		for i := range texts {
+			texts[i] = shown(t.scalar(f, list.Get(i)))
+		}
+		to.add(f.JSONName(), texts)
+	case f.Message().FullName() == (*apportionv1.Reason)(nil).ProtoReflect().Descriptor().FullName():
+		reasons := make([]*apportionv1.Reason, list.Len())
+		for i := range reasons {
+			reasons[i], _ = list.Get(i).Message().Interface().(*apportionv1.Reason)
+		}
+		t.reasons(to, reasons)
+	case f.Message().FullName() == (*apportionv1.Victim)(nil).ProtoReflect().Descriptor().FullName():
+		names := make([]string, list.Len())
+		for i := range names {
+			names[i] = t.identity(list.Get(i).Message(), i)
+		}
+		to.add(f.JSONName(), names)
+	default:
+		entries := to.add(f.JSONName(), nil)
+		for i := range list.Len() {
+			m := list.Get(i).Message()
+			t.fields(entries.group(t.identity(m, i)), m)
+		}
+	}
+}
+
+// identity returns the name of an entry of a list: that of what it is about, else its position.
+func (t *teller) identity(m protoreflect.Message, position int) string {
+	for _, key := range []protoreflect.Name{"task", "job", "queue", "node", "check", "name", "plugin"} {
+		if f := m.Descriptor().Fields().ByName(key); f != nil && !f.IsList() && f.Message() == nil && (!f.HasPresence() || m.Has(f)) {
+			return shown(t.scalar(f, m.Get(f)))
+		}
+	}
+	return strconv.Itoa(position)
+}
+
+// scalar returns a value: names in place of indices and numbers.
+func (t *teller) scalar(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	if f.Kind() == protoreflect.Uint32Kind {
+		if name := t.naming(f); name != nil {
+			return name(uint32(v.Uint()))
+		}
+	}
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return v.Bool()
+	case protoreflect.EnumKind:
+		return enum(f.Enum(), v.Enum())
+	case protoreflect.StringKind:
+		return v.String()
+	case protoreflect.DoubleKind, protoreflect.FloatKind:
+		return v.Float()
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return float64(v.Uint())
+	case protoreflect.BytesKind:
+		return string(v.Bytes())
+	default:
+		return float64(v.Int())
+	}
+}
+
+// naming returns what names the indices in a field; nil for a field of plain numbers.
+func (t *teller) naming(f protoreflect.FieldDescriptor) func(uint32) string {
+	switch f.Name() {
+	case "queue", "queues", "ancestors":
+		return t.names.Queue
+	case "children":
+		return t.names.Queue
+	case "job", "jobs", "first_jobs":
+		return t.snapshot.JobName
+	case "task", "tasks", "eviction_order", "victims":
+		return t.snapshot.TaskName
+	case "node", "nodes":
+		return t.snapshot.NodeName
+	case "dimension", "dominant":
+		return t.names.Dimension
+	case "sorted", "left", "right":
+		return t.ordered()
+	}
+	return nil
+}
+
+// ordered returns what names the subjects of an order.
+func (t *teller) ordered() func(uint32) string {
+	switch t.step.GetOrder().GetSubject().(type) {
+	case *apportionv1.OrderStep_Jobs:
+		return t.snapshot.JobName
+	case *apportionv1.OrderStep_Tasks:
+		return t.snapshot.TaskName
+	default:
+		return t.names.Queue
+	}
+}
+
+// enum returns a value in lower case, without the prefix that all values share.
+func enum(e protoreflect.EnumDescriptor, number protoreflect.EnumNumber) string {
+	value := e.Values().ByNumber(number)
+	if value == nil {
+		return strconv.Itoa(int(number))
+	}
+	prefix := strings.TrimSuffix(string(e.Values().ByNumber(0).Name()), "UNSPECIFIED")
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), "_", " ")
+}
+
+// nodes adds a row of nodes: those that fit, the scores, and why others do not fit.
+func (t *teller) nodes(to *Fact, row *apportionv1.TaskNodes) {
+	to.add("task", t.snapshot.TaskName(row.GetTask()))
+	fitting := []string{}
+	scores := &Fact{Key: "scores"}
+	for i, node := range row.GetNode() {
+		name := t.snapshot.NodeName(node)
+		if i < len(row.GetFits()) && row.GetFits()[i] {
+			fitting = append(fitting, name)
+		}
+		if i < len(row.GetScore()) {
+			scores.add(name, row.GetScore()[i])
+		}
+	}
+	to.add("fits", fitting)
+	to.Below = append(to.Below, scores)
+	unfit := to.add("unfit", nil)
+	reasons := map[string][]*apportionv1.Reason{}
+	for _, u := range row.GetUnfit() {
+		name := t.snapshot.NodeName(u.GetNode())
+		reasons[name] = append(reasons[name], u.GetReason())
+	}
+	for name, list := range reasons {
+		t.reasons(unfit.group(name), list)
+	}
+	slices.SortFunc(unfit.Below, func(a, b *Fact) int { return cmp.Compare(a.Key, b.Key) })
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
+	"github.com/apportion/apportion/cmd/apportion/internal/suite"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/watch"
+)
+
+// checking are the flags of `apportion test`.
+type checking struct {
+	streams
+	server  serverFlags
+	ascii   bool
+	format  string
+	run     string
+	verbose bool
+	update  bool
+	watch   bool
+}
+
+// newTest is `apportion test`.
+func newTest(s streams) *cobra.Command {
+	t := &checking{streams: s}
+	command := &cobra.Command{
+		Use:   "test [FILE|DIRECTORY]...",
+		Short: "Test queues and policies: run scenarios and compare the answers with what they expect",
+		Long: `Run tests of queues and policies. A file of tests ends in .test.yaml and names a cluster, a policy, and
+scenarios whose steps say what they expect:
+
+  cluster: [queues.yaml, nodes.yaml]
+  config: volcano-scheduler.conf
+  tests:
+  - name: the language team keeps its guarantee
+    steps:
+    - shares: {queues: [language]}
+      expect: {deserved.gpu: 26.67, overused: false}
+    - enqueue: language/pretrain-7b
+      expect: {permitted: false, reason: contains overcommitment}
+
+Steps are those of simulate. An expectation names a part of the answer by keys in the order of nesting; keys
+between them may be left out. Amounts are in people's units. A number with decimals is met by what rounds to it.
+docs/testing.md has the whole form. A directory stands for its files of tests; the default is the current one.`,
+		Example: `  apportion test
+  apportion test examples/tests --run guarantee
+  apportion test -o junit > report.xml`,
+		RunE: func(command *cobra.Command, paths []string) error {
+			if len(paths) == 0 {
+				paths = []string{"."}
+			}
+			return t.start(command.Context(), paths)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&t.format, "output", "o", "text", "text, json, junit or tap")
+	flags.StringVar(&t.run, "run", "", "run only the tests whose `NAME` matches this regular expression")
+	flags.BoolVarP(&t.verbose, "verbose", "v", false, "name the tests that pass, too")
+	flags.BoolVar(&t.update, "update", false, "write what was answered into the files, in place of what was expected")
+	flags.BoolVar(&t.watch, "watch", false, "run again whenever a file changes")
+	flags.BoolVar(&t.ascii, "ascii", false, "no characters beyond ASCII")
+	t.server.register(flags)
+	mustComplete(command, "output", "text", "json", "junit", "tap")
+	return command
+}
+
+func (t *checking) start(ctx context.Context, paths []string) error {
+	if !slices.Contains([]string{"text", "json", "junit", "tap"}, t.format) {
+		return fmt.Errorf("--output: %q is neither text, json, junit nor tap", t.format)
+	}
+	pattern, err := regexp.Compile(t.run)
+	if err != nil {
+		return fmt.Errorf("--run: %w", err)
+	}
+	if !t.watch {
+		_, err := t.once(ctx, paths, pattern)
+		return err
+	}
+	files, err := t.once(ctx, paths, pattern)
+	t.say(err)
+	list := func() []string { return files }
+	watch.Files(ctx, watch.Options{Interval: time.Second, Seen: watch.Look(files), Logger: slog.New(slog.DiscardHandler)}, list, func() {
+		fmt.Fprintln(t.out)
+		var err error
+		files, err = t.once(ctx, paths, pattern)
+		t.say(err)
+	})
+	return nil
+}
+
+// say writes an error of a run after which another one follows.
+func (t *checking) say(err error) {
+	if err != nil && !errors.Is(err, errDecidedNo) {
+		fmt.Fprintln(t.err, "apportion: "+describe(err))
+	}
+}
+
+// once runs every test once, after an update a second time. It returns the files that the tests rest on.
+func (t *checking) once(ctx context.Context, paths []string, pattern *regexp.Regexp) ([]string, error) {
+	names, err := suite.Find(paths)
+	if err != nil {
+		return paths, err
+	}
+	decider, ctx, done, err := t.server.decider(ctx)
+	if err != nil {
+		return names, err
+	}
+	defer done()
+	r := &runner{decider: decider, inputs: map[string]*input{}, files: slices.Clone(names)}
+	results, err := r.all(ctx, names, pattern)
+	if err == nil && len(results) == 0 {
+		err = fmt.Errorf("no test matches %q", t.run)
+	}
+	if err == nil && t.update {
+		if err = t.rewrite(names, results); err == nil {
+			results, err = r.all(ctx, names, pattern)
+		}
+	}
+	if err != nil {
+		return r.files, err
+	}
+	return r.files, t.report(results)
+}
+
+// rewrite writes what was answered into the files.
+func (t *checking) rewrite(names []string, results []*suite.Result) error {
+	replaced, left := 0, 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		own := slices.DeleteFunc(slices.Clone(results), func(r *suite.Result) bool { return r.File != name })
+		updated, here, stay := suite.Update(data, own)
+		replaced, left = replaced+here, left+stay
+		if here == 0 {
+			continue
+		}
+		// The mode of a file that exists stays.
+		if err := os.WriteFile(name, updated, 0o600); err != nil { //nolint:gosec // the file that the user named
+			return err
+		}
+	}
+	fmt.Fprintf(t.err, "%d expectations replaced, %d left as they are\n", replaced, left)
+	return nil
+}
+
+// report writes the results.
+func (t *checking) report(results []*suite.Result) error {
+	var err error
+	switch t.format {
+	case "json":
+		err = suite.WriteJSON(t.out, results)
+	case "junit":
+		err = suite.WriteJUnit(t.out, results)
+	case "tap":
+		err = suite.WriteTAP(t.out, results)
+	default:
+		t.table(results)
+	}
+	failed := slices.ContainsFunc(results, func(r *suite.Result) bool { return !r.Passed() })
+	if err == nil && failed {
+		return errDecidedNo
+	}
+	return err
+}
+
+// table writes the tests that failed, with -v all of them, and how many passed.
+func (t *checking) table(results []*suite.Result) {
+	output := outputFlags{ascii: t.ascii}
+	p := &render.Printer{Style: output.style(t.out), Out: t.out}
+	file, passed := "", 0
+	for _, r := range results {
+		if r.Passed() {
+			passed++
+			if !t.verbose {
+				continue
+			}
+		}
+		if r.File != file {
+			file = r.File
+			p.Line("%s", p.Paint(render.Strong, file))
+		}
+		if r.Passed() {
+			p.Line("  %s  %s", p.Paint(render.Good, "pass"), r.Test.Name)
+			continue
+		}
+		p.Line("  %s  %s", p.Paint(render.Bad, "FAIL"), r.Test.Name)
+		for _, line := range r.Lines() {
+			p.Line("        %s", line)
+		}
+	}
+	if passed == len(results) {
+		p.Line("%s: %d passed", p.Paint(render.Good, "ok"), passed)
+		return
+	}
+	p.Line("%s: %d of %d passed", p.Paint(render.Bad, "FAILED"), passed, len(results))
+}
+
+// runner runs tests. It reads each cluster once.
+type runner struct {
+	decider *client.Client
+	inputs  map[string]*input
+	files   []string
+}
+
+// all runs the tests of files whose names match.
+func (r *runner) all(ctx context.Context, names []string, pattern *regexp.Regexp) ([]*suite.Result, error) {
+	var results []*suite.Result
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		read, err := suite.Read(name, data)
+		if err != nil {
+			return nil, err
+		}
+		for _, test := range read.Tests {
+			if pattern.MatchString(test.Name) {
+				results = append(results, r.test(ctx, name, test))
+			}
+		}
+	}
+	return results, nil
+}
+
+func (r *runner) test(ctx context.Context, file string, test *suite.Test) *suite.Result {
+	began := time.Now()
+	result := &suite.Result{File: file, Test: test}
+	result.Failed, result.Fault = r.ask(ctx, file, test)
+	result.Took = time.Since(began)
+	return result
+}
+
+// input reads what a test asks about.
+func (r *runner) input(test *suite.Test) (*input, error) {
+	key := strings.Join(slices.Concat(test.Cluster, []string{test.Snapshot, test.Config, test.Policy}), "\x00")
+	if loaded, ok := r.inputs[key]; ok {
+		return loaded, nil
+	}
+	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, config: test.Config, policy: test.Policy}
+	sources, err := flags.sources(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		r.files = append(r.files, s.Name)
+	}
+	for _, name := range []string{test.Snapshot, test.Config} {
+		if name != "" {
+			r.files = append(r.files, name)
+		}
+	}
+	loaded, err := flags.read(sources)
+	if err == nil {
+		r.inputs[key] = loaded
+	}
+	return loaded, err
+}
+
+// ask asks the steps of a test and compares the answers.
+func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suite.FailedStep, error) {
+	loaded, err := r.input(test)
+	if err != nil {
+		return nil, err
+	}
+	translator := scenario.NewTranslator(file, loaded.snapshot)
+	var steps []*scenario.Step
+	var messages []*apportionv1.Step
+	for _, s := range test.Steps {
+		step, err := translator.Step(s.Ask)
+		if err != nil {
+			return nil, err
+		}
+		step.Done()
+		steps, messages = append(steps, step), append(messages, step.Step)
+	}
+	simulation, err := r.decider.Simulate(ctx, loaded.Input, messages...)
+	if err != nil {
+		return nil, err
+	}
+	var failed []suite.FailedStep
+	for i, answer := range simulation.Answers {
+		facts := suite.Facts(messages[i], steps[i].Snapshot, simulation.Basis, answer)
+		if differences := suite.Compare(test.Steps[i].Expect, test.Steps[i].Ask, facts); len(differences) > 0 {
+			failed = append(failed, suite.FailedStep{Number: i + 1, Text: steps[i].Text, Differences: differences})
+		}
+	}
+	return failed, nil
+}
