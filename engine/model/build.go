@@ -156,32 +156,25 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
-	if !b.sumAll(stop, each) {
+	if !b.exact && !b.sumAll(stop) {
 		return nil, ErrStopped
 	}
 	return &b.m, nil
 }
 
-// sumAll forms the sums of all queues in two halves, which may be done at the same time.
-func (b *Builder) sumAll(stop func() bool, each func(n int, f func(int))) bool {
+// sumAll forms the sums of all queues, each in the order of the uids of its jobs.
+func (b *Builder) sumAll(stop func() bool) bool {
 	m := &b.m
-	n := len(m.Queues)
-	m.sums = b.sums.open(n, b.width)
-	var done [2]bool
-	each(2, func(half int) {
-		s := m.summing()
-		jobs := 0
-		for q := QueueID(half * n / 2); q < QueueID((half+1)*n/2); q++ {
-			for _, j := range m.QueueJobs[q] {
-				if jobs++; asked(stop, jobs) {
-					return
-				}
-				s.add(m.sums[q], m.Jobs.At(j), m.Accounts.At(j))
-			}
+	m.sums = b.sums.open(len(m.Queues), b.width)
+	s := m.summing()
+	for i, j := range m.JobOrder {
+		if asked(stop, i) {
+			return false
 		}
-		done[half] = true
-	})
-	return done[0] && done[1]
+		job := m.Jobs.At(j)
+		s.add(m.sums[job.Queue], job, m.Accounts.At(j))
+	}
+	return true
 }
 
 // cut cuts what was collected into the pages of the model.
@@ -232,13 +225,15 @@ func (b *Builder) pathOf(t TaskID) string {
 	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job, task.Group-b.jobs[task.Job].FirstGroup, t-first)
 }
 
-// bookAll fills the accounts.
+// bookAll fills the accounts, and forms the sums of the queues in the order of the snapshot, which is as good as any where sums are exact.
 func (b *Builder) bookAll(stop func() bool) bool {
 	m := &b.m
 	bestEffort := make([]bool, len(m.Requests))
 	for i, r := range m.Requests {
 		bestEffort[i] = m.BestEffort(r)
 	}
+	m.sums = b.sums.open(len(m.Queues), b.width)
+	s := m.summing()
 	for j := range b.jobs {
 		job, account := &b.jobs[j], &b.store.accounts[j]
 		if asked(stop, j) {
@@ -253,7 +248,9 @@ func (b *Builder) bookAll(stop func() bool) bool {
 			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 		}
 		m.bookCounts(account, job)
+		s.add(m.sums[job.Queue], job, account)
 	}
+	b.exact = s.exact()
 	return true
 }
 

@@ -201,8 +201,10 @@ func (b *Builder) UpdatePhase(j JobID, p Phase) {
 	b.change.phases = append(b.change.phases, reached{j, p})
 }
 
-// placed reports whether there is a node at a position.
-func (b *Builder) placed(n NodeID) bool { return n >= 0 && int(n) < len(b.m.Nodes) && b.m.HasNode(n) }
+// placed reports whether there is a node at a position. Only a change leaves positions without one.
+func (b *Builder) placed(n NodeID) bool {
+	return n >= 0 && int(n) < len(b.m.Nodes) && (b.change == nil || b.m.HasNode(n))
+}
 
 // claim records that a name is set or removed, or that it was already.
 func (b *Builder) claim(names map[string]string, kind, name, path string) bool {

@@ -1,6 +1,11 @@
 package model
 
-import "github.com/apportion/apportion/engine/resource"
+import (
+	"math"
+	"math/bits"
+
+	"github.com/apportion/apportion/engine/resource"
+)
 
 // QueueSum is what the jobs of a queue add up to when a session opens, the way Volcano's proportion and capacity both add them up. All sums
 // are formed in the order of the jobs' uids. A row names cpu and memory; it names a scalar if and only if some job brings that scalar in,
@@ -68,10 +73,14 @@ type summing struct {
 	*Model
 	unbooked resource.Mask
 	part     resource.Row
+	// grain has every bit that is set in the amount of some minimum, by dimension; rough says that some amount is no integer.
+	grain []uint64
+	rough bool
 }
 
-func (m *Model) summing() summing {
-	return summing{m, m.unbooked(), resource.NewAccount(m.Dims.Len())}
+func (m *Model) summing() *summing {
+	width := m.Dims.Len()
+	return &summing{Model: m, unbooked: m.unbooked(), part: resource.NewAccount(width), grain: make([]uint64, width)}
 }
 
 // fill adds the jobs of a queue to an empty sum.
@@ -87,6 +96,7 @@ func (s *summing) add(sum *QueueSum, job *Job, tasks *Account) {
 	sum.Named.Add(tasks.Total)
 	if !job.MinResources.Absent() {
 		sum.Named.Add(job.MinResources)
+		s.grind(job.MinResources)
 	}
 	// Rows of no task are zeros that name cpu and memory; adding them changes nothing.
 	if tasks.Holding() > 0 {
@@ -104,6 +114,34 @@ func (s *summing) add(sum *QueueSum, job *Job, tasks *Account) {
 		s.deductGated(tasks, &s.part)
 		sum.Inqueue.Add(s.part)
 	}
+}
+
+// grind notes the amounts of a row.
+func (s *summing) grind(row resource.Row) {
+	for d, x := range row.V {
+		whole := int64(x)
+		s.rough = s.rough || float64(whole) != x
+		s.grain[d] |= uint64(whole)
+	}
+}
+
+// exact reports whether all sums of all queues are the same in whatever order they were formed: all amounts are multiples of a power of
+// two, and come to less than 2^53 times that power together, so that no sum and no difference of them was rounded.
+func (s *summing) exact() bool {
+	for _, request := range s.Requests {
+		s.grind(request)
+	}
+	for d, grain := range s.grain {
+		total := 0.0
+		for _, sum := range s.sums {
+			total += sum.Named.V[d]
+		}
+		// total may be rounded itself, but not by half.
+		if total > math.Ldexp(1, 52+bits.TrailingZeros64(grain)) {
+			return false
+		}
+	}
+	return !s.rough
 }
 
 // InqueueNeed sets dst to what the permit of a job books as inqueue: its minimum resources less the requests of its gated tasks, floored

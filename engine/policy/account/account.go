@@ -48,4 +48,6 @@ func InqueueLack(v *policy.View, j model.JobID, dst *resource.Row) {
 }
 
 // Elastic sets dst to what a job holds above its minimum; see model.Job.Elastic.
-func Elastic(v *policy.View, j model.JobID, dst *resource.Row) { v.Jobs.At(j).Elastic(v.Account(j), dst) }
+func Elastic(v *policy.View, j model.JobID, dst *resource.Row) {
+	v.Jobs.At(j).Elastic(v.Account(j), dst)
+}
