@@ -61,6 +61,7 @@ func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model
 		return nil, malformed("change")
 	}
 	b := base.Change(head.dimensions)
+	b.Expect(int(g.Size.Jobs), int(g.Size.Groups), int(g.Size.Tasks), int(g.Size.TaskBytes))
 	if err := d.feed(b, &head); err != nil {
 		return nil, err
 	}

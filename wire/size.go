@@ -26,7 +26,7 @@ func ModelBytes(m *model.Model) int64 {
 
 // sumBytes is what the sums of n queues take.
 func sumBytes(m *model.Model, n int) int64 {
-	return int64(n) * (8 + sizeOf[model.QueueSum](1) + 8*6*int64(m.Dims.Len()))
+	return int64(n) * (8 + sizeOf[model.QueueSum](1) + (8+4)*6*int64(m.Dims.Len()))
 }
 
 // OwnBytes estimates the memory that a model takes beside that of the model it was made of by a change; that is all of it for one that came

@@ -156,7 +156,7 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
-	if !b.exact && !b.sumAll(stop) {
+	if !b.m.exact && !b.sumAll(stop) {
 		return nil, ErrStopped
 	}
 	return &b.m, nil
@@ -172,7 +172,7 @@ func (b *Builder) sumAll(stop func() bool) bool {
 			return false
 		}
 		job := m.Jobs.At(j)
-		s.add(m.sums[job.Queue], job, m.Accounts.At(j))
+		s.add(m.sums[job.Queue], job, m.Accounts.At(j), 1)
 	}
 	return true
 }
@@ -248,9 +248,13 @@ func (b *Builder) bookAll(stop func() bool) bool {
 			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 		}
 		m.bookCounts(account, job)
-		s.add(m.sums[job.Queue], job, account)
+		s.add(m.sums[job.Queue], job, account, 1)
 	}
-	b.exact = s.exact()
+	for _, request := range m.Requests {
+		s.noted.grind(request)
+	}
+	m.grain = s.noted
+	m.exact = m.grain.exact(m.sums)
 	return true
 }
 

@@ -108,8 +108,6 @@ type Builder struct {
 	slab                                             slab
 	store                                            accountStore
 	sums                                             sumStore
-	// exact says that the order in which sums are formed does not matter.
-	exact bool
 }
 
 // flat is what a builder collects, before it is cut into pages. Positions count from the first entry here.

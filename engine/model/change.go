@@ -201,9 +201,14 @@ func (b *Builder) UpdatePhase(j JobID, p Phase) {
 	b.change.phases = append(b.change.phases, reached{j, p})
 }
 
-// placed reports whether there is a node at a position. Only a change leaves positions without one.
+// placed reports whether there is a node at a position. Only changes leave positions without one; where none has, the node is not looked
+// at, which would cost more than all else that is done for a task.
 func (b *Builder) placed(n NodeID) bool {
-	return n >= 0 && int(n) < len(b.m.Nodes) && (b.change == nil || b.m.HasNode(n))
+	if n < 0 || int(n) >= len(b.m.Nodes) {
+		return false
+	}
+	c := b.change
+	return c == nil || len(c.nodesGone) == 0 && len(c.base.NodeOrder) == len(c.base.Nodes) || b.m.HasNode(n)
 }
 
 // claim records that a name is set or removed, or that it was already.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type result struct {
 func (b *Builder) changed() (*Model, error) {
 	at := b.positions()
 	b.checkUpdates()
-	tasks := b.indexTasks()
+	tasks := b.indexTasks(at)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
@@ -72,6 +73,7 @@ func (b *Builder) positions() []JobID {
 		}
 		if earlier, twice := fresh[uid]; twice && uid != "" {
 			b.faults.Add(fmt.Sprintf("jobs[%d].uid", i), "job %q is jobs[%d] already", uid, earlier)
+			at[i] = at[earlier]
 			continue
 		}
 		fresh[uid] = i
@@ -208,21 +210,31 @@ func (b *Builder) leaveNodes(r *result) {
 	}
 }
 
-// indexTasks indexes the tasks of the change by uid, and records those whose uid another task has.
-func (b *Builder) indexTasks() sorted {
+// indexTasks indexes the tasks of the change by uid, and records those whose uid another task has. at is where each job comes to lie.
+func (b *Builder) indexTasks(at []JobID) sorted {
 	c, of := b.change, flatTexts{&b.flat}
 	var tasks sorted
 	tasks.build(0, len(b.tasks), of, nil, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(c.base.Tasks.Len())+TaskID(earlier))
 	})
-	for _, e := range tasks.entries {
-		t := TaskID(uint32(e))
-		earlier, found := c.base.TaskOf(string(of.uid(int32(t))))
-		if !found {
-			continue
+	for i := range b.jobs {
+		was := Job{}
+		if int(at[i]) < c.base.Jobs.Len() {
+			was = *c.base.Jobs.At(at[i])
 		}
-		if _, goes := c.jobIDs[c.base.Tasks.At(earlier).Job]; !goes {
-			b.taken(t, earlier)
+		for t, same := b.jobs[i].FirstTask, was.FirstTask; t < b.jobs[i].EndTask; t, same = t+1, same+1 {
+			uid := of.uid(int32(t))
+			// Most jobs that are set have their tasks in the order in which they had them.
+			if len(uid) == 0 || same < was.EndTask && bytes.Equal(uid, c.base.at(c.base.Tasks.At(same).uid)) {
+				continue
+			}
+			earlier, found := c.base.TaskOf(string(uid))
+			if !found {
+				continue
+			}
+			if _, goes := c.jobIDs[c.base.Tasks.At(earlier).Job]; !goes {
+				b.taken(t, earlier)
+			}
 		}
 	}
 	return tasks
@@ -290,30 +302,76 @@ func (r *result) order() {
 	}
 }
 
-// sum forms the sums anew of the queues of which a job has changed.
+// sum forms the sums of the queues of which a job has changed.
 func (r *result) sum() {
 	m, base := r.Model, r.base
 	m.sums = append(slices.Clip(base.sums), make([]*QueueSum, len(m.Queues)-len(base.sums))...)
 	for q := len(base.sums); q < len(m.sums); q++ {
 		m.sums[q] = newSum(m.Dims.Len())
 	}
-	touched := map[QueueID]bool{}
-	for _, j := range r.touched {
-		if int(j) < base.Jobs.Len() {
-			touched[base.Jobs.At(j).Queue] = true
-		}
-		touched[m.Jobs.At(j).Queue] = true
-	}
-	delete(touched, None)
-	if len(touched) > 0 && len(m.sums) == len(base.sums) {
+	if slices.Sort(r.touched); len(r.touched) > 0 && len(m.sums) == len(base.sums) {
 		m.sums = slices.Clone(m.sums)
 	}
-	s := m.summing()
-	for q := range touched {
-		m.sums[q] = newSum(m.Dims.Len())
-		s.fill(q, m.sums[q])
+	r.touched = slices.Compact(r.touched)
+	touched := make(map[QueueID]*QueueSum, len(r.touched))
+	if m.exact = base.exact && r.sumDifference(touched); !m.exact {
+		r.sumAnew(touched)
+	}
+	for q, sum := range touched {
+		m.sums[q] = sum
 	}
 	r.summed = len(touched)
+}
+
+// sumDifference takes what the base has of the touched jobs off the sums of their queues, and adds what the result has of them, which is
+// right if it returns true: all sums are exact.
+func (r *result) sumDifference(touched map[QueueID]*QueueSum) bool {
+	m, base := r.Model, r.base
+	s := m.summing()
+	copy(s.noted.bits, base.grain.bits)
+	book := func(job *Job, tasks *Account, n int32) {
+		if job.Queue == None {
+			return
+		}
+		sum := touched[job.Queue]
+		if sum == nil {
+			sum = m.sums[job.Queue].clone()
+			touched[job.Queue] = sum
+		}
+		s.add(sum, job, tasks, n)
+	}
+	for _, j := range r.touched {
+		if int(j) < base.Jobs.Len() {
+			book(base.Jobs.At(j), base.Accounts.At(j), -1)
+		}
+		book(m.Jobs.At(j), m.Accounts.At(j), 1)
+	}
+	for _, request := range m.Requests[len(base.Requests):] {
+		s.noted.grind(request)
+	}
+	sums := slices.Clone(m.sums)
+	for q, sum := range touched {
+		sums[q] = sum
+	}
+	m.grain = s.noted
+	return m.grain.exact(sums)
+}
+
+// sumAnew forms the sums of the queues that have a touched job from their jobs in the order of their uids.
+func (r *result) sumAnew(touched map[QueueID]*QueueSum) {
+	m, base := r.Model, r.base
+	s := m.summing()
+	for _, j := range r.touched {
+		if int(j) < base.Jobs.Len() {
+			touched[base.Jobs.At(j).Queue] = nil
+		}
+		touched[m.Jobs.At(j).Queue] = nil
+	}
+	delete(touched, None)
+	for q := range touched {
+		touched[q] = newSum(m.Dims.Len())
+		s.fill(q, touched[q])
+	}
 }
 
 // orderNames lists nodes and queues in order.
@@ -426,11 +484,19 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	}
 	w.sums = make([]*QueueSum, len(m.sums))
 	for q, sum := range m.sums {
-		wide := *sum
-		for _, row := range wide.rows() {
-			*row = wider(*row)
+		wide := newSum(dims.Len())
+		wide.Jobs, wide.Moving = sum.Jobs, sum.Moving
+		for i, row := range sum.rows() {
+			*wide.rows()[i] = wider(*row)
+			for d, to := range at {
+				wide.named[i*dims.Len()+to] = sum.named[i*len(at)+d]
+			}
 		}
-		w.sums[q] = &wide
+		w.sums[q] = wide
+	}
+	w.grain.bits = make([]uint64, dims.Len())
+	for d, to := range at {
+		w.grain.bits[to] = m.grain.bits[d]
 	}
 	w.Jobs, w.Accounts = List[JobID, Job]{}, List[JobID, Account]{}
 	w.Jobs.cut(jobs, smallPage)

@@ -82,7 +82,7 @@ func (e *edit[ID, T]) change(id ID) *T {
 	return e.At(id)
 }
 
-// add appends entries.
+// add appends entries, whose memory it shares but for those that fill the last page up.
 func (e *edit[ID, T]) add(entries ...T) {
 	if len(entries) == 0 {
 		return
@@ -90,15 +90,8 @@ func (e *edit[ID, T]) add(entries ...T) {
 	e.detach()
 	size := 1 << e.shift
 	e.n += len(entries)
-	for len(entries) > 0 {
-		last := len(e.pages) - 1
-		if last < 0 || len(e.pages[last]) == size {
-			k := min(size, len(entries))
-			e.pages, e.own = append(e.pages, slices.Clone(entries[:k])), append(e.own, true)
-			e.fresh += k
-			entries = entries[k:]
-			continue
-		}
+	e.fresh += len(entries)
+	if last := len(e.pages) - 1; last >= 0 && len(e.pages[last]) < size {
 		k := min(size-len(e.pages[last]), len(entries))
 		if !e.own[last] {
 			// A page that is shared must not be appended to in place.
@@ -106,7 +99,11 @@ func (e *edit[ID, T]) add(entries ...T) {
 			e.pages[last], e.own[last] = append(make([]T, 0, size), e.pages[last]...), true
 		}
 		e.pages[last] = append(e.pages[last], entries[:k]...)
-		e.fresh += k
+		entries = entries[k:]
+	}
+	for len(entries) > 0 {
+		k := min(size, len(entries))
+		e.pages, e.own = append(e.pages, entries[:k:k]), append(e.own, true)
 		entries = entries[k:]
 	}
 }

@@ -51,6 +51,9 @@ type Model struct {
 	text paper
 	// sums belong to the queues at the same positions.
 	sums []*QueueSum
+	// exact says that the order in which sums are formed does not matter, because grain and sums say so.
+	exact bool
+	grain grain
 	// given are the dimensions in the order in which the snapshot names them.
 	given []string
 	// explicit says that Total was given.

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -22,12 +23,22 @@ type QueueSum struct {
 	Named resource.Row
 	// Jobs counts the jobs, of whatever phase and size.
 	Jobs int32
-	// Moving says that tasks are pipelined or releasing.
-	Moving bool
+	// Moving counts the jobs with tasks that are pipelined or releasing.
+	Moving int32
+	// named counts, for each row and dimension, the jobs that bring the dimension in.
+	named []int32
 }
 
-// rowsOfSum is how many rows a QueueSum has.
-const rowsOfSum = 6
+// The rows of a QueueSum.
+const (
+	rowAllocated = iota
+	rowRequest
+	rowGated
+	rowInqueue
+	rowElastic
+	rowNamed
+	rowsOfSum
+)
 
 // QueueSumOf returns what the jobs of a queue add up to.
 func (m *Model) QueueSumOf(q QueueID) *QueueSum { return m.sums[q] }
@@ -37,24 +48,46 @@ type sumStore struct {
 	sums  []QueueSum
 	of    []*QueueSum
 	cells []float64
+	named []int32
 }
 
 // open returns empty sums of n queues.
 func (s *sumStore) open(n, width int) []*QueueSum {
-	s.sums, s.of, s.cells = zeroed(s.sums, n), zeroed(s.of, n), zeroed(s.cells, rowsOfSum*n*width)
+	size := rowsOfSum * width
+	s.sums, s.of, s.cells, s.named = zeroed(s.sums, n), zeroed(s.of, n), zeroed(s.cells, n*size), zeroed(s.named, n*size)
 	for q := range s.sums {
-		s.sums[q].open(s.cells[q*rowsOfSum*width:], width)
+		s.sums[q].open(s.cells[q*size:(q+1)*size], s.named[q*size:(q+1)*size])
 		s.of[q] = &s.sums[q]
 	}
 	return s.of
 }
 
-// open makes the sums empty, in the cells given, which are zeros.
-func (s *QueueSum) open(cells []float64, width int) {
-	*s = QueueSum{}
-	for i, row := range s.rows() {
-		*row = resource.Row{V: cells[i*width : (i+1)*width : (i+1)*width], Has: resource.Base}
+// open makes the sums empty, in memory that holds zeros.
+func (s *QueueSum) open(cells []float64, named []int32) {
+	*s = QueueSum{named: named}
+	s.lay(cells)
+	for _, row := range s.rows() {
+		row.Has = resource.Base
 	}
+}
+
+// lay puts the amounts of the rows into cells.
+func (s *QueueSum) lay(cells []float64) {
+	width := len(cells) / rowsOfSum
+	for i, row := range s.rows() {
+		row.V = cells[i*width : (i+1)*width : (i+1)*width]
+	}
+}
+
+// clone returns a copy that shares nothing with s.
+func (s *QueueSum) clone() *QueueSum {
+	c, cells := *s, make([]float64, 0, len(s.named))
+	for _, row := range s.rows() {
+		cells = append(cells, row.V...)
+	}
+	c.lay(cells)
+	c.named = slices.Clone(s.named)
+	return &c
 }
 
 func (s *QueueSum) rows() [rowsOfSum]*resource.Row {
@@ -64,7 +97,7 @@ func (s *QueueSum) rows() [rowsOfSum]*resource.Row {
 // newSum returns a sum of no jobs.
 func newSum(width int) *QueueSum {
 	s := &QueueSum{}
-	s.open(make([]float64, rowsOfSum*width), width)
+	s.open(make([]float64, rowsOfSum*width), make([]int32, rowsOfSum*width))
 	return s
 }
 
@@ -73,75 +106,102 @@ type summing struct {
 	*Model
 	unbooked resource.Mask
 	part     resource.Row
-	// grain has every bit that is set in the amount of some minimum, by dimension; rough says that some amount is no integer.
-	grain []uint64
-	rough bool
+	// noted is that of the minima added and of the requests.
+	noted grain
 }
 
 func (m *Model) summing() *summing {
 	width := m.Dims.Len()
-	return &summing{Model: m, unbooked: m.unbooked(), part: resource.NewAccount(width), grain: make([]uint64, width)}
+	return &summing{Model: m, unbooked: m.unbooked(), part: resource.NewAccount(width), noted: grain{bits: make([]uint64, width)}}
 }
 
 // fill adds the jobs of a queue to an empty sum.
 func (s *summing) fill(q QueueID, sum *QueueSum) {
 	for _, j := range s.QueueJobs[q] {
-		s.add(sum, s.Jobs.At(j), s.Accounts.At(j))
+		s.add(sum, s.Jobs.At(j), s.Accounts.At(j), 1)
 	}
 }
 
-func (s *summing) add(sum *QueueSum, job *Job, tasks *Account) {
-	sum.Jobs++
-	sum.Moving = sum.Moving || tasks.Tasks[Pipelined]+tasks.Tasks[Releasing] > 0
-	sum.Named.Add(tasks.Total)
+// add adds a job n times, where n is 1, or -1 to take it off again. The latter is right only where all sums are exact.
+func (s *summing) add(sum *QueueSum, job *Job, tasks *Account, n int32) {
+	sum.Jobs += n
+	if tasks.Tasks[Pipelined]+tasks.Tasks[Releasing] > 0 {
+		sum.Moving += n
+	}
+	sum.put(rowNamed, &sum.Named, tasks.Total, n)
 	if !job.MinResources.Absent() {
-		sum.Named.Add(job.MinResources)
-		s.grind(job.MinResources)
+		sum.put(rowNamed, &sum.Named, job.MinResources, n)
+		s.noted.grind(job.MinResources)
 	}
 	// Rows of no task are zeros that name cpu and memory; adding them changes nothing.
 	if tasks.Holding() > 0 {
-		sum.Allocated.Add(tasks.Allocated)
-		sum.Request.Add(tasks.Allocated)
+		sum.put(rowAllocated, &sum.Allocated, tasks.Allocated, n)
+		sum.put(rowRequest, &sum.Request, tasks.Allocated, n)
 		job.Elastic(tasks, &s.part)
-		sum.Elastic.Add(s.part)
+		sum.put(rowElastic, &sum.Elastic, s.part, n)
 	}
 	if tasks.Tasks[Pending] > 0 {
-		sum.Request.Add(tasks.Pending)
-		sum.Gated.Add(tasks.Gated)
+		sum.put(rowRequest, &sum.Request, tasks.Pending, n)
+		sum.put(rowGated, &sum.Gated, tasks.Gated, n)
 	}
 	if isAdmitted(job, tasks) {
 		s.setLack(job, tasks, s.unbooked, &s.part)
 		s.deductGated(tasks, &s.part)
-		sum.Inqueue.Add(s.part)
+		sum.put(rowInqueue, &sum.Inqueue, s.part, n)
 	}
 }
 
+// put adds a row n times to the i-th of the sums.
+func (s *QueueSum) put(i int, sum *resource.Row, row resource.Row, n int32) {
+	to, times := sum.V[:len(row.V)], float64(n)
+	for d, x := range row.V {
+		to[d] += float64(x * times)
+	}
+	for left := row.Has &^ resource.Base; left != 0; left = left.Rest() {
+		d := left.First()
+		named := &s.named[i*len(sum.V)+d]
+		if *named += n; *named > 0 {
+			sum.Has = sum.Has.With(d)
+		} else {
+			sum.Has = sum.Has.Without(d)
+		}
+	}
+}
+
+// grain says what all amounts of a model are multiples of. It may say less than is true.
+type grain struct {
+	// bits has, by dimension, every bit that is set in some amount.
+	bits []uint64
+	// rough says that some amount is no integer.
+	rough bool
+}
+
 // grind notes the amounts of a row.
-func (s *summing) grind(row resource.Row) {
+func (g *grain) grind(row resource.Row) {
 	for d, x := range row.V {
 		whole := int64(x)
-		s.rough = s.rough || float64(whole) != x
-		s.grain[d] |= uint64(whole)
+		g.rough = g.rough || float64(whole) != x
+		g.bits[d] |= uint64(whole)
 	}
 }
 
 // exact reports whether all sums of all queues are the same in whatever order they were formed: all amounts are multiples of a power of
 // two, and come to less than 2^53 times that power together, so that no sum and no difference of them was rounded.
-func (s *summing) exact() bool {
-	for _, request := range s.Requests {
-		s.grind(request)
+func (g *grain) exact(sums []*QueueSum) bool {
+	if g.rough {
+		return false
 	}
-	for d, grain := range s.grain {
+	for d, set := range g.bits {
 		total := 0.0
-		for _, sum := range s.sums {
+		for _, sum := range sums {
 			total += sum.Named.V[d]
 		}
 		// total may be rounded itself, but not by half.
-		if total > math.Ldexp(1, 52+bits.TrailingZeros64(grain)) {
+		if !(total <= math.Ldexp(1, 52+bits.TrailingZeros64(set))) {
 			return false
 		}
 	}
-	return !s.rough
+	return true
 }
 
 // InqueueNeed sets dst to what the permit of a job books as inqueue: its minimum resources less the requests of its gated tasks, floored

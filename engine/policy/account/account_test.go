@@ -35,23 +35,25 @@ type job struct {
 	tasks     []task
 }
 
+func feed(b *model.Builder, name string, j job) {
+	if j.queue == "" {
+		j.queue = "q"
+	}
+	b.Job(model.JobSpec{Name: name, Queue: j.queue, Phase: j.phase, MinAvailable: j.available, MinResources: sparse(j.min)})
+	for k, each := range j.tasks {
+		b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
+		b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
+	}
+}
+
 func view(t require.TestingT, jobs ...job) *policy.View {
 	b := model.NewBuilder(0)
 	b.Dimensions(names)
 	b.Queue(model.QueueSpec{Name: "q"})
 	b.Queue(model.QueueSpec{Name: "other"})
 	for i, j := range jobs {
-		if j.queue == "" {
-			j.queue = "q"
-		}
-		b.Job(model.JobSpec{
-			// The order of the uids is not that of the snapshot.
-			Name: string(rune('z' - i)), Queue: j.queue, Phase: j.phase, MinAvailable: j.available, MinResources: sparse(j.min),
-		})
-		for k, each := range j.tasks {
-			b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
-			b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
-		}
+		// The order of the uids is not that of the snapshot.
+		feed(b, string(rune('z'-i)), j)
 	}
 	m, err := b.Build()
 	require.NoError(t, err)
@@ -216,6 +218,26 @@ func TestSumsDoNotDependOnTheOrderOfTheSnapshot(t *testing.T) {
 	})
 }
 
+// changed returns a view of what a random change makes of one: some of its jobs are removed, or replaced by one of the others.
+func changed(t *rapid.T, v *policy.View, others []job) *policy.View {
+	b := v.Change(nil)
+	var set []model.JobID
+	for _, j := range v.Present() {
+		switch rapid.IntRange(0, 3).Draw(t, "change") {
+		case 0:
+			b.RemoveJobAt(0, j)
+		case 1:
+			set = append(set, j)
+		}
+	}
+	for _, j := range set {
+		feed(b, v.Jobs.At(j).Name, rapid.SampledFrom(others).Draw(t, "other"))
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return policy.NewView(m, nil)
+}
+
 // plainly forms the sums of the queues as Volcano does: job by job, in the order of their uids.
 func plainly(v *policy.View) []model.QueueSum {
 	sums := make([]model.QueueSum, len(v.Queues))
@@ -228,7 +250,9 @@ func plainly(v *policy.View) []model.QueueSum {
 		job, tasks := v.Jobs.At(j), v.Account(j)
 		sum := &sums[job.Queue]
 		sum.Jobs++
-		sum.Moving = sum.Moving || tasks.Tasks[model.Pipelined]+tasks.Tasks[model.Releasing] > 0
+		if tasks.Tasks[model.Pipelined]+tasks.Tasks[model.Releasing] > 0 {
+			sum.Moving++
+		}
 		sum.Named.Add(tasks.Total)
 		sum.Named.Add(job.MinResources)
 		sum.Allocated.Add(tasks.Allocated)
@@ -244,6 +268,11 @@ func plainly(v *policy.View) []model.QueueSum {
 		}
 	}
 	return sums
+}
+
+// shown returns what callers see of a sum.
+func shown(s *model.QueueSum) []any {
+	return []any{s.Allocated, s.Request, s.Gated, s.Inqueue, s.Elastic, s.Named, s.Jobs, s.Moving}
 }
 
 func TestSumsAreThoseFormedInTheOrderOfUIDs(t *testing.T) {
@@ -279,8 +308,11 @@ func TestSumsAreThoseFormedInTheOrderOfUIDs(t *testing.T) {
 			}
 		}
 		v := view(t, jobs...)
-		for q, sum := range plainly(v) {
-			require.Equal(t, sum, *v.QueueSumOf(model.QueueID(q)))
+		for range rapid.IntRange(0, 6).Draw(t, "changes") + 1 {
+			for q, sum := range plainly(v) {
+				require.Equal(t, shown(&sum), shown(v.QueueSumOf(model.QueueID(q))))
+			}
+			v = changed(t, v, jobs)
 		}
 	})
 }

@@ -121,7 +121,7 @@ func isWhole(row resource.Row) bool {
 // bookQueue is bookJob for all jobs of a queue by the sums that the model keeps of their plain requests; false if these do not tell enough.
 func (s *State) bookQueue(q model.QueueID) bool {
 	of := s.v.QueueSumOf(q)
-	if of.Moving || !isExact(of.Named) {
+	if of.Moving > 0 || !isExact(of.Named) {
 		return false
 	}
 	s.bookSums(s.leafOfQueue(q), of.Allocated, of.Request, of.Gated)
