@@ -44,8 +44,13 @@ func WithSchedulers(names ...string) Option {
 // was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
-	for _, source := range sources {
-		eachObject(source, &r.found, r.object)
+	for _, background := range []bool{false, true} {
+		r.background = background
+		for _, source := range sources {
+			if source.Background == background {
+				eachObject(source, &r.found, r.object)
+			}
+		}
 	}
 	return r.cluster()
 }
@@ -96,6 +101,9 @@ type reader struct {
 	seen map[identity]origin
 	// ignored are the kinds that were warned of.
 	ignored map[string]bool
+	// background is true while background sources are read; given are the kinds that other sources hold.
+	background bool
+	given      map[string]bool
 }
 
 // identity tells objects apart.
@@ -112,7 +120,7 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 func newReader(opts []Option) *reader {
 	r := &reader{
 		placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool),
-		schedulers: []string{defaultScheduler},
+		given: make(map[string]bool), schedulers: []string{defaultScheduler},
 	}
 	for _, opt := range opts {
 		opt(r)
@@ -142,6 +150,19 @@ func (r *reader) object(doc *document, root *value) {
 	if ok {
 		read(m, root)
 	}
+}
+
+// hidden reports whether an object of a background source does not count.
+func (r *reader) hidden(key identity) bool {
+	if !r.background {
+		r.given[key.kind] = true
+		return false
+	}
+	if key.kind == "Queue" && (key.name == "root" || key.name == "default") {
+		_, seen := r.seen[key]
+		return seen
+	}
+	return r.given[key.kind]
 }
 
 // readerOf is the method that reads a kind, nil if it is not read. An object without apiVersion is taken for what its kind says.
@@ -212,6 +233,9 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 		return m, false
 	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
+	if r.hidden(key) {
+		return m, false
+	}
 	if first, ok := r.seen[key]; ok {
 		r.found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
 		return m, false

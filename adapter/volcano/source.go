@@ -13,6 +13,9 @@ type Source struct {
 	Name string
 	// Data is what the file holds.
 	Data []byte
+	// Background is the rest of a cluster: its objects of a kind count only if no other source has one of that kind. The queues root and
+	// default, which Volcano makes by itself, count unless another source has a queue of their name.
+	Background bool
 }
 
 // maxFlowRetry is the size up to which a text that begins like JSON but is none is tried as YAML, whose flow style begins the same way.

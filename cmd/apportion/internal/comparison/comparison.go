@@ -71,6 +71,9 @@ const (
 	firstClaimantAt
 )
 
+// Needed is the number of the first steps without whose answers nothing can be compared.
+const Needed = enqueueAt + 2
+
 // Steps are the questions.
 func (p *Plan) Steps() []*apportionv1.Step {
 	steps := []*apportionv1.Step{

@@ -1,0 +1,101 @@
+package comparison
+
+import (
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Outcome is what one policy decides about one cluster, by names, so that the outcomes of different clusters can be compared.
+type Outcome struct {
+	Queues map[string]*Queue
+	Jobs   map[string]*Job
+}
+
+// Queue is what is decided about a queue. Amounts are by resource, in the units of the contract.
+type Queue struct {
+	Deserved, Limit, Guarantee, Allocated map[string]float64
+	Overused                              bool
+	// Rank counts from 1; 0: the queue has no jobs.
+	Rank int
+	// Evictable are its tasks that some waiting job may evict.
+	Evictable map[string]bool
+	// Why is the reason for overused.
+	Why string
+}
+
+// Job is what is decided about a job.
+type Job struct {
+	Queue string
+	// Admission and Allocation are yes, no or not asked, and why not.
+	Admission, Allocation       string
+	AdmissionWhy, AllocationWhy string
+}
+
+// OutcomeOf reads the answers to the steps of the plan.
+func (p *Plan) OutcomeOf(answers []*apportionv1.Answer, names text.Names) *Outcome {
+	o := &outcome{Plan: p, names: names, Outcome: &Outcome{Queues: map[string]*Queue{}, Jobs: map[string]*Job{}}}
+	o.queues(answers[sharesAt].GetShares())
+	o.jobs(answers[enqueueAt].GetEnqueue(), answers[allocatableAt])
+	for i := range p.claimants {
+		at := firstClaimantAt + 2*i
+		o.evictions(answers[at].GetReclaim())
+		o.evictions(answers[at+1].GetPreempt())
+	}
+	return o.Outcome
+}
+
+// outcome forms an Outcome.
+type outcome struct {
+	*Plan
+	*Outcome
+
+	names text.Names
+}
+
+func (o *outcome) queues(a *apportionv1.SharesAnswer) {
+	for _, q := range o.snapshot.GetQueues() {
+		o.Queues[q.GetName()] = &Queue{Evictable: map[string]bool{}}
+	}
+	for _, share := range dividing(a) {
+		q := o.Queues[o.names.Queue(share.GetQueue())]
+		q.Deserved, q.Limit = o.amounts(share.GetDeserved()), o.amounts(share.GetRealCapability())
+		q.Guarantee, q.Allocated = o.amounts(share.GetGuarantee()), o.amounts(share.GetAllocated())
+	}
+	for _, s := range a.GetStandings() {
+		q := o.Queues[o.names.Queue(s.GetQueue())]
+		q.Overused, q.Why = s.GetOverused(), text.Reasons(o.names, s.GetReasons())
+		if s.Rank != nil {
+			q.Rank = int(s.GetRank()) + 1
+		}
+	}
+}
+
+func (o *outcome) amounts(r *apportionv1.Resource) map[string]float64 {
+	amounts := make(map[string]float64, len(r.GetDimension()))
+	for i, dimension := range r.GetDimension() {
+		amounts[o.names.Dimension(dimension)] = r.GetAmount()[i]
+	}
+	return amounts
+}
+
+func (o *outcome) jobs(admissions *apportionv1.EnqueueAnswer, allocations *apportionv1.Answer) {
+	for _, job := range o.snapshot.GetJobs() {
+		o.Jobs[lookup.JobName(job)] = &Job{Queue: job.GetQueue(), Admission: wordOf(nil), Allocation: wordOf(nil)}
+	}
+	for _, a := range admissions.GetJobs() {
+		job := o.Jobs[o.snapshot.JobName(a.GetJob())]
+		job.Admission, job.AdmissionWhy = wordOf(a.GetVerdict()), text.Reasons(o.names, a.GetVerdict().GetReasons())
+	}
+	for i, task := range o.claimants {
+		job, verdict := o.Jobs[lookup.JobName(o.snapshot.Tasks[task].Job)], verdictAt(allocations, i)
+		job.Allocation, job.AllocationWhy = wordOf(verdict), text.Reasons(o.names, verdict.GetReasons())
+	}
+}
+
+func (o *outcome) evictions(a *apportionv1.VictimsAnswer) {
+	for _, v := range a.GetVictims() {
+		task := o.snapshot.Tasks[v.GetTask()]
+		o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
+	}
+}
