@@ -115,11 +115,11 @@ type Admission struct {
 	Verdict
 }
 
-func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, by Fallback) *Admissions {
-	names := text.NamesOf(response.GetBasis(), in.snapshot())
-	a := &Admissions{Basis: response.GetBasis(), Answer: response.GetEnqueue(), Fallback: by}
+func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, from origin) *Admissions {
+	names := in.names(response.GetBasis(), from.at)
+	a := &Admissions{Basis: response.GetBasis(), Answer: response.GetEnqueue(), Fallback: from.by}
 	for _, job := range response.GetEnqueue().GetJobs() {
-		a.Jobs = append(a.Jobs, Admission{Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict(), by)})
+		a.Jobs = append(a.Jobs, Admission{Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict(), from.by)})
 	}
 	return a
 }
@@ -162,13 +162,13 @@ type Allowance struct {
 }
 
 func newAllowances(
-	in Input, question AllocatableQuestion, response *apportionv1.CheckAllocatableResponse, by Fallback,
+	in Input, question AllocatableQuestion, response *apportionv1.CheckAllocatableResponse, from origin,
 ) *Allowances {
-	names := text.NamesOf(response.GetBasis(), in.snapshot())
+	names := in.names(response.GetBasis(), from.at)
 	read := func(verdicts []*apportionv1.TaskVerdict) []Allowance {
 		var list []Allowance
 		for i, v := range verdicts {
-			a := Allowance{Verdict: newVerdict(names, v.GetVerdict(), by), Checks: v.GetChecks()}
+			a := Allowance{Verdict: newVerdict(names, v.GetVerdict(), from.by), Checks: v.GetChecks()}
 			if !question.Jointly && i < len(question.Tasks) {
 				a.Task = question.Tasks[i]
 			}
@@ -177,7 +177,7 @@ func newAllowances(
 		return list
 	}
 	return &Allowances{
-		Basis: response.GetBasis(), Response: response, Fallback: by,
+		Basis: response.GetBasis(), Response: response, Fallback: from.by,
 		Allocatable: read(response.GetAllocatable().GetTasks()), Preemptive: read(response.GetPreemptive().GetTasks()),
 	}
 }
@@ -203,10 +203,10 @@ type Spared struct {
 	Why     string
 }
 
-func newVictims(in Input, response *apportionv1.SelectVictimsResponse, by Fallback) *Victims {
-	names := text.NamesOf(response.GetBasis(), in.snapshot())
+func newVictims(in Input, response *apportionv1.SelectVictimsResponse, from origin) *Victims {
+	names := in.names(response.GetBasis(), from.at)
 	answer := response.GetVictims()
-	v := &Victims{Basis: response.GetBasis(), Answer: answer, Fallback: by, Decided: answer.GetDecided()}
+	v := &Victims{Basis: response.GetBasis(), Answer: answer, Fallback: from.by, Decided: answer.GetDecided()}
 	for _, victim := range answer.GetVictims() {
 		v.Tasks = append(v.Tasks, victim.GetUid())
 	}
@@ -245,10 +245,9 @@ type NodeScore struct {
 	Why string
 }
 
-func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNodesResponse, by Fallback) *Scores {
-	names := text.NamesOf(response.GetBasis(), in.snapshot())
-	nodes := in.snapshot().GetNodes()
-	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes(), Fallback: by}
+func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNodesResponse, from origin) *Scores {
+	names, nodes := in.names(response.GetBasis(), from.at), in.nodes(from.at)
+	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes(), Fallback: from.by}
 	for i, row := range response.GetNodes().GetTasks() {
 		why := make(map[uint32]string, len(row.GetUnfit()))
 		for _, unfit := range row.GetUnfit() {
@@ -262,7 +261,7 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNode
 			if int(index) >= len(nodes) || k >= len(row.GetFits()) || k >= len(row.GetScore()) {
 				continue
 			}
-			node := NodeScore{Node: nodes[index].GetName(), Fits: row.GetFits()[k], Score: row.GetScore()[k], Why: why[index]}
+			node := NodeScore{Node: nodes[index], Fits: row.GetFits()[k], Score: row.GetScore()[k], Why: why[index]}
 			for _, part := range row.GetByPlugin() {
 				if node.ByPlugin == nil {
 					node.ByPlugin = make(map[string]float64, len(row.GetByPlugin()))

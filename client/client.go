@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 
+	"github.com/apportion/apportion/client/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -26,29 +28,56 @@ type Decider interface {
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }
 
-// Input is what a question is about: a snapshot, inline or uploaded, and the policy to decide by.
+// Input is what a question is about: a snapshot, inline or uploaded, or the state of a mirror, and the policy to decide by.
 type Input struct {
 	Snapshot *apportionv1.Snapshot
 	// Upload takes the place of Snapshot.
 	Upload *Upload
+	// State takes the place of both. Its mirror belongs to the client that is asked.
+	State *State
 	// Policy decides; nil: PolicyName does.
 	Policy *apportionv1.Policy
 	// PolicyName is that of a policy which the operator of the service configured, or in process of one that WithPolicy gave.
 	PolicyName string
 }
 
-// snapshot is that of the input, however it is given.
+// snapshot is that of the input, however it is given. That of a State is put together for the call.
 func (in Input) snapshot() *apportionv1.Snapshot {
-	if in.Upload != nil {
+	switch {
+	case in.State != nil:
+		return in.State.Snapshot()
+	case in.Upload != nil:
 		return in.Upload.snapshot
 	}
 	return in.Snapshot
+}
+
+// names gives names to positions in an answer. at is how the State of the input was held where it was answered, nil for other inputs.
+func (in Input) names(basis *apportionv1.Basis, at *held) text.Names {
+	if at != nil {
+		return text.Names{Dimensions: basis.GetDimensions(), Queues: at.queues}
+	}
+	return text.NamesOf(basis, in.snapshot())
+}
+
+// nodes are the names of nodes by position, with at as in names.
+func (in Input) nodes(at *held) []string {
+	if at != nil {
+		return at.nodes
+	}
+	nodes := make([]string, len(in.snapshot().GetNodes()))
+	for i, node := range in.snapshot().GetNodes() {
+		nodes[i] = node.GetName()
+	}
+	return nodes
 }
 
 // message is the input as it is sent.
 func (in Input) message() *apportionv1.Input {
 	message := &apportionv1.Input{}
 	switch {
+	case in.State != nil:
+		// It is named once it is held.
 	case in.Upload != nil && in.Upload.data == nil:
 		message.Source = &apportionv1.Input_Snapshot{Snapshot: in.Upload.snapshot}
 	case in.Upload != nil:
@@ -89,12 +118,12 @@ type Client struct {
 	settings
 
 	calls calls
-	// remote is nil in process.
-	remote     apportionv1.ApportionServiceClient
-	connection *grpc.ClientConn
-	engine     local
-	budget     budget
-	counters   counters
+	// remote is nil in process. mirrored is the same service, by a connection that keeps the calls of each mirror with one replica.
+	remote, mirrored apportionv1.ApportionServiceClient
+	connections      []*grpc.ClientConn
+	engine           local
+	budget           budget
+	counters         counters
 }
 
 var _ Decider = (*Client)(nil)
@@ -109,10 +138,11 @@ func InProcess(opts ...Option) *Client {
 	return c
 }
 
-// Close lets go of the connection. Sessions end with it.
+// Close closes the connections. Sessions end with them.
 func (c *Client) Close() error {
-	if c.connection == nil {
-		return nil
+	var err error
+	for _, connection := range c.connections {
+		err = errors.Join(err, connection.Close())
 	}
-	return c.connection.Close()
+	return err
 }

@@ -24,12 +24,17 @@ type inside struct {
 
 func (s *Session) openLocal(ctx context.Context) (conversation, error) {
 	in := s.in.message()
-	if snapshot := s.in.snapshot(); snapshot != nil {
-		in.Source = &apportionv1.Input_Snapshot{Snapshot: snapshot}
+	if s.in.State == nil {
+		if snapshot := s.in.snapshot(); snapshot != nil {
+			in.Source = &apportionv1.Input_Snapshot{Snapshot: snapshot}
+		}
 	}
 	c := &inside{asker: ctx}
-	var err error
-	if c.session, err = s.client.engine.open(in, func() bool { return c.asker.Err() != nil || s.ctx.Err() != nil }); err != nil {
+	engine, _, err := s.client.engine.about(ctx, s.in.State)
+	if err != nil {
+		return nil, err
+	}
+	if c.session, err = engine.open(in, func() bool { return c.asker.Err() != nil || s.ctx.Err() != nil }); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -61,12 +66,15 @@ type stream struct {
 // openRemote opens the session at some replica, and sends an uploaded snapshot again if that does not hold it.
 func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 	open := &apportionv1.OpenSession{Input: s.in.message()}
+	if s.in.State != nil {
+		return s.openMirrored(ctx, open)
+	}
 	for n := 0; ; n++ {
 		c, err := s.openOnce(ctx, open)
 		if err == nil {
 			return c, nil
 		}
-		if s.in.Upload == nil || n > replicas || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
+		if s.in.Upload == nil || n > replicas || !notHeld(err) {
 			return nil, err
 		}
 		if n == replicas {
@@ -77,11 +85,40 @@ func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 	}
 }
 
+// openMirrored opens the session on a State.
+func (s *Session) openMirrored(ctx context.Context, open *apportionv1.OpenSession) (conversation, error) {
+	ctx = s.in.State.mirror.route(ctx)
+	var missing *held
+	for range replicas {
+		at, err := s.in.State.atReplica(ctx, missing)
+		if tooLarge(err) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		open.Input.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: at.digest}
+		c, err := s.openOnce(ctx, open)
+		if err == nil {
+			return c, nil
+		}
+		if !notHeld(err) {
+			return nil, err
+		}
+		missing = at
+	}
+	s.in.State.inline(open.GetInput())
+	return s.openOnce(ctx, open)
+}
+
 func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (*stream, error) {
 	whole, cancel := context.WithCancel(s.ctx)
+	if s.in.State != nil {
+		whole = s.in.State.mirror.route(whole)
+	}
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	opened, err := s.client.remote.RunSession(whole) //nolint:contextcheck // The stream outlives the call that opened it.
+	opened, err := s.client.replica(whole).RunSession(whole) //nolint:contextcheck // The stream outlives the call that opened it.
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, err)

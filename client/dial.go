@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	_ "google.golang.org/grpc/balancer/ringhash" // Registers the balancer that keeps the calls of a mirror together.
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/health" // Registers the health check that the service config asks for.
@@ -113,7 +115,8 @@ const (
 )
 
 // Dial prepares to ask the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option says
-// otherwise. Connecting happens with the first call. Calls take turns among all addresses of the target that say they serve.
+// otherwise. Connecting happens with the first call. Calls take turns among all addresses of the target that say they serve; those about a
+// Mirror stay with one of them, over a connection of their own, for as long as it serves.
 func Dial(target string, opts ...Option) (*Client, error) {
 	c := &Client{settings: newSettings(opts), budget: budget{tokens: budgetMost}}
 	for _, kind := range Kinds() {
@@ -121,22 +124,26 @@ func Dial(target string, opts ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
-	connection, err := grpc.NewClient(target, c.dialOptions()...)
-	if err != nil {
-		return nil, err
+	for _, config := range []string{serviceConfig, mirrorServiceConfig} {
+		connection, err := grpc.NewClient(target, c.dialOptions(config)...)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		c.connections = append(c.connections, connection)
 	}
 	c.engine = local{policies: c.policies}
-	c.remote = apportionv1.NewApportionServiceClient(connection)
-	c.calls, c.connection = c.remote, connection
+	c.remote = apportionv1.NewApportionServiceClient(c.connections[0])
+	c.mirrored = apportionv1.NewApportionServiceClient(c.connections[1])
+	c.calls = c.remote
 	c.counters = newCounters(c.meter)
 	return c, nil
 }
 
-func (s *settings) dialOptions() []grpc.DialOption {
+func (s *settings) dialOptions(config string) []grpc.DialOption {
 	options := append(s.tokenOptions(),
 		grpc.WithTransportCredentials(s.credentials),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultServiceConfig(config),
 		// The client asks again itself: gRPC forgets a message that is larger than its buffer, and cannot send it anew.
 		grpc.WithDisableRetry(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: ping, Timeout: pong}),

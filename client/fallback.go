@@ -91,41 +91,93 @@ func (c *Client) fellBack(ctx context.Context, kind Kind, by Fallback, err error
 
 // question is a unary call: how it is made, and what is answered if the service does not.
 type question[Q, A any] struct {
-	kind   Kind
-	remote func(context.Context, *Q, ...grpc.CallOption) (*A, error)
-	engine func(context.Context, *Q, ...grpc.CallOption) (*A, error)
+	kind Kind
+	call func(calls, context.Context, *Q, ...grpc.CallOption) (*A, error)
 	// input is that of a request.
 	input func(*Q) *apportionv1.Input
 	// answer is what FailClosed and FailOpen answer; false: they cannot.
 	answer func(vote apportionv1.Vote) (*A, bool)
 }
 
-// ask makes a call. The fallback is the one that answered; "": none did.
-func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q) (answer *A, by Fallback, err error) {
-	within, cancel := c.within(ctx, q.kind)
-	defer cancel()
-	answer, err = q.call(within, c, in, request)
-	if err == nil {
-		return answer, "", nil
-	}
-	by = c.fallback(ctx, q.kind, err)
-	instead, ok := q.instead(ctx, by, in, request)
-	if !ok {
-		return nil, "", err
-	}
-	c.fellBack(ctx, q.kind, by, err)
-	return instead, by, nil
+// origin is where an answer comes from.
+type origin struct {
+	// by is the fallback that answered; "": none did.
+	by Fallback
+	// at is how the State of the input was held, nil for other inputs.
+	at *held
 }
 
-// call makes the call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
-func (q question[Q, A]) call(ctx context.Context, c *Client, in Input, request *Q) (*A, error) {
-	ask := func() (*A, error) { return q.remote(ctx, request) }
-	if c.remote == nil {
-		return ask()
+// ask makes a call.
+func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q) (*A, origin, error) {
+	within, cancel := c.within(ctx, q.kind)
+	defer cancel()
+	answer, at, err := q.made(within, c, in, request)
+	if err == nil {
+		return answer, origin{at: at}, nil
 	}
+	by := c.fallback(ctx, q.kind, err)
+	instead, at, ok := q.instead(ctx, c, by, in, request)
+	if !ok {
+		return nil, origin{}, err
+	}
+	c.fellBack(ctx, q.kind, by, err)
+	return instead, origin{by, at}, nil
+}
+
+// made makes the call where the client asks.
+func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request *Q) (*A, *held, error) {
+	switch {
+	case in.State != nil && in.State.mirror.client != c:
+		return nil, nil, errForeign
+	case c.remote == nil:
+		return q.local(ctx, c, in, request)
+	case in.State != nil:
+		return q.mirrored(in.State.mirror.route(ctx), c, in.State, request)
+	}
+	answer, err := q.remote(ctx, c, in, request)
+	return answer, nil, err
+}
+
+// local has the engine of this process answer.
+func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request *Q) (*A, *held, error) {
+	engine, at, err := c.engine.about(ctx, in.State)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := q.call(engine, ctx, request)
+	return answer, at, err
+}
+
+// mirrored makes the call about a State, and sends that again if the replica that was reached does not hold it.
+func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, request *Q) (*A, *held, error) {
+	ask := func() (*A, error) { return q.call(c.mirrored, ctx, request) }
+	var missing *held
+	for range replicas {
+		at, err := s.atReplica(ctx, missing)
+		if tooLarge(err) {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		q.input(request).Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: at.digest}
+		answer, err := again(ctx, c, q.kind, ask)
+		if !notHeld(err) {
+			return answer, at, err
+		}
+		missing = at
+	}
+	at := s.inline(q.input(request))
+	answer, err := again(ctx, c, q.kind, ask)
+	return answer, at, err
+}
+
+// remote makes the call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
+func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request *Q) (*A, error) {
+	ask := func() (*A, error) { return q.call(c.remote, ctx, request) }
 	for range replicas {
 		answer, err := again(ctx, c, q.kind, ask)
-		if in.Upload == nil || Reason(err) != apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND {
+		if in.Upload == nil || !notHeld(err) {
 			return answer, err
 		}
 		if err := c.spread(ctx, in.Upload); err != nil {
@@ -137,19 +189,20 @@ func (q question[Q, A]) call(ctx context.Context, c *Client, in Input, request *
 }
 
 // instead is what a fallback answers; false: it has no answer.
-func (q question[Q, A]) instead(ctx context.Context, by Fallback, in Input, request *Q) (*A, bool) {
+func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request *Q) (answer *A, at *held, ok bool) {
 	switch by {
 	case FallbackEngine:
-		q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
-		answer, err := q.engine(ctx, request)
-		return answer, err == nil
+		if in.State == nil {
+			q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
+		}
+		answer, at, err := q.local(ctx, c, in, request)
+		return answer, at, err == nil
 	case FailClosed:
-		return q.answer(apportionv1.Vote_VOTE_REJECT)
+		answer, ok = q.answer(apportionv1.Vote_VOTE_REJECT)
 	case FailOpen:
-		return q.answer(apportionv1.Vote_VOTE_PERMIT)
-	default:
-		return nil, false
+		answer, ok = q.answer(apportionv1.Vote_VOTE_PERMIT)
 	}
+	return answer, nil, ok
 }
 
 // unanswerable is the answer of questions that have no plain yes or no.

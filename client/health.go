@@ -14,11 +14,11 @@ var ErrNotServing = errors.New("the server does not serve now")
 
 // Health asks the server whether it serves. In process the answer is always yes.
 func (c *Client) Health(ctx context.Context) error {
-	if c.connection == nil {
+	if c.connections == nil {
 		return nil
 	}
 	request := &healthv1.HealthCheckRequest{Service: apportionv1.ApportionService_ServiceDesc.ServiceName}
-	response, err := healthv1.NewHealthClient(c.connection).Check(ctx, request)
+	response, err := healthv1.NewHealthClient(c.connections[0]).Check(ctx, request)
 	if err != nil {
 		return err
 	}

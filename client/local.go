@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -16,6 +17,21 @@ import (
 // local answers the calls of the contract in process. Its errors are those of the service.
 type local struct {
 	policies map[string]*apportionv1.Policy
+	// model takes the place of the snapshot in a request, if it is not nil.
+	model *model.Model
+}
+
+// about returns the engine for requests about a State, and how that is held. Without a State it is l.
+func (l local) about(ctx context.Context, s *State) (local, *held, error) {
+	if s == nil {
+		return l, nil, nil
+	}
+	at, err := s.inProcess(ctx, stopped(ctx))
+	if err != nil {
+		return l, nil, err
+	}
+	l.model = at.model
+	return l, at, nil
 }
 
 // failure is an error as a service would return it.
@@ -44,16 +60,20 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 				"no policy %q: in process there are %s", rule.PolicyName, known))
 		}
 	}
+	if l.model != nil {
+		session, err := wire.Open(l.model, policy, wire.Options{Stop: stop})
+		return session, failure(err)
+	}
 	snapshot := in.GetSnapshot()
 	if snapshot == nil {
 		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot",
 			"no snapshot is given"))
 	}
-	model, err := wire.Compile(snapshot)
+	compiled, err := wire.Compile(snapshot)
 	if err != nil {
 		return nil, failure(err)
 	}
-	session, err := wire.Open(model, policy, wire.Options{Stop: stop})
+	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop})
 	return session, failure(err)
 }
 

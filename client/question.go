@@ -88,15 +88,15 @@ func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*S
 	if asked.Explain {
 		step.Explain = &apportionv1.Explain{}
 	}
-	response, by, err := question[apportionv1.EvaluateSharesRequest, apportionv1.EvaluateSharesResponse]{
-		kind: KindShares, remote: c.calls.EvaluateShares, engine: c.engine.EvaluateShares,
+	response, from, err := question[apportionv1.EvaluateSharesRequest, apportionv1.EvaluateSharesResponse]{
+		kind: KindShares, call: calls.EvaluateShares,
 		input:  (*apportionv1.EvaluateSharesRequest).GetInput,
 		answer: unanswerable[apportionv1.EvaluateSharesResponse],
 	}.ask(ctx, c, in, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
 	if err != nil {
 		return nil, err
 	}
-	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares(), Fallback: by}, nil
+	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares(), Fallback: from.by}, nil
 }
 
 // Enqueue asks which jobs may enter their queues.
@@ -108,8 +108,8 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 	if asked.AsAction {
 		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
 	}
-	response, by, err := question[apportionv1.CheckEnqueueRequest, apportionv1.CheckEnqueueResponse]{
-		kind: KindEnqueue, remote: c.calls.CheckEnqueue, engine: c.engine.CheckEnqueue,
+	response, from, err := question[apportionv1.CheckEnqueueRequest, apportionv1.CheckEnqueueResponse]{
+		kind: KindEnqueue, call: calls.CheckEnqueue,
 		input: (*apportionv1.CheckEnqueueRequest).GetInput,
 		answer: func(vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
 			return plainEnqueue(in, asked, vote)
@@ -118,7 +118,7 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 	if err != nil {
 		return nil, err
 	}
-	return newAdmissions(in, response, by), nil
+	return newAdmissions(in, response, from), nil
 }
 
 // Allocatable asks whether the queues of tasks may use that much more.
@@ -134,8 +134,8 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 	if asked.Preemptive {
 		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
 	}
-	response, by, err := question[apportionv1.CheckAllocatableRequest, apportionv1.CheckAllocatableResponse]{
-		kind: KindAllocatable, remote: c.calls.CheckAllocatable, engine: c.engine.CheckAllocatable,
+	response, from, err := question[apportionv1.CheckAllocatableRequest, apportionv1.CheckAllocatableResponse]{
+		kind: KindAllocatable, call: calls.CheckAllocatable,
 		input: (*apportionv1.CheckAllocatableRequest).GetInput,
 		answer: func(vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
 			return plainAllocatable(asked, vote)
@@ -144,7 +144,7 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 	if err != nil {
 		return nil, err
 	}
-	return newAllowances(in, asked, response, by), nil
+	return newAllowances(in, asked, response, from), nil
 }
 
 // Victims asks which tasks a task may evict.
@@ -164,8 +164,8 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
 		}}
 	}
-	response, by, err := question[apportionv1.SelectVictimsRequest, apportionv1.SelectVictimsResponse]{
-		kind: KindVictims, remote: c.calls.SelectVictims, engine: c.engine.SelectVictims,
+	response, from, err := question[apportionv1.SelectVictimsRequest, apportionv1.SelectVictimsResponse]{
+		kind: KindVictims, call: calls.SelectVictims,
 		input: (*apportionv1.SelectVictimsRequest).GetInput,
 		answer: func(apportionv1.Vote) (*apportionv1.SelectVictimsResponse, bool) {
 			return &apportionv1.SelectVictimsResponse{Victims: &apportionv1.VictimsAnswer{Decided: true}}, true
@@ -174,7 +174,7 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 	if err != nil {
 		return nil, err
 	}
-	return newVictims(in, response, by), nil
+	return newVictims(in, response, from), nil
 }
 
 // ScoreNodes asks where tasks fit, and how well.
@@ -186,15 +186,15 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 	if asked.Nodes != nil {
 		step.Nodes = &apportionv1.Nodes{Name: asked.Nodes}
 	}
-	response, by, err := question[apportionv1.ScoreNodesRequest, apportionv1.ScoreNodesResponse]{
-		kind: KindNodes, remote: c.calls.ScoreNodes, engine: c.engine.ScoreNodes,
+	response, from, err := question[apportionv1.ScoreNodesRequest, apportionv1.ScoreNodesResponse]{
+		kind: KindNodes, call: calls.ScoreNodes,
 		input:  (*apportionv1.ScoreNodesRequest).GetInput,
 		answer: func(apportionv1.Vote) (*apportionv1.ScoreNodesResponse, bool) { return plainNodes(in, asked) },
 	}.ask(ctx, c, in, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
 	if err != nil {
 		return nil, err
 	}
-	return newScores(in, asked, response, by), nil
+	return newScores(in, asked, response, from), nil
 }
 
 // Explain asks why jobs wait.
@@ -203,26 +203,26 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 	if asked.Jobs != nil {
 		step.Jobs = &apportionv1.Jobs{Uid: asked.Jobs}
 	}
-	response, by, err := question[apportionv1.ExplainRequest, apportionv1.ExplainResponse]{
-		kind: KindExplain, remote: c.calls.Explain, engine: c.engine.Explain,
+	response, from, err := question[apportionv1.ExplainRequest, apportionv1.ExplainResponse]{
+		kind: KindExplain, call: calls.Explain,
 		input:  (*apportionv1.ExplainRequest).GetInput,
 		answer: unanswerable[apportionv1.ExplainResponse],
 	}.ask(ctx, c, in, &apportionv1.ExplainRequest{Input: in.message(), Explain: step})
 	if err != nil {
 		return nil, err
 	}
-	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: by}, nil
+	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: from.by}, nil
 }
 
 // Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
-	response, by, err := question[apportionv1.SimulateRequest, apportionv1.SimulateResponse]{
-		kind: KindSimulate, remote: c.calls.Simulate, engine: c.engine.Simulate,
+	response, from, err := question[apportionv1.SimulateRequest, apportionv1.SimulateResponse]{
+		kind: KindSimulate, call: calls.Simulate,
 		input:  (*apportionv1.SimulateRequest).GetInput,
 		answer: unanswerable[apportionv1.SimulateResponse],
 	}.ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
 	if err != nil {
 		return nil, err
 	}
-	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers(), Fallback: by}, nil
+	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers(), Fallback: from.by}, nil
 }

@@ -57,6 +57,9 @@ type conversation interface {
 //
 //nolint:contextcheck // The session's context is made of ctx.
 func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
+	if in.State != nil && in.State.mirror.client != c {
+		return nil, errForeign
+	}
 	s := &Session{client: c, in: in, log: stepLog{limit: c.logBytes}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	// A replica may send the session away before it is known here.

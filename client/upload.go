@@ -19,6 +19,8 @@ const chunkSize = 256 << 10
 type Upload struct {
 	snapshot *apportionv1.Snapshot
 	digest   string
+	// base is the digest of the snapshot that data is a Change of, "" if data is a Snapshot.
+	base string
 	// data is what is sent; nil in process, where nothing is sent.
 	data []byte
 }
@@ -64,11 +66,11 @@ func (c *Client) spread(ctx context.Context, u *Upload) error {
 func (c *Client) sendOnce(ctx context.Context, u *Upload) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.remote.UploadSnapshot(ctx)
+	stream, err := c.replica(ctx).UploadSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	header := &apportionv1.UploadHeader{Digest: u.digest, Size: uint64(len(u.data))}
+	header := &apportionv1.UploadHeader{Digest: u.digest, Size: uint64(len(u.data)), BaseDigest: u.base}
 	err = stream.Send(&apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{Header: header}})
 	for start := 0; err == nil; start += chunkSize {
 		end := min(start+chunkSize, len(u.data))

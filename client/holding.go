@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// held is a State where questions about it are answered.
+type held struct {
+	*layout
+
+	// digest names it at a replica, model is what it was compiled to in process.
+	digest string
+	model  *model.Model
+	// chain is how many bytes of changes lie between it and what was sent whole.
+	chain int
+}
+
+// lineage is the last State that is held in a place, a replica or this process, to send changes of.
+type lineage struct {
+	// turn belongs to whoever sends.
+	turn chan struct{}
+	last *State
+	held *held
+}
+
+func newLineage() lineage { return lineage{turn: make(chan struct{}, 1)} }
+
+// keeper has a snapshot held: an encoded one, or an encoded change of one that is held already.
+type keeper func(ctx context.Context, base *held, data []byte) (*held, error)
+
+const (
+	// How many positions of each kind may be holes, and how many bytes of changes may lie between a State and what was sent whole, beside as
+	// many as there are entities and as the whole takes: then everything is sent again.
+	sparePositions = 1024
+	spareBytes     = 64 << 10
+)
+
+// wasteful reports whether a layout has more holes than entities: answering about it takes longer than about one that came whole.
+func (l *layout) wasteful(live holdings) bool {
+	over := func(used, live int) bool { return used > 2*live+sparePositions }
+	return over(l.used.nodes, live.nodes) || over(l.used.queues, live.queues) ||
+		over(l.used.jobs, live.jobs) || over(l.used.tasks, live.tasks)
+}
+
+// find returns how a State is held, and has it sent if it is not. missing is a State as held that a replica turned out not to have.
+func (l *lineage) find(ctx context.Context, s *State, at *atomic.Pointer[held], missing *held, keep keeper) (*held, error) {
+	if h := at.Load(); h != nil && h != missing {
+		return h, nil
+	}
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	defer func() { <-l.turn }()
+	if h := at.Load(); h != nil && h != missing {
+		return h, nil
+	}
+	if missing == nil {
+		h, err := l.step(ctx, s, keep)
+		if h != nil || err != nil {
+			return l.note(s, at, h, err)
+		}
+	}
+	data, place := s.encode()
+	h, err := keep(ctx, nil, data)
+	if h != nil {
+		h.layout = place
+		s.mirror.figures.whole(len(data))
+	}
+	return l.note(s, at, h, err)
+}
+
+// step has what changed since the last State held. Nil: everything must be sent.
+func (l *lineage) step(ctx context.Context, s *State, keep keeper) (*held, error) {
+	if l.last == nil || l.last.sequence > s.sequence {
+		return nil, nil //nolint:nilnil // Neither held nor refused.
+	}
+	data, place, ok := s.change(l.last, l.held.layout)
+	chain := l.held.chain + len(data)
+	if !ok || len(data) > s.bytes/2 || chain > s.bytes+spareBytes || place.wasteful(s.live) {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	h, err := keep(ctx, l.held, data)
+	if err != nil {
+		if final(ctx, err) {
+			return nil, err
+		}
+		return nil, nil //nolint:nilnil // The base is gone, or the change is refused: a whole snapshot says why.
+	}
+	h.layout, h.chain = place, chain
+	s.mirror.figures.change(len(data))
+	return h, nil
+}
+
+// note remembers how a State is held.
+func (l *lineage) note(s *State, at *atomic.Pointer[held], h *held, err error) (*held, error) {
+	if err != nil {
+		return nil, err
+	}
+	at.Store(h)
+	if l.last == nil || l.last.sequence <= s.sequence {
+		l.last, l.held = s, h
+	}
+	return h, nil
+}
+
+// final reports whether an error of sending a change is one of sending everything too.
+func final(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || passing(err) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unauthenticated, codes.PermissionDenied, codes.Internal, codes.Unknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// atReplica returns how the State is held at the replica that the mirror's calls reach.
+func (s *State) atReplica(ctx context.Context, missing *held) (*held, error) {
+	c := s.mirror.client
+	return s.mirror.remote.find(ctx, s, &s.remote, missing, func(ctx context.Context, base *held, data []byte) (*held, error) {
+		u := &Upload{data: data, digest: wire.Digest(data)}
+		if base != nil {
+			u.base, u.digest = base.digest, wire.ChangeDigest(base.digest, data)
+		}
+		var err error
+		if missing == nil {
+			_, err = c.send(ctx, u)
+		} else {
+			err = c.spread(ctx, u)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &held{digest: u.digest}, nil
+	})
+}
+
+// inline puts the whole State into an input, and returns how it is held there.
+func (s *State) inline(in *apportionv1.Input) *held {
+	snapshot, place := s.decoded()
+	in.Source = &apportionv1.Input_Snapshot{Snapshot: snapshot}
+	s.mirror.figures.inline.Add(1)
+	return &held{layout: place}
+}
+
+// tooLarge reports whether an error says that a replica does not hold a snapshot of that size.
+func tooLarge(err error) bool {
+	return err != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
+}
+
+// inProcess returns the State as it is compiled in this process. A client of a service, which answers there only if the service does not,
+// compiles each State whole and keeps none.
+func (s *State) inProcess(ctx context.Context, stop func() bool) (*held, error) {
+	l := &s.mirror.local
+	if s.mirror.client.remote != nil {
+		single := newLineage()
+		l = &single
+	}
+	return l.find(ctx, s, &s.local, nil, func(_ context.Context, base *held, data []byte) (*held, error) {
+		var m *model.Model
+		var err error
+		if base == nil {
+			m, err = new(wire.Decoder).CompileWithin(data, wire.Guard{Stop: stop})
+		} else {
+			m, err = new(wire.Decoder).CompileChange(base.model, data, wire.Guard{Stop: stop})
+		}
+		if err != nil {
+			return nil, failure(err)
+		}
+		return &held{model: m}, nil
+	})
+}
+
+// notHeld reports whether an error says that a replica does not hold a snapshot.
+func notHeld(err error) bool {
+	return err != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND
+}
+
+// errForeign is that of a State whose mirror belongs to another client.
+var errForeign = errors.New("the state is that of a mirror of another client")
+
+// figures count what a mirror sent.
+type figures struct{ changes, changeBytes, wholes, wholeBytes, inline atomic.Uint64 }
+
+func (f *figures) change(bytes int) {
+	f.changes.Add(1)
+	f.changeBytes.Add(uint64(bytes))
+}
+
+func (f *figures) whole(bytes int) {
+	f.wholes.Add(1)
+	f.wholeBytes.Add(uint64(bytes))
+}
+
+// Sent is what a mirror sent so far, or compiled in process.
+type Sent struct {
+	// Changes counts the States that were sent as a change of an earlier one, Wholes those sent whole.
+	Changes, ChangeBytes, Wholes, WholeBytes uint64
+	// Inline counts questions that carried the whole State, because replicas that answered did not hold it time and again.
+	Inline uint64
+}
+
+// Sent returns what the mirror sent so far.
+func (m *Mirror) Sent() Sent {
+	f := &m.figures
+	return Sent{
+		Changes: f.changes.Load(), ChangeBytes: f.changeBytes.Load(),
+		Wholes: f.wholes.Load(), WholeBytes: f.wholeBytes.Load(), Inline: f.inline.Load(),
+	}
+}

@@ -1,0 +1,201 @@
+package client
+
+import (
+	"bytes"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Mirror follows a cluster whose parts are set and removed as they change. State returns the cluster as it is, for Input. The first question
+// about a State sends what changed since the last State that was sent, or everything where the replica does not hold that one.
+//
+// One goroutine changes a mirror; any number take States and ask. A State never changes, and all answers about it are those about its
+// Snapshot, whatever was set meanwhile.
+//
+// What is set refers to what is there: a job to a queue, a group to a node set. Nodes are referred to by name and need not be there: a
+// task on a node that is not in the mirror is on no node, until the node is set.
+//
+// A mirror keeps one encoding of what it follows, about 200 bytes for a task, and the pages in which older States differ while these are
+// in use. Its limits are those of the service for one snapshot.
+type Mirror struct {
+	client *Client
+	// routing is the value of RoutingHeader.
+	routing string
+	remote  lineage
+	local   lineage
+	figures figures
+
+	// whole is held while several changes are made as one, mutex during each of them.
+	whole, mutex sync.Mutex
+	contents
+	// writer marks the pages of tables that no State shares.
+	writer uint64
+	// newest is the last State, changed reports whether the mirror differs from it.
+	newest     *State
+	changed    bool
+	sequence   uint64
+	dimensions dimensions
+
+	nodeSlots, queueSlots, setSlots, jobSlots slots
+	// nodeOf has every node that is there or referred to.
+	nodeOf  map[string]*mirroredNode
+	queueOf map[string]*mirroredQueue
+	setOf   map[string]int
+	jobOf   map[string]int
+	taskOf  map[string]taskPlace
+}
+
+// contents are what a mirror follows, and what a State shares with it.
+type contents struct {
+	nodes  table[nodeEntry]
+	queues table[queueEntry]
+	sets   table[setEntry]
+	jobs   table[jobEntry]
+	// asOf is the clock in Unix nanoseconds, total the encoded total, nil for none.
+	asOf    int64
+	cluster string
+	total   []byte
+	names   []string
+	// live counts what is there, bytes is about what its encoding takes.
+	live  holdings
+	bytes int
+}
+
+// holdings count entities, or positions of a base, which removed ones take too.
+type holdings struct{ nodes, queues, jobs, tasks int }
+
+// mirroredNode is a name that tasks and node sets refer to, with the slot of the node.
+type mirroredNode struct {
+	name string
+	slot int
+	// users count the references; only the writer looks at them.
+	users int
+}
+
+// mirroredQueue counts the jobs of a queue.
+type mirroredQueue struct{ slot, jobs int }
+
+// taskPlace is where a task is: the slot of its job, and its position there.
+type taskPlace struct{ job, index int32 }
+
+type nodeEntry struct {
+	node *mirroredNode
+	data []byte
+}
+
+type queueEntry struct {
+	name string
+	data []byte
+}
+
+type setEntry struct {
+	name string
+	// data is the node set without its nodes.
+	data  []byte
+	nodes []*mirroredNode
+}
+
+func (e *nodeEntry) key() string  { return e.node.name }
+func (e *queueEntry) key() string { return e.name }
+func (e *setEntry) key() string   { return e.name }
+
+// NewMirror returns an empty mirror, about which the client is asked.
+func NewMirror(c *Client) *Mirror {
+	return &Mirror{
+		client: c, routing: rand.Text(), remote: newLineage(), local: newLineage(), writer: 1,
+		dimensions: dimensions{index: map[string]uint32{}},
+		nodeOf:     map[string]*mirroredNode{}, queueOf: map[string]*mirroredQueue{}, setOf: map[string]int{},
+		jobOf: map[string]int{}, taskOf: map[string]taskPlace{},
+	}
+}
+
+// Atomically makes the changes of do one: no State lies between them. It must not take one itself.
+func (m *Mirror) Atomically(do func()) {
+	m.whole.Lock()
+	defer m.whole.Unlock()
+	do()
+}
+
+// State returns the cluster as it is now. It costs little, and nothing is sent yet. While nothing changes it returns the same State.
+func (m *Mirror) State() *State {
+	m.whole.Lock()
+	defer m.whole.Unlock()
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.newest == nil || m.changed {
+		m.writer++
+		m.sequence++
+		m.newest, m.changed = &State{mirror: m, sequence: m.sequence, contents: m.contents}, false
+	}
+	return m.newest
+}
+
+// AsOf sets the clock of all decisions.
+func (m *Mirror) AsOf(now time.Time) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.changed = m.changed || m.asOf != moment(now)
+	m.asOf = moment(now)
+}
+
+// SetCluster sets the label for logs. A change of the label sends everything.
+func (m *Mirror) SetCluster(label string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.changed = m.changed || m.cluster != label
+	m.cluster = label
+}
+
+// SetTotal sets the cluster's total; nil: the sum of what all nodes offer.
+func (m *Mirror) SetTotal(total Resources) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	built, err := m.build(func(s *Snapshot) { s.Total(total) })
+	if err != nil {
+		return err
+	}
+	return m.setTotal(built.message.GetTotal())
+}
+
+func (m *Mirror) setTotal(total *apportionv1.Resource) error {
+	var data []byte
+	if total != nil {
+		var err error
+		if data, err = encode(total); err != nil {
+			return err
+		}
+	}
+	if (data == nil) != (m.total == nil) || !bytes.Equal(data, m.total) {
+		m.total, m.changed = data, true
+	}
+	return nil
+}
+
+// build writes something down as a Snapshot does, with the dimensions of the mirror.
+func (m *Mirror) build(do func(*Snapshot)) (*Snapshot, error) {
+	known := len(m.dimensions.names)
+	s := &Snapshot{dimensions: m.dimensions, nodes: map[string]uint32{}}
+	do(s)
+	if s.total > 0 {
+		for _, name := range s.dimensions.names[known:] {
+			delete(m.dimensions.index, name)
+		}
+		return nil, &SnapshotError{Faults: s.faults, Total: s.total}
+	}
+	m.dimensions.names = s.dimensions.names
+	m.names = m.dimensions.names
+	return s, nil
+}
+
+func encode(message proto.Message) ([]byte, error) {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	if data == nil {
+		data = []byte{}
+	}
+	return data, err
+}

@@ -1,0 +1,194 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// SetNode sets a node: the one of its name is replaced, or it is new. An error changes nothing.
+func (m *Mirror) SetNode(node Node) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	built, err := m.build(func(s *Snapshot) { s.Node(node) })
+	if err != nil {
+		return err
+	}
+	return m.setNode(built.message.GetNodes()[0])
+}
+
+func (m *Mirror) setNode(node *apportionv1.Node) error {
+	if node.GetName() == "" {
+		return errors.New("a node needs a name")
+	}
+	data, err := encode(node)
+	if err != nil {
+		return err
+	}
+	of := m.refer(node.GetName())
+	before := m.nodes.at(of.slot)
+	if before != nil && bytes.Equal(before.data, data) {
+		return nil
+	}
+	m.changed = true
+	m.nodes.put(m.writer, of.slot, &nodeEntry{node: of, data: data})
+	m.bytes += len(data)
+	if before != nil {
+		m.bytes -= len(before.data)
+		return nil
+	}
+	m.live.nodes++
+	if of.users > 0 && m.newest != nil {
+		m.come(of)
+	}
+	return nil
+}
+
+// come marks what refers to a node that was not there.
+func (m *Mirror) come(node *mirroredNode) {
+	jobs, sets := m.jobs, m.sets
+	jobs.all(func(slot int, job *jobEntry) {
+		if slices.ContainsFunc(job.places, func(p taskState) bool { return p.node == node }) {
+			again := *job
+			m.jobs.put(m.writer, slot, &again)
+		}
+	})
+	sets.all(func(slot int, set *setEntry) {
+		if slices.Contains(set.nodes, node) {
+			again := *set
+			m.sets.put(m.writer, slot, &again)
+		}
+	})
+}
+
+// refer returns the node of a name, whether or not it is there.
+func (m *Mirror) refer(name string) *mirroredNode {
+	of := m.nodeOf[name]
+	if of == nil {
+		of = &mirroredNode{name: name, slot: m.nodeSlots.take()}
+		m.nodeOf[name] = of
+		if of.slot/tablePage == len(m.nodes.pages) {
+			m.nodes.put(m.writer, of.slot, nil)
+		}
+	}
+	return of
+}
+
+// use counts a reference to a node, unuse takes one back.
+func (m *Mirror) use(of *mirroredNode) {
+	if of != nil {
+		of.users++
+	}
+}
+
+func (m *Mirror) unuse(of *mirroredNode) {
+	if of != nil {
+		of.users--
+		m.forget(of)
+	}
+}
+
+// forget gives the slot of a node back that is neither there nor referred to.
+func (m *Mirror) forget(of *mirroredNode) {
+	if of.users == 0 && m.nodes.at(of.slot) == nil {
+		delete(m.nodeOf, of.name)
+		m.nodeSlots.give(of.slot)
+	}
+}
+
+// RemoveNode removes a node. Tasks on it are on no node.
+func (m *Mirror) RemoveNode(name string) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	of := m.nodeOf[name]
+	if of == nil || m.nodes.at(of.slot) == nil {
+		return fmt.Errorf("no node %q", name)
+	}
+	m.removeNode(of)
+	return nil
+}
+
+func (m *Mirror) removeNode(of *mirroredNode) {
+	m.bytes -= len(m.nodes.at(of.slot).data)
+	m.nodes.put(m.writer, of.slot, nil)
+	m.live.nodes--
+	m.changed = true
+	m.forget(of)
+}
+
+// SetNodeSet sets a node set: the one of its name is replaced, or it is new. Nodes that are not there join it when they are set.
+func (m *Mirror) SetNodeSet(set NodeSet) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	seen := make(map[string]bool, len(set.Nodes))
+	for _, node := range set.Nodes {
+		if seen[node] {
+			return fmt.Errorf("node set %q: node %q is named twice", set.Name, node)
+		}
+		seen[node] = true
+	}
+	return m.setNodeSet(set.Name, set.Rule, set.Nodes)
+}
+
+func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
+	if name == "" {
+		return errors.New("a node set needs a name")
+	}
+	data, err := encode(&apportionv1.NodeSet{Name: name, Rule: rule})
+	if err != nil {
+		return err
+	}
+	entry := &setEntry{name: name, data: data, nodes: make([]*mirroredNode, len(nodes))}
+	for i, node := range nodes {
+		entry.nodes[i] = m.refer(node)
+		m.use(entry.nodes[i])
+	}
+	slot, known := m.setOf[name]
+	if known {
+		before := m.sets.at(slot)
+		for _, node := range before.nodes {
+			m.unuse(node)
+		}
+		if bytes.Equal(before.data, data) && slices.Equal(before.nodes, entry.nodes) {
+			return nil
+		}
+		m.bytes -= before.size()
+	} else {
+		slot = m.setSlots.take()
+		m.setOf[name] = slot
+	}
+	m.bytes += entry.size()
+	m.sets.put(m.writer, slot, entry)
+	m.changed = true
+	return nil
+}
+
+// size is about what the encoded node set takes.
+func (e *setEntry) size() int { return len(e.data) + 3*len(e.nodes) }
+
+// RemoveNodeSet removes a node set, to which no job may refer. It sends everything.
+func (m *Mirror) RemoveNodeSet(name string) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	slot, known := m.setOf[name]
+	if !known {
+		return fmt.Errorf("no node set %q", name)
+	}
+	m.removeNodeSet(name, slot)
+	return nil
+}
+
+func (m *Mirror) removeNodeSet(name string, slot int) {
+	before := m.sets.at(slot)
+	for _, node := range before.nodes {
+		m.unuse(node)
+	}
+	m.bytes -= before.size()
+	m.sets.put(m.writer, slot, nil)
+	m.setSlots.give(slot)
+	delete(m.setOf, name)
+	m.changed = true
+}

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	_ "embed"
+
+	"google.golang.org/grpc/metadata"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// RoutingHeader is the name of the metadata that a Mirror sends with each of its calls. Its value is chosen at random for each mirror and
+// stays the same. A balancer that chooses the replica by a consistent hash of this header keeps a mirror with the replica that holds its
+// snapshots: Envoy's ring hash by a hash policy on the header, HAProxy's `balance hdr(apportion-mirror)` with `hash-type consistent`, and
+// gRPC's ring_hash with requestHashHeader.
+const RoutingHeader = "apportion-mirror"
+
+// mirrorServiceConfig is client/mirror-service-config.json.
+//
+//go:embed mirror-service-config.json
+var mirrorServiceConfig string
+
+// MirrorServiceConfig returns the gRPC service config in JSON for calls that carry RoutingHeader: that of ServiceConfig with a ring hash of
+// this header in place of round robin. A Client uses it for the calls of its mirrors.
+func MirrorServiceConfig() string { return mirrorServiceConfig }
+
+// routed marks the context of a call that is about a mirror.
+type routed struct{}
+
+// route returns a context whose calls go where the mirror's snapshots are.
+func (m *Mirror) route(ctx context.Context) context.Context {
+	return context.WithValue(metadata.AppendToOutgoingContext(ctx, RoutingHeader, m.routing), routed{}, true)
+}
+
+// replica returns the service, for a call with ctx.
+func (c *Client) replica(ctx context.Context) apportionv1.ApportionServiceClient {
+	if ctx.Value(routed{}) != nil {
+		return c.mirrored
+	}
+	return c.remote
+}

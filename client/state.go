@@ -1,0 +1,341 @@
+package client
+
+import (
+	"bytes"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// State is the cluster of a Mirror at one moment, for Input. It never changes and is safe for concurrent use.
+type State struct {
+	contents
+
+	mirror   *Mirror
+	sequence uint64
+	// remote and local are how the State is held by a replica, and in process; nil: it is not.
+	remote, local atomic.Pointer[held]
+}
+
+// The fields that Snapshot and Change have in common, and those of Change.
+const (
+	fieldAsOf         = protowire.Number(1)
+	fieldCluster      = protowire.Number(2)
+	fieldDimensions   = protowire.Number(3)
+	fieldNodes        = protowire.Number(4)
+	fieldQueues       = protowire.Number(5)
+	fieldJobs         = protowire.Number(6)
+	fieldTotal        = protowire.Number(7)
+	fieldNodeSets     = protowire.Number(8)
+	fieldRemoveNodes  = protowire.Number(9)
+	fieldRemoveQueues = protowire.Number(10)
+	fieldRemoveJobs   = protowire.Number(11)
+	fieldTasks        = protowire.Number(12)
+	fieldClearTotal   = protowire.Number(13)
+
+	setNodes = protowire.Number(2)
+
+	updateUID    = protowire.Number(1)
+	updateStatus = protowire.Number(3)
+	updateNode   = protowire.Number(4)
+	updateNoNode = protowire.Number(5)
+)
+
+// Snapshot returns the State as a whole snapshot, which belongs to the caller. Answers about the State are those about this snapshot, but
+// for positions: what is removed leaves a position, until everything is sent again.
+func (s *State) Snapshot() *apportionv1.Snapshot {
+	snapshot, _ := s.decoded()
+	return snapshot
+}
+
+func (s *State) decoded() (*apportionv1.Snapshot, *layout) {
+	data, place := s.encode()
+	snapshot := &apportionv1.Snapshot{}
+	// The parts were encoded here.
+	_ = proto.Unmarshal(data, snapshot)
+	return snapshot, place
+}
+
+// layout is where the entities of a State lie in a snapshot that a replica holds.
+type layout struct {
+	// nodeAt is the position of the node in each slot of the mirror.
+	nodeAt []uint32
+	// nodes and queues are names by position; those of removed ones stay.
+	nodes, queues []string
+	// used counts positions.
+	used holdings
+}
+
+// placer tells where the nodes of a State lie in a layout.
+type placer struct {
+	nodes *table[nodeEntry]
+	at    []uint32
+}
+
+// of returns the position of a node, false if it is not there.
+func (p *placer) of(node *mirroredNode) (uint32, bool) {
+	if node == nil {
+		return 0, false
+	}
+	entry := p.nodes.at(node.slot)
+	if entry == nil || entry.node != node {
+		return 0, false
+	}
+	return p.at[node.slot], true
+}
+
+// encode returns the whole State as an encoded Snapshot, and its layout.
+func (s *State) encode() ([]byte, *layout) {
+	l := &layout{used: s.live, nodeAt: make([]uint32, len(s.nodes.pages)*tablePage)}
+	out := make([]byte, 0, s.bytes+s.bytes/8+1024)
+	if s.asOf != 0 {
+		out = appendVarint(out, fieldAsOf, uint64(s.asOf))
+	}
+	if s.cluster != "" {
+		out = appendText(out, fieldCluster, s.cluster)
+	}
+	for _, name := range s.names {
+		out = appendText(out, fieldDimensions, name)
+	}
+	s.nodes.all(func(slot int, node *nodeEntry) {
+		l.nodeAt[slot] = uint32(len(l.nodes))
+		l.nodes = append(l.nodes, node.node.name)
+		out = appendField(out, fieldNodes, node.data)
+	})
+	s.queues.all(func(_ int, queue *queueEntry) {
+		l.queues = append(l.queues, queue.name)
+		out = appendField(out, fieldQueues, queue.data)
+	})
+	p := placer{&s.nodes, l.nodeAt}
+	s.jobs.all(func(_ int, job *jobEntry) { out = job.append(out, &p) })
+	if s.total != nil {
+		out = appendField(out, fieldTotal, s.total)
+	}
+	s.sets.all(func(_ int, set *setEntry) { out = set.append(out, &p) })
+	return out, l
+}
+
+// change returns what makes the State of a base, as an encoded Change, and the layout of the result. False: there is no such Change.
+func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
+	l := *before
+	var out []byte
+	if s.cluster != base.cluster {
+		return nil, nil, false
+	}
+	if s.asOf != base.asOf {
+		out = appendVarint(out, fieldAsOf, uint64(s.asOf))
+	}
+	if len(s.names) != len(base.names) {
+		for _, name := range s.names {
+			out = appendText(out, fieldDimensions, name)
+		}
+	}
+	out = s.changeTotal(out, base)
+	out = s.changeNodes(out, base, &l)
+	out = s.changeQueues(out, base, &l)
+	p := placer{&s.nodes, l.nodeAt}
+	gone, sets := difference[setEntry](&base.sets, &s.sets)
+	if len(gone) > 0 {
+		return nil, nil, false
+	}
+	for _, set := range sets {
+		out = set.is.append(out, &p)
+	}
+	out = s.changeJobs(out, base, &l, &p, &placer{&base.nodes, before.nodeAt})
+	return out, &l, true
+}
+
+func (s *State) changeTotal(out []byte, base *State) []byte {
+	switch {
+	case s.total == nil && base.total != nil:
+		return appendVarint(out, fieldClearTotal, 1)
+	case s.total != nil && (base.total == nil || !bytes.Equal(s.total, base.total)):
+		return appendField(out, fieldTotal, s.total)
+	}
+	return out
+}
+
+func (s *State) changeNodes(out []byte, base *State, l *layout) []byte {
+	gone, set := difference[nodeEntry](&base.nodes, &s.nodes)
+	for _, node := range gone {
+		out = appendText(out, fieldRemoveNodes, node.was.node.name)
+	}
+	if len(set) > 0 {
+		at := make([]uint32, len(s.nodes.pages)*tablePage)
+		copy(at, l.nodeAt)
+		for _, node := range set {
+			if node.was != nil {
+				at[node.isSlot] = l.nodeAt[node.wasSlot]
+				continue
+			}
+			at[node.isSlot] = uint32(l.used.nodes)
+			l.nodes = append(l.nodes, node.is.node.name)
+			l.used.nodes++
+		}
+		l.nodeAt = at
+	}
+	for _, node := range set {
+		out = appendField(out, fieldNodes, node.is.data)
+	}
+	return out
+}
+
+func (s *State) changeQueues(out []byte, base *State, l *layout) []byte {
+	gone, set := difference[queueEntry](&base.queues, &s.queues)
+	for _, queue := range gone {
+		out = appendText(out, fieldRemoveQueues, queue.was.name)
+	}
+	for _, queue := range set {
+		if queue.was == nil {
+			l.queues = append(l.queues, queue.is.name)
+			l.used.queues++
+		}
+		out = appendField(out, fieldQueues, queue.is.data)
+	}
+	return out
+}
+
+func (s *State) changeJobs(out []byte, base *State, l *layout, now, before *placer) []byte {
+	gone, set := difference[jobEntry](&base.jobs, &s.jobs)
+	for _, job := range gone {
+		out = appendText(out, fieldRemoveJobs, job.was.id)
+	}
+	for _, job := range set {
+		if job.was != nil && job.was.spec == job.is.spec {
+			if updated, ok := job.is.update(out, job.was, now, before); ok {
+				out = updated
+				continue
+			}
+		}
+		if job.was == nil {
+			l.used.jobs++
+		}
+		l.used.tasks += len(job.is.places)
+		out = job.is.append(out, now)
+	}
+	return out
+}
+
+// update writes what differs from the tasks of an earlier entry; false if a task that differs has no uid.
+func (e *jobEntry) update(out []byte, was *jobEntry, now, before *placer) ([]byte, bool) {
+	index := 0
+	var update []byte
+	for g := range e.spec.groups {
+		for range e.spec.groups[g].tasks {
+			i := index
+			index++
+			at, on := now.of(e.places[i].node)
+			old, wasOn := before.of(was.places[i].node)
+			status := e.places[i].status
+			if status == was.places[i].status && on == wasOn && at == old {
+				continue
+			}
+			uid := e.spec.uid(g, i)
+			if len(uid) == 0 {
+				return nil, false
+			}
+			update = appendField(update[:0], updateUID, uid)
+			if status == 0 {
+				status = uint8(apportionv1.TaskStatus_TASK_STATUS_PENDING)
+			}
+			update = appendVarint(update, updateStatus, uint64(status))
+			if on {
+				update = appendVarint(update, updateNode, uint64(at))
+			} else {
+				update = appendVarint(update, updateNoNode, 1)
+			}
+			out = appendField(out, fieldTasks, update)
+		}
+	}
+	return out, true
+}
+
+// append writes the job as it is, with its nodes by position.
+func (e *jobEntry) append(out []byte, p *placer) []byte {
+	var few [8]int
+	sizes, total := few[:0], int(e.spec.own)
+	from, index := int(e.spec.own), 0
+	for _, g := range e.spec.groups {
+		size := int(g.own) - from
+		from = int(g.own)
+		for range g.tasks {
+			size += protowire.SizeTag(groupTasks) + protowire.SizeBytes(e.taskSize(from, index, p))
+			from = int(e.spec.ends[index])
+			index++
+		}
+		sizes = append(sizes, size)
+		total += protowire.SizeTag(jobGroups) + protowire.SizeBytes(size)
+	}
+	out = protowire.AppendTag(out, fieldJobs, protowire.BytesType)
+	out = protowire.AppendVarint(out, uint64(total))
+	out = append(out, e.spec.data[:e.spec.own]...)
+	from, index = int(e.spec.own), 0
+	for i, g := range e.spec.groups {
+		out = protowire.AppendTag(out, jobGroups, protowire.BytesType)
+		out = protowire.AppendVarint(out, uint64(sizes[i]))
+		out = append(out, e.spec.data[from:g.own]...)
+		from = int(g.own)
+		for range g.tasks {
+			out = e.appendTask(out, from, index, p)
+			from = int(e.spec.ends[index])
+			index++
+		}
+	}
+	return out
+}
+
+// taskSize is how many bytes a task takes whose fields begin at from.
+func (e *jobEntry) taskSize(from, index int, p *placer) int {
+	size := int(e.spec.ends[index]) - from
+	if e.places[index].status != 0 {
+		size += 2
+	}
+	if at, on := p.of(e.places[index].node); on {
+		size += protowire.SizeTag(taskNode) + protowire.SizeVarint(uint64(at))
+	}
+	return size
+}
+
+func (e *jobEntry) appendTask(out []byte, from, index int, p *placer) []byte {
+	out = protowire.AppendTag(out, groupTasks, protowire.BytesType)
+	out = protowire.AppendVarint(out, uint64(e.taskSize(from, index, p)))
+	out = append(out, e.spec.data[from:e.spec.ends[index]]...)
+	if status := e.places[index].status; status != 0 {
+		out = appendVarint(out, taskStatus, uint64(status))
+	}
+	if at, on := p.of(e.places[index].node); on {
+		out = appendVarint(out, taskNode, uint64(at))
+	}
+	return out
+}
+
+// append writes the node set with the nodes that are there.
+func (e *setEntry) append(out []byte, p *placer) []byte {
+	data := slices.Clone(e.data)
+	var nodes []byte
+	for _, node := range e.nodes {
+		if at, on := p.of(node); on {
+			nodes = protowire.AppendVarint(nodes, uint64(at))
+		}
+	}
+	if len(nodes) > 0 {
+		data = appendField(data, setNodes, nodes)
+	}
+	return appendField(out, fieldNodeSets, data)
+}
+
+func appendField(out []byte, number protowire.Number, data []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(out, number, protowire.BytesType), data)
+}
+
+func appendText(out []byte, number protowire.Number, text string) []byte {
+	return protowire.AppendString(protowire.AppendTag(out, number, protowire.BytesType), text)
+}
+
+func appendVarint(out []byte, number protowire.Number, value uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(out, number, protowire.VarintType), value)
+}
