@@ -46,6 +46,11 @@ type AllocatableQuestion struct {
 type VictimsQuestion struct {
 	// Claimant by uid, or namespace/name.
 	Claimant string
+	// With are further tasks of the claimant's job, by uid or namespace/name, that claim together with it. Only policies that reclaim by
+	// plans take them.
+	With []string
+	// Room is where the claimants are to be placed. Only policies that reclaim by plans look at it.
+	Room apportionv1.ClaimRoom
 	// Candidates by uid, or namespace/name, in this order. Nil: every task that Volcano's action would consider.
 	Candidates []string
 	// Preempt asks for victims within the claimant's queue, instead of in other queues.
@@ -149,7 +154,7 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 
 // Victims asks which tasks a task may evict.
 func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
-	claimant := &apportionv1.Tasks{Uid: []string{asked.Claimant}}
+	claimant := &apportionv1.Tasks{Uid: append([]string{asked.Claimant}, asked.With...)}
 	var candidates *apportionv1.Tasks
 	if asked.Candidates != nil {
 		candidates = &apportionv1.Tasks{Uid: asked.Candidates}
@@ -161,7 +166,7 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 		}}
 	} else {
 		request.Question = &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
+			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain, Room: asked.Room,
 		}}
 	}
 	response, from, err := question[apportionv1.SelectVictimsRequest, apportionv1.SelectVictimsResponse]{

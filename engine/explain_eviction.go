@@ -68,7 +68,7 @@ func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates 
 		return x.Preemptable(t, candidates, false)
 	case x.Plans():
 		x.SortVictims(t, candidates)
-		return x.Reclaim(&policy.Claim{Tasks: w.needed, Candidates: candidates}, false)
+		return x.Reclaim(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 	}
 	return x.Reclaimable(t, candidates, false)
 }

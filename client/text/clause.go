@@ -115,34 +115,73 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("best fit places %s of the %s tasks that the gang needs; whether all have room is not known",
 			f.have(), f.limit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
-	apportionv1.ReasonCode_REASON_CODE_BORROWED: func(f facts) string {
-		return f.queue() + " may borrow it: no entitled task can use it now"
-	},
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string { return f.exceeds("is limited to " + f.limit() + f.of()) },
-	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
-		return fmt.Sprintf("%s%s are free, %s of them must stay for others, %s are asked", f.limit(), f.of(), f.have(), f.need())
-	},
-	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS: tasks("the job has", "tasks that could ever run", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string {
-		return fmt.Sprintf("the job needs %s%s, there are %s in all", f.need(), f.of(), f.limit())
-	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string { return f.exceeds("is entitled to " + f.limit() + f.of()) },
-	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:      plain("no plan makes room for the claimant"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_CALM: func(f facts) string {
-		return fmt.Sprintf("taking it would cost its queue more than the claimant would gain: %.4g against %.4g",
-			f.reason.GetHave(), f.reason.GetLimit())
-	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED: plain("the plan does without it"),
-	apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
-		return fmt.Sprintf("%s is within its line: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
-	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined("the node takes no new tasks", f.reason.GetDetail())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined("the task may not use the node", f.reason.GetDetail())
 	},
+}
+
+// fairClauses says the reasons of plugin fair.
+var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
+	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
+	apportionv1.ReasonCode_REASON_CODE_BORROWED: borrowed,
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+		return f.exceeds("is limited to " + f.limit() + f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:   notIdle,
+	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS: tasks("the job has", "tasks that could ever run", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string {
+		return fmt.Sprintf("the job needs %s, and there are %s in all", f.with(f.reason.GetNeed()), f.limit())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
+		return f.exceeds("is entitled to " + f.limit() + f.of())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:    plain("no plan makes room for the claimant"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_CALM:   notCalm,
+	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED: plain("the plan does without it"),
+	apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
+		return fmt.Sprintf("%s holds %s%s and keeps up to %s against this claimant", f.queue(), f.have(), f.of(), f.limit())
+	},
+}
+
+// borrowed names what of a request is beyond the entitlement.
+func borrowed(f facts) string {
+	if f.reason.Dimension == nil {
+		return f.queue() + " may borrow what no entitled task can use now"
+	}
+	beyond := min(f.reason.GetNeed(), f.reason.GetHave()+f.reason.GetNeed()-f.reason.GetLimit())
+	return fmt.Sprintf("%s may borrow %s that no entitled task can use now", f.queue(), f.with(beyond))
+}
+
+// notIdle compares a request beyond the entitlement with what is free and not claimed.
+func notIdle(f facts) string {
+	asked, free, aside := f.with(f.reason.GetNeed()), f.reason.GetLimit(), f.reason.GetHave()
+	begin := f.queue() + " is not entitled to " + asked + " more and cannot borrow it: "
+	switch {
+	case free <= 0:
+		return begin + "none is free"
+	case aside <= 0:
+		return begin + f.with(free) + " is free"
+	case aside >= free:
+		return begin + "all that is free, " + f.with(free) + ", is kept for entitled tasks of other queues"
+	}
+	return fmt.Sprintf("%sof the %s that is free, %s is kept for entitled tasks of other queues", begin, f.with(free), f.amount(aside))
+}
+
+// notCalm compares the cost of a victim with the claimant's gain.
+func notCalm(f facts) string {
+	task := "this task"
+	if f.reason.Dimension != nil && f.reason.GetNeed() > 0 {
+		task += " of " + f.with(f.reason.GetNeed())
+	}
+	than := "no less than"
+	if f.reason.GetHave() > f.reason.GetLimit() {
+		than = "more than"
+	}
+	return fmt.Sprintf("taking %s as well would cost %s %s the claimant would gain: %.3g against %.3g of the cluster",
+		task, f.queue(), than, f.reason.GetHave(), f.reason.GetLimit())
 }
 
 // joined puts a detail behind a clause, if there is one.

@@ -102,9 +102,13 @@ func (c *checked) share() string {
 		return c.reasons()
 	case c.failed():
 		return "not for " + c.needed() + ": " + c.reasons()
+	case slices.ContainsFunc(c.finding.GetReasons(), isBorrowed):
+		return "for " + c.needed() + ": " + c.reasons()
 	}
 	return "the queue's share has room for " + c.needed()
 }
+
+func isBorrowed(r *apportionv1.Reason) bool { return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_BORROWED }
 
 func (c *checked) nodes() string {
 	switch {
@@ -286,6 +290,13 @@ func protection(reason *apportionv1.Reason, count int) string {
 		return choose("is of a queue that is", "are of queues that are") + " not reclaimable"
 	case apportionv1.ReasonCode_REASON_CODE_NO_SHARED_DIMENSION:
 		return choose("uses", "use") + " nothing that the job asks for" + by
+	case apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT:
+		return choose("is of a queue that holds", "are of queues that hold") + " no more than the line that " +
+			choose("it keeps", "they keep") + " against the job" + by
+	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM:
+		return "would cost " + choose("its queue", "their queues") + " more of the cluster than the job's queue would gain" + by
+	case apportionv1.ReasonCode_REASON_CODE_NO_PLAN:
+		return "would not make room, not even together with others" + by
 	}
 	return choose("is", "are") + " protected: " + Enum(reason.GetCode(), "REASON_CODE_") + by
 }

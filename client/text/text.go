@@ -146,8 +146,10 @@ func (f facts) duration(number float64) string {
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {
-	if write, ok := clauses[f.reason.GetCode()]; ok {
-		return write(f)
+	for _, known := range []map[apportionv1.ReasonCode]func(facts) string{clauses, fairClauses} {
+		if write, ok := known[f.reason.GetCode()]; ok {
+			return write(f)
+		}
 	}
 	r := f.reason
 	return fmt.Sprintf("%s%s: have %s, need %s, limit %s", Enum(r.GetCode(), "REASON_CODE_"), f.of(), f.have(), f.need(), f.limit())

@@ -25,6 +25,12 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
+func fairReason(code apportionv1.ReasonCode, have, need, limit float64) *apportionv1.Reason {
+	return &apportionv1.Reason{
+		Plugin: "fair", Code: code, Queue: new(uint32(1)), Dimension: new(uint32(2)), Have: have, Need: need, Limit: limit,
+	}
+}
+
 func TestReasonsNameTheirNumbers(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -56,6 +62,52 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 			"durations",
 			&apportionv1.Reason{Plugin: "cdp", Code: apportionv1.ReasonCode_REASON_CODE_COOLDOWN, Have: 90e9, Limit: 600e9},
 			"it was scheduled 1m30s ago and is protected for 10m0s (cdp)",
+		},
+		{
+			"a loan",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_BORROWED, 7000, 4000, 8000),
+			"queue research may borrow 3 nvidia.com/gpu that no entitled task can use now (fair)",
+		},
+		{
+			"a loan to a queue that is above its entitlement",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_BORROWED, 9000, 4000, 8000),
+			"queue research may borrow 4 nvidia.com/gpu that no entitled task can use now (fair)",
+		},
+		{
+			"no loan, for nothing is free",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 0, 2000, -1000),
+			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: none is free (fair)",
+		},
+		{
+			"no loan, for too little is free",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 0, 2000, 1000),
+			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: 1 nvidia.com/gpu is free (fair)",
+		},
+		{
+			"no loan, for some must be left to others",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 3000, 2000, 4000),
+			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: of the 4 nvidia.com/gpu that is free, " +
+				"3 is kept for entitled tasks of other queues (fair)",
+		},
+		{
+			"no loan, for all must be left to others",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 5000, 2000, 4000),
+			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: all that is free, 4 nvidia.com/gpu, " +
+				"is kept for entitled tasks of other queues (fair)",
+		},
+		{
+			"a victim that costs more than it brings",
+			&apportionv1.Reason{
+				Plugin: "fair", Code: apportionv1.ReasonCode_REASON_CODE_NOT_CALM, Queue: new(uint32(1)), Dimension: new(uint32(0)),
+				Have: 0.4091, Need: 10000, Limit: 0.1818,
+			},
+			"taking this task of 10 cpu as well would cost queue research more than the claimant would gain: " +
+				"0.409 against 0.182 of the cluster (fair)",
+		},
+		{
+			"a victim of a queue that keeps its line",
+			fairReason(apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT, 4000, 2000, 8000),
+			"queue research holds 4 of nvidia.com/gpu and keeps up to 8 against this claimant (fair)",
 		},
 		{
 			"nothing known of the queue",

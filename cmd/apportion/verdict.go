@@ -151,11 +151,14 @@ func fitting(answer *apportionv1.NodesAnswer) bool {
 // newReclaim is `apportion reclaim`.
 func newReclaim(s streams) *cobra.Command {
 	return newVictims(s, false, &cobra.Command{
-		Use:   "reclaim TASK",
+		Use:   "reclaim TASK...",
 		Short: "Tell whom a task may evict in other queues",
 		Long: `Tell whom a task may evict in other queues to get what its queue deserves, and why everybody else is
 spared. Without --candidate all tasks are considered that Volcano's reclaim action would consider.
-The task is named NAMESPACE/NAME of the pod, or NAME alone.`,
+The task is named NAMESPACE/NAME of the pod, or NAME alone.
+
+Policy fair answers with a plan: which tasks to evict, none of them in vain, and where the claimant goes.
+Several tasks of one job claim together.`,
 		Example: `  apportion reclaim ml/train-worker-0 -f cluster.yaml --explain`,
 	})
 }
@@ -174,23 +177,27 @@ NAMESPACE/NAME of the pod, or NAME alone.`,
 
 func newVictims(s streams, preempt bool, command *cobra.Command) *cobra.Command {
 	a := &asking{streams: s}
-	ask := client.VictimsQuestion{Preempt: preempt}
+	ask := client.VictimsQuestion{Preempt: preempt, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES}
 	var candidates []string
 	var all bool
 	command.Args = cobra.ExactArgs(1)
+	if !preempt {
+		command.Args = cobra.MinimumNArgs(1)
+	}
 	command.RunE = func(command *cobra.Command, names []string) error {
 		return a.ask(command.Context(), func(ctx context.Context, q *question) error {
 			claimant, err := q.snapshot.Task(names[0])
 			if err != nil {
 				return err
 			}
-			ids, err := taskIDs(q.snapshot, append(names, candidates...))
+			ids, err := taskIDs(q.snapshot, slices.Concat(names, candidates))
 			if err != nil {
 				return err
 			}
 			ask.Claimant = ids[0]
+			ask.With = ids[1:len(names)]
 			if len(candidates) > 0 {
-				ask.Candidates = ids[1:]
+				ask.Candidates = ids[len(names):]
 			}
 			victims, err := q.decider.Victims(ctx, q.Input, ask)
 			if err != nil {

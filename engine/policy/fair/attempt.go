@@ -208,7 +208,7 @@ func (t *trial) consider(i int, short resource.Mask) bool {
 		state.reason = reason
 		return false
 	}
-	if reason, calm := t.calm(p, r); !calm {
+	if reason, calm := t.calm(p, r, shared); !calm {
 		state.reason = reason
 		return false
 	}
@@ -275,8 +275,9 @@ func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason,
 	return within, false
 }
 
-// calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in tried.
-func (t *trial) calm(p place, r *request) (policy.Reason, bool) {
+// calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in tried. The
+// reason names the first dimension that is short and how much of it the candidate holds.
+func (t *trial) calm(p place, r *request, shared resource.Mask) (policy.Reason, bool) {
 	s := t.s
 	t.tried.copyFrom(&t.rise)
 	for m := r.positive; m != 0; m = m.Rest() {
@@ -290,6 +291,8 @@ func (t *trial) calm(p place, r *request) (policy.Reason, bool) {
 	at = min(at, lines-1)
 	reason := policy.Because(name, policy.NotCalm, s.tree.queue[p])
 	reason.Have, reason.Limit = s.approximate(t.tried[at]), s.approximate(t.fall[at])
+	reason.Dimension = s.dims[slices.IndexFunc(s.dims, shared.Has)]
+	reason.Need = float64(r.amount[reason.Dimension])
 	return reason, false
 }
 

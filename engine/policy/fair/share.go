@@ -21,7 +21,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	rows := s.shareRows()
 	out := policy.Share{
 		Weight: s.v.Queues[q].Weight, Guarantee: rows[0], Deserved: rows[1], Allocated: rows[2], Request: rows[3], Inqueue: rows[4],
-		Capability: rows[5], Dominant: -1, Overused: s.Overused(q, nil),
+		Capability: rows[5], RealCapability: rows[6], Dominant: -1, Overused: s.Overused(q, nil),
 	}
 	greatest := ratio{0, 1}
 	for d := range s.width {
@@ -33,6 +33,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 		if limit := s.limits[p].capability[d]; limit != unlimited {
 			out.Capability.V[d] = float64(limit)
 		}
+		out.RealCapability.V[d] = float64(s.atMost(p, d))
 		if r := (ratio{s.accounts.held[at], s.divided(d)}); r.total > 0 && r.compare(greatest) > 0 {
 			greatest, out.Dominant = r, d
 		}
@@ -47,10 +48,21 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	return out, true
 }
 
+// atMost returns what a place could ever hold: no more than there is, and than any capability on its path.
+func (s *State) atMost(p place, d int) int64 {
+	most := s.total(d)
+	for a := p; a != none; a = s.tree.parent[a] {
+		if limit := s.limits[a].capability[d]; limit != unlimited {
+			most = min(most, limit)
+		}
+	}
+	return most
+}
+
 // shareRows returns rows that name every dimension.
 func (s *State) shareRows() []resource.Row {
 	if s.scratch.rows == nil {
-		s.scratch.rows = resource.NewTable(6, s.width)
+		s.scratch.rows = resource.NewTable(7, s.width)
 		for i := range s.scratch.rows {
 			s.scratch.rows[i].Has = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
 		}

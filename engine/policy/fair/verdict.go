@@ -54,7 +54,8 @@ func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.
 		}, false
 	}
 	s.settle()
-	if s.entitled(p, 2, amount, positive) {
+	beyond := s.unentitled(p, 2, amount, positive)
+	if beyond < 0 {
 		return policy.Because(name, policy.Entitled, q), true
 	}
 	for _, d := range s.dims {
@@ -68,7 +69,9 @@ func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.
 			}, false
 		}
 	}
-	return policy.Because(name, policy.Borrowed, q), true
+	borrowed := s.aboveLine(p, 2, beyond, amount[beyond])
+	borrowed.Code = policy.Borrowed
+	return borrowed, true
 }
 
 // Preemptive reports whether a queue may take that much from others: it is open and entitled to it.

@@ -1311,6 +1311,7 @@ type QueueShare struct {
 	// As the plugin resolves it: 0 or absent cpu and memory are +Infinity where any capability is written.
 	Capability *Resource `protobuf:"bytes,11,opt,name=capability,proto3" json:"capability,omitempty"`
 	// What of the cluster the queue could ever have: at most its capability, and no more than others leave by their guarantees.
+	// Of plugin fair: no more than there is, and than the capability of the queue and of each ancestor.
 	RealCapability *Resource `protobuf:"bytes,12,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
 	// allocated / deserved in the dominant dimension.
 	Share float64 `protobuf:"fixed64,13,opt,name=share,proto3" json:"share,omitempty"`

@@ -237,7 +237,7 @@ const (
 	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
 	// PERMIT: the queue stays within its entitlement.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
-	// PERMIT: beyond its entitlement, but no entitled task could be given it now.
+	// PERMIT: have + need > limit, the queue's entitlement, but no entitled task could be given now what is beyond it.
 	ReasonCode_REASON_CODE_BORROWED ReasonCode = 101
 	// have + need > limit, the capability of the queue or of an ancestor. To `enqueue`, have includes what admitted jobs still lack.
 	ReasonCode_REASON_CODE_ABOVE_LIMIT ReasonCode = 102
@@ -252,7 +252,7 @@ const (
 	// No plan makes room for the claimant; the candidate alone is not in the way of one.
 	ReasonCode_REASON_CODE_NO_PLAN ReasonCode = 107
 	// have, what taking the candidate as well would cost the victims' queues, is not less than limit, what the claimant's queue would gain.
-	// Both are shares of the cluster below a line, guarantee first.
+	// Both are shares of the cluster below a line, guarantee first. need is what the candidate holds of the dimension named.
 	ReasonCode_REASON_CODE_NOT_CALM ReasonCode = 108
 	// The plan does without the candidate.
 	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 109

@@ -21,7 +21,11 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 		resources = append(resources, q.GetDeserved())
 	}
 	dimensions := p.shown(nil, resources...)
-	table := p.NewTable("QUEUE", "RESOURCE", ">DESERVED", ">WOULD DESERVE", ">ALLOCATED")
+	would := "WOULD DESERVE"
+	if vocabularyOf(is) != vocabularyOf(nil) {
+		would = "WOULD BE ENTITLED"
+	}
+	table := p.NewTable("QUEUE", "RESOURCE", ">"+vocabularyOf(was).deserved, ">"+would, ">ALLOCATED")
 	for _, q := range is.GetQueues() {
 		old, name := earlier[q.GetQueue()], p.Names.Queue(q.GetQueue())
 		for _, d := range dimensions {

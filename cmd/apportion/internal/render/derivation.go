@@ -16,6 +16,9 @@ func (p *Printer) derivation(plugin *apportionv1.PluginShares) {
 	if d := plugin.GetCapacity(); d != nil {
 		p.levels(plugin.GetPlugin(), d)
 	}
+	if d := plugin.GetFair(); d != nil {
+		p.divisions(d)
+	}
 }
 
 // rounds shows proportion's rounds: what each step left of a queue's deserved.

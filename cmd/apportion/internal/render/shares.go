@@ -47,8 +47,9 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetRequest(), q.GetGuarantee())
 	}
 	dimensions := p.shown(dominant, resources...)
-	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST",
-		"ALLOCATED OF DESERVED")
+	words := vocabularyOf(plugin)
+	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">"+words.deserved, ">ALLOCATED", ">REQUEST", ">AT MOST",
+		"ALLOCATED OF "+words.deserved)
 	weighted := slices.ContainsFunc(plugin.GetQueues(), func(q *apportionv1.QueueShare) bool { return q.GetWeight() > 0 })
 	var idle []string
 	for _, q := range p.inOrder(answer, plugin.GetQueues()) {
@@ -60,7 +61,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		if weighted {
 			weight = strconv.FormatUint(uint64(q.GetWeight()), 10)
 		}
-		p.queueRows(table, q, weight, dimensions)
+		p.queueRows(table, q, weight, words, dimensions)
 	}
 	if !table.Empty() {
 		p.table(table)
@@ -70,10 +71,10 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	}
 }
 
-func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, dimensions []int) {
+func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, words vocabulary, dimensions []int) {
 	name := p.Names.Queue(q.GetQueue())
 	if q.GetOverused() {
-		name = p.Paint(Bad, name+" (overused)")
+		name = p.Paint(Bad, name+words.unserved)
 	}
 	rows := 0
 	for _, d := range dimensions {

@@ -29,7 +29,8 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetGuarantee())
 	}
 	dimensions := p.shown(nil, resources...)
-	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">DESERVED", ">CAPABILITY")
+	words := vocabularyOf(plugin)
+	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">"+words.deserved, ">CAPABILITY")
 	for _, b := range p.branches() {
 		share := shares[b.name]
 		label, rest := b.label(p.ASCII)
@@ -38,7 +39,7 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 			continue
 		}
 		if share.GetOverused() {
-			label += p.Paint(Bad, " (overused)")
+			label += p.Paint(Bad, words.unserved)
 		}
 		p.branchRows(table, share, total, dimensions, label, rest)
 	}

@@ -124,6 +124,10 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	switch {
 	case !answer.GetDecided():
 		p.Line("%s: no plugin of the policy has an opinion on whom it may evict", name)
+	case answer.GetPlan().GetMade() && len(answer.GetVictims()) == 0:
+		p.Line("%s needs no eviction: there is room, or room is being released", name)
+	case answer.GetPlan() != nil && !answer.GetPlan().GetMade():
+		p.Line("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Reason{answer.GetPlan().GetRefusal()}))
 	case len(answer.GetVictims()) == 0:
 		p.Line("%s may evict nobody", name)
 	default:
@@ -134,6 +138,7 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 		}
 		p.table(table)
 	}
+	p.plan(answer.GetPlan(), len(answer.GetVictims()))
 	p.votes(answer)
 	p.spared(answer.GetSpared(), all)
 	p.checks(answer.GetChecks())
