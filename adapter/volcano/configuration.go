@@ -31,6 +31,8 @@ type configuration struct {
 	doc      *document
 	found    problems
 	warnings warnings
+	// places are where plugins are written; nil if that is not kept.
+	places map[*apportionv1.Plugin]*value
 }
 
 // parse is the root of the file's first document, the only one that Volcano reads; nil if there is none, or none that can be read.
@@ -146,6 +148,9 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 	}
 	plugin := c.settings(name, s.hierarchy, v, args)
 	plugin.Disabled = s.disabled
+	if c.places != nil {
+		c.places[plugin] = v
+	}
 	if plugin.GetUndecided() == nil {
 		args.warnUnread()
 	}

@@ -180,7 +180,7 @@ func notCalm(f facts) string {
 	if f.reason.GetHave() > f.reason.GetLimit() {
 		than = "more than"
 	}
-	return fmt.Sprintf("taking %s as well would cost %s %s the claimant would gain: %.3g against %.3g of the cluster",
+	return fmt.Sprintf("taking %s would cost %s %s the claimant would gain: %.3g against %.3g of the cluster",
 		task, f.queue(), than, f.reason.GetHave(), f.reason.GetLimit())
 }
 

@@ -108,7 +108,9 @@ func (c *checked) share() string {
 	return "the queue's share has room for " + c.needed()
 }
 
-func isBorrowed(r *apportionv1.Reason) bool { return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_BORROWED }
+func isBorrowed(r *apportionv1.Reason) bool {
+	return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_BORROWED
+}
 
 func (c *checked) nodes() string {
 	switch {

@@ -101,7 +101,7 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 				Plugin: "fair", Code: apportionv1.ReasonCode_REASON_CODE_NOT_CALM, Queue: new(uint32(1)), Dimension: new(uint32(0)),
 				Have: 0.4091, Need: 10000, Limit: 0.1818,
 			},
-			"taking this task of 10 cpu as well would cost queue research more than the claimant would gain: " +
+			"taking this task of 10 cpu would cost queue research more than the claimant would gain: " +
 				"0.409 against 0.182 of the cluster (fair)",
 		},
 		{

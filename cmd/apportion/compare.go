@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -24,7 +25,8 @@ func newCompare(s streams) *cobra.Command {
 		Short: "Tell what another policy would change, and for whom",
 		Long: `Tell what would change if the cluster were decided about by policy B in place of A: what queues
 deserve and in which order they come, which jobs may enter and be allocated, and whom they may
-evict. A policy is a preset, a file as written by convert, or a volcano-scheduler.conf.
+evict; and what is unfair about each: which property of docs/fair.md its answers break, with the numbers
+that show it. A policy is a preset, a file as written by convert, or a volcano-scheduler.conf.
 
 The exit code is 2 if something would change.`,
 		Example: `  apportion compare --policy proportion --policy capacity -f cluster.yaml
@@ -69,6 +71,9 @@ type compared struct {
 	Is      message             `json:"is"`
 	Changes []comparison.Change `json:"changes"`
 	Omitted int                 `json:"omitted_jobs,omitempty"`
+	// WasAudit and IsAudit are what is unfair about each.
+	WasAudit *audit.Report `json:"was_audit,omitempty"`
+	IsAudit  *audit.Report `json:"is_audit,omitempty"`
 }
 
 func (a *asking) compare(ctx context.Context, was, is string) error {
@@ -90,12 +95,12 @@ func (a *asking) compare(ctx context.Context, was, is string) error {
 	}
 	loaded.warnings = append(loaded.warnings, unsaid(warnings, loaded.warnings)...)
 	return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error {
-		return compare(ctx, q, policy, fmt.Sprintf("by %s in place of %s:", is, was))
+		return compare(ctx, q, policy, was, is)
 	})
 }
 
 // compare asks both policies the same.
-func compare(ctx context.Context, q *question, policy *apportionv1.Policy, title string) error {
+func compare(ctx context.Context, q *question, policy *apportionv1.Policy, first, second string) error {
 	plan := comparison.New(q.snapshot)
 	was, err := q.decider.Simulate(ctx, q.Input, plan.Steps()...)
 	if err != nil {
@@ -115,10 +120,18 @@ func compare(ctx context.Context, q *question, policy *apportionv1.Policy, title
 	changes := plan.Changes(was.Answers, is.Answers, q.snapshot.Names(is.Basis))
 	before, after := was.Answers[0].GetShares(), is.Answers[0].GetShares()
 	out := compared{Was: message{before}, Is: message{after}, Changes: changes, Omitted: plan.Omitted}
+	if out.WasAudit, err = audit.Find(ctx, q.decider, q.Input, audited); err == nil {
+		out.IsAudit, err = audit.Find(ctx, q.decider, other, audited)
+	}
+	if err != nil {
+		return err
+	}
 	err = q.writeAny(is.Basis, out, func(p *render.Printer) {
-		p.Line("%s", title)
+		p.Line("by %s in place of %s:", second, first)
 		p.Changes(before, after)
 		printChanges(p, changes, plan.Omitted)
+		printBreaches(p, first, out.WasAudit)
+		printBreaches(p, second, out.IsAudit)
 	})
 	if err != nil {
 		return err
@@ -154,6 +167,27 @@ func printChanges(p *render.Printer, changes []comparison.Change, omitted int) {
 	}
 	if omitted > 0 {
 		p.Line("\n%d more jobs wait whose evictions were not compared", omitted)
+	}
+}
+
+// audited bounds what is tried to find what is unfair.
+var audited = audit.Limits{Blocks: 200, Moves: 300}
+
+// printBreaches shows what is unfair about a policy.
+func printBreaches(p *render.Printer, policy string, report *audit.Report) {
+	const columns = 90
+	if len(report.Breaches) == 0 {
+		p.Line("\nnothing unfair was found in what %s decides", policy)
+	} else {
+		p.Heading("what %s decides is unfair:", policy)
+		table := p.NewTable("PROPERTY", "", "WITNESS").Wrap(columns)
+		for _, b := range report.Breaches {
+			table.Row(fmt.Sprintf("%2d", b.Property), b.Title, b.Witness)
+		}
+		table.Write(p.Out)
+	}
+	if report.Partial != "" {
+		p.Line("(%s)", report.Partial)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // newConvert is `apportion convert`.
 func newConvert(s streams) *cobra.Command {
 	var input inputFlags
-	var format, delegate, form string
+	var format, delegate, form, target string
 	var reached delegation.Options
 	command := &cobra.Command{
 		Use:   "convert",
@@ -27,17 +28,25 @@ func newConvert(s streams) *cobra.Command {
 volcano-scheduler.conf or a preset into the Policy. Calls from other languages take these as they
 are; -o binary is the form whose bytes have a digest.
 
+With --to fair, propose the settings of policy fair that come nearest to a configuration or a preset:
+base NONE for proportion, base DESERVED for capacity. What is not carried over, or means something
+else, is a warning with its line and reason. Ask compare what it would change on a cluster.
+
 With --extender, rewrite a volcano-scheduler.conf so that stock Volcano asks Apportion through its
 extender plugin: the delegating form, which decides as the original does and says what cannot be
 delegated exactly, and the shadow form, which takes no decision from Apportion.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --config volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
+  apportion convert --config volcano-scheduler.conf --to fair -o yaml > fair.yaml
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if delegate != "" {
 				return convertExtender(s, delegate, form, reached)
+			}
+			if target != "" {
+				return convertTo(s, &input, target, format)
 			}
 			var result proto.Message
 			if len(input.files) == 0 && input.snapshot == "" {
@@ -61,15 +70,48 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
 	input.register(command.Flags())
 	command.Flags().StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
 	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
+	command.Flags().StringVar(&target, "to", "", "propose settings of another policy: "+policyFair)
+	mustComplete(command, "to", policyFair)
 	command.Flags().StringVar(&delegate, "extender", "", "a volcano-scheduler.conf `FILE` to rewrite so that Volcano asks Apportion")
 	command.Flags().StringVar(&form, "extender-form", formBoth, "delegate, shadow or both")
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "where Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 	mustComplete(command, "extender-form", formDelegate, formShadow, formBoth)
-	for _, other := range []string{"file", "snapshot", "config", "policy", "output"} {
+	for _, other := range []string{"file", "snapshot", "config", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
 	}
 	return command
+}
+
+// policyFair is the policy that settings can be proposed of.
+const policyFair = "fair"
+
+// convertTo writes the settings of another policy that come nearest to a configuration.
+func convertTo(s streams, input *inputFlags, target, format string) error {
+	switch {
+	case target != policyFair:
+		return fmt.Errorf("--to: %q is not %s", target, policyFair)
+	case len(input.files) > 0 || input.snapshot != "":
+		return errors.New("--to takes a configuration or a preset: give --config or --policy, without manifests")
+	case input.config == "":
+		policy, _, err := input.rules()
+		if err != nil {
+			return err
+		}
+		proposed, warnings := volcano.AsFair(policy)
+		render.Warnings(s.err, warnings)
+		return writeConverted(s, format, proposed)
+	}
+	data, err := os.ReadFile(input.config)
+	if err != nil {
+		return err
+	}
+	proposed, warnings, err := volcano.ReadConfigurationAsFair(volcano.Source{Name: input.config, Data: data})
+	if err != nil {
+		return err
+	}
+	render.Warnings(s.err, warnings)
+	return writeConverted(s, format, proposed)
 }
 
 // The forms of a configuration that asks Apportion.

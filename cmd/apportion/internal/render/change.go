@@ -3,6 +3,7 @@ package render
 import (
 	"math"
 
+	"github.com/apportion/apportion/client/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -25,15 +26,19 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 	if vocabularyOf(is) != vocabularyOf(nil) {
 		would = "WOULD BE ENTITLED"
 	}
-	table := p.NewTable("QUEUE", "RESOURCE", ">"+vocabularyOf(was).deserved, ">"+would, ">ALLOCATED")
+	table := p.NewTable("QUEUE", "RESOURCE", ">"+vocabularyOf(was).deserved, ">"+would, ">CHANGE", ">ALLOCATED")
 	for _, q := range is.GetQueues() {
 		old, name := earlier[q.GetQueue()], p.Names.Queue(q.GetQueue())
+		if len(q.GetChildren()) > 0 && old.GetDeserved() == nil {
+			// Only the second policy divides among queues that have queues below.
+			continue
+		}
 		for _, d := range dimensions {
 			if x, y := value(old.GetDeserved(), d), value(q.GetDeserved(), d); !differ(x, y) {
 				continue
 			}
 			table.Row(name, p.Names.Dimensions[d], cell(p.Names, old.GetDeserved(), d), cell(p.Names, q.GetDeserved(), d),
-				cell(p.Names, q.GetAllocated(), d))
+				change(p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)), cell(p.Names, q.GetAllocated(), d))
 			name = ""
 		}
 	}
@@ -43,6 +48,14 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 		return
 	}
 	p.table(table)
+}
+
+// change writes a difference with its sign.
+func change(dimension string, by float64) string {
+	if by > 0 {
+		return "+" + quantity.Short(dimension, by)
+	}
+	return "-" + quantity.Short(dimension, -by)
 }
 
 // differ says whether two amounts differ by more than rounding.

@@ -2,11 +2,13 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/client/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -195,11 +197,15 @@ func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 		p.balance(plan)
 	}
 	if nodes := plan.GetNode(); len(nodes) > 0 {
-		names := make([]string, len(nodes))
-		for i, node := range nodes {
-			names[i] = p.Snapshot.NodeName(node)
+		count := map[uint32]int{}
+		var names []string
+		for _, node := range nodes {
+			count[node]++
 		}
-		p.Line("Once they are gone, the claimant goes to %s.", strings.Join(names, ", "))
+		for _, node := range slices.Sorted(maps.Keys(count)) {
+			names = append(names, fmt.Sprintf("%s on node %s", text.Count(count[node], "task"), p.Snapshot.NodeName(node)))
+		}
+		p.Line("The claimant gets room for %s.", strings.Join(names, ", "))
 	}
 }
 

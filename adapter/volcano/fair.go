@@ -1,0 +1,122 @@
+package volcano
+
+import (
+	"fmt"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
+)
+
+// ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the policy of plugin fair that comes nearest to it. The warnings say
+// what of the configuration is not carried over, or means something else, and why.
+func ReadConfigurationAsFair(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	c := configuration{
+		doc: &document{name: source.Name, data: source.Data, lines: true}, places: map[*apportionv1.Plugin]*value{},
+	}
+	var tiers []*apportionv1.Tier
+	if root := c.parse(); root != nil {
+		tiers = c.tiers(root)
+	}
+	if err := c.found.err(); err != nil {
+		return nil, nil, err
+	}
+	return c.fair(tiers), c.warnings.all(), nil
+}
+
+// AsFair is ReadConfigurationAsFair for a configuration that has been read already; its warnings name no lines.
+func AsFair(policy *apportionv1.Policy) (*apportionv1.Policy, []*apportionv1.Warning) {
+	c := configuration{doc: &document{name: "policy"}}
+	return c.fair(policy.GetTiers()), c.warnings.all()
+}
+
+// fair puts the plugins that go with fair into one tier, and fair behind them: it is asked after those that protect tasks, about what all of
+// them let go.
+func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
+	tier := &apportionv1.Tier{}
+	var divides *apportionv1.Plugin
+	filled := 0
+	for _, t := range tiers {
+		if len(t.GetPlugins()) == 0 {
+			continue
+		}
+		if filled++; filled == 2 {
+			c.changed(t.GetPlugins()[0], "all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair each plugin "+
+				"protects its tasks")
+		}
+		for _, p := range t.GetPlugins() {
+			switch {
+			case p.GetProportion() != nil, p.GetCapacity() != nil:
+				if divides != nil {
+					c.changed(p, "%s is left out: %s divides among the queues already", nameOf(p), nameOf(divides))
+					continue
+				}
+				divides = p
+			case p.GetDrf() != nil:
+				c.changed(p, "drf is left out: it orders jobs by dominant share, but fair sets room aside for jobs by priority and age, and they "+
+					"must be served in that order")
+			case p.GetHierarchicalDrf() != nil:
+				c.changed(p, "drf with enableHierarchy is left out: its tree of annotations orders queues, which fair does by the parents of "+
+					"queues; write the weights there")
+			case p.GetOvercommit() != nil:
+				tier.Plugins = append(tier.Plugins, p)
+				c.changed(p, "overcommit is kept: it keeps jobs outside that fair would let in, so that room they could use may stay idle")
+			default:
+				tier.Plugins = append(tier.Plugins, p)
+			}
+		}
+	}
+	tier.Plugins = append(tier.Plugins, c.dividing(divides))
+	return &apportionv1.Policy{Tiers: []*apportionv1.Tier{tier}, TierWalk: apportionv1.TierWalk_TIER_WALK_STRICT}
+}
+
+// dividing returns fair with the settings nearest to those of a plugin of Volcano that divides; nil if there is none.
+func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
+	settings := &apportionv1.Fair{Base: apportionv1.FairBase_FAIR_BASE_NONE}
+	out := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}, Disabled: p.GetDisabled()}
+	switch {
+	case p == nil:
+		return out
+	case p.GetProportion() != nil:
+		c.changed(p, "proportion becomes fair with base NONE: weights decide the whole share, a guarantee lifts it; shares are whole units and "+
+			"add up to no more than there is")
+		c.changed(p, "what a queue cannot use is lent; in Volcano a queue never holds more than it deserves")
+		c.changed(p, "a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to withhold it as Volcano does")
+	default:
+		settings.Base = apportionv1.FairBase_FAIR_BASE_DESERVED
+		c.changed(p, "capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as it has a use for it")
+		c.changed(p, "what is left beyond that is divided by weight, which capacity does not look at; in Volcano it goes to whoever comes first")
+		c.changed(p, "deserved amounts that do not fit together are cut in proportion; in Volcano they are promised all the same")
+		c.changed(p, "a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to withhold it as Volcano does")
+	}
+	if level := p.GetCapacity().GetAncestorReclaimLevel(); level > 0 {
+		c.changed(p, "ancestorReclaimLevel %d is not carried over: under fair every queue between the victim and the nearest common ancestor must "+
+			"hold more than its line", level)
+	}
+	if len(p.GetDisabled()) > 0 {
+		var names []string
+		for _, d := range p.GetDisabled() {
+			names = append(names, strings.ToLower(strings.TrimPrefix(d.String(), "DECISION_")))
+		}
+		c.changed(p, "decisions that are switched off stay so (%s); the properties of fair hold only if it takes all of them",
+			strings.Join(names, ", "))
+	}
+	return out
+}
+
+// changed warns that something of a plugin is not carried over as it was.
+func (c *configuration) changed(p *apportionv1.Plugin, format string, args ...any) {
+	where := c.doc.name
+	if v := c.places[p]; v != nil {
+		where = place(c.doc, v)
+	}
+	c.warnings.add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return where }, "%s", fmt.Sprintf(format, args...))
+}
+
+// nameOf is Volcano's name of a plugin.
+func nameOf(p *apportionv1.Plugin) string {
+	if row, ok := catalogue.Of(p); ok {
+		return row.Name
+	}
+	return "the plugin"
+}

@@ -1,0 +1,156 @@
+// Package audit looks for what is unfair in the answers of a policy: breaches of the properties that docs/fair.md lists, each with the
+// numbers that show it. It asks the policy and judges by the snapshot; it works for every policy.
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Property is a property of fairness by its number in docs/fair.md.
+type Property int
+
+// The properties that are looked at.
+const (
+	// NoMoreThanThereIs: queues deserve no more together than there is.
+	NoMoreThanThereIs Property = 1
+	// GuaranteesHold: a queue that asks for its guarantee can get it.
+	GuaranteesHold Property = 2
+	// WeightsDecide: no queue gets less than a like queue of no greater weight while it wants more.
+	WeightsDecide Property = 7
+	// NothingWantedIsIdle: at rest nothing fits that is open and within its limits.
+	NothingWantedIsIdle Property = 13
+	// NoCircles: reclaim ends, and no state repeats.
+	NoCircles Property = 14
+)
+
+var titles = map[Property]string{
+	NoMoreThanThereIs:   "no more than there is",
+	GuaranteesHold:      "guarantees hold",
+	WeightsDecide:       "weights decide",
+	NothingWantedIsIdle: "nothing wanted is idle",
+	NoCircles:           "no circles",
+}
+
+func (p Property) String() string { return titles[p] }
+
+// Breach is an answer that a property forbids.
+type Breach struct {
+	// Property by its number in docs/fair.md, and Title in words.
+	Property Property `json:"property"`
+	Title    string   `json:"title"`
+	// Queue and Job are whom it harms; empty if that is no single one. Job is namespace/name.
+	Queue string `json:"queue,omitempty"`
+	Job   string `json:"job,omitempty"`
+	// Dimension is the resource in which the numbers show it; empty if it is not about amounts. Given is what the policy gives, Due what
+	// the property demands, in units of the dimension.
+	Dimension string  `json:"dimension,omitempty"`
+	Given     float64 `json:"given,omitempty"`
+	Due       float64 `json:"due,omitempty"`
+	// Witness says what shows the breach, with its numbers.
+	Witness string `json:"witness"`
+}
+
+// Report is what was found.
+type Report struct {
+	Breaches []Breach `json:"breaches,omitempty"`
+	// Held is what each queue holds in the end, by queue and dimension, in units of the dimension: when nothing may start and evict any
+	// more, or a state repeats. Nil if that was not tried.
+	Held map[string]map[string]float64 `json:"held,omitempty"`
+	// Evictions counts the tasks that were evicted on the way.
+	Evictions int `json:"evictions,omitempty"`
+	// Partial says what was not looked at; empty if everything was.
+	Partial string `json:"partial,omitempty"`
+}
+
+// Limits bound how much is tried. Zero fields have the values of the constants below.
+type Limits struct {
+	// Blocks bounds the gangs and single tasks that are placed or evicted for, Moves the allocations and plans, Nodes the nodes that are
+	// looked at for one claimant.
+	Blocks, Moves, Nodes int
+}
+
+// The default limits.
+const (
+	defaultBlocks = 500
+	defaultMoves  = 1000
+	defaultNodes  = 64
+)
+
+func (l Limits) orDefault() Limits {
+	if l.Blocks == 0 {
+		l.Blocks = defaultBlocks
+	}
+	if l.Moves == 0 {
+		l.Moves = defaultMoves
+	}
+	if l.Nodes == 0 {
+		l.Nodes = defaultNodes
+	}
+	return l
+}
+
+// Decider answers the questions of an audit.
+type Decider interface {
+	Simulate(ctx context.Context, in client.Input, steps ...*apportionv1.Step) (*client.Simulation, error)
+	OpenSession(ctx context.Context, in client.Input) (*client.Session, error)
+}
+
+// Find audits how a policy would decide about a snapshot. It first judges the shares. Then it lets the policy start what it permits and,
+// once nothing more may start, evict, until nothing moves or a state repeats. The second part needs nodes and listed tasks.
+func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) (*Report, error) {
+	simulation, err := decider.Simulate(ctx, in,
+		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}})
+	if err != nil {
+		return nil, err
+	}
+	for i := range simulation.Answers {
+		if err := simulation.Err(i); err != nil {
+			return nil, err
+		}
+	}
+	snapshot := lookup.Of(in.Snapshot)
+	a := &auditor{snapshot: snapshot, names: snapshot.Names(simulation.Basis), limits: limits.orDefault(), report: &Report{}}
+	inspected := simulation.Answers[1].GetInspect()
+	a.total = a.row(inspected.GetTotal())
+	a.shares(simulation.Answers[0].GetShares())
+	if len(inspected.GetNodes()) == 0 {
+		a.report.Partial = "the snapshot has no nodes: what may start and whom it evicts was not tried"
+		return a.report, nil
+	}
+	return a.report, a.rest(ctx, decider, in, inspected.GetNodes())
+}
+
+// auditor gathers breaches.
+type auditor struct {
+	snapshot *lookup.Snapshot
+	names    text.Names
+	limits   Limits
+	total    []float64
+	// divider is the plugin that divides, "" if none does; queues are its accounts.
+	divider string
+	queues  map[string]*apportionv1.QueueShare
+	report  *Report
+}
+
+func (a *auditor) add(b Breach, format string, args ...any) {
+	b.Title, b.Witness = b.Property.String(), fmt.Sprintf(format, args...)
+	a.report.Breaches = append(a.report.Breaches, b)
+}
+
+// row returns the amounts of a resource by dimension of the answers.
+func (a *auditor) row(r *apportionv1.Resource) []float64 {
+	row := make([]float64, len(a.names.Dimensions))
+	for i, d := range r.GetDimension() {
+		if i < len(r.GetAmount()) && int(d) < len(row) {
+			row[d] = r.GetAmount()[i]
+		}
+	}
+	return row
+}

@@ -1,0 +1,363 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// reclaim evicts for the first block in order that may take from others, and starts what may start then, until no block can or a state
+// repeats.
+func (s *state) reclaim() error {
+	s.seen[s.key()] = 0
+	for s.report.Partial == "" {
+		blocks, err := s.waiting()
+		if err != nil {
+			return err
+		}
+		moved := false
+		for _, block := range blocks {
+			if s.tries++; s.tries > triesPerMove*s.limits.Moves {
+				s.report.Partial = fmt.Sprintf("victims were sought %d times only", s.tries-1)
+				return nil
+			}
+			if moved, err = s.evictFor(block); moved || err != nil {
+				break
+			}
+		}
+		if err != nil || !moved {
+			return err
+		}
+		if s.moves++; s.moves >= s.limits.Moves {
+			s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+		}
+		if err := s.settle(); err != nil {
+			return err
+		}
+		key := s.key()
+		if before, seen := s.seen[key]; seen {
+			s.circle(s.plans[before:])
+			return nil
+		}
+		s.seen[key] = len(s.plans)
+	}
+	return nil
+}
+
+// triesPerMove bounds how often victims are sought, for each move that may be made.
+const triesPerMove = 4
+
+// circle tells of plans that lead back to where they began.
+func (s *state) circle(plans []plan) {
+	var parts []string
+	victims := 0
+	for _, p := range plans {
+		names := make([]string, len(p.victims))
+		for i, v := range p.victims {
+			names[i] = s.snapshot.Tasks[v].Name()
+		}
+		victims += len(names)
+		parts = append(parts, fmt.Sprintf("%s evicts %s", s.who([]uint32{p.claimant}), few(names)))
+	}
+	s.add(Breach{Property: NoCircles, Given: float64(victims)},
+		"after %d evictions the same tasks run on the same nodes as before: %s", victims, few(parts))
+}
+
+// evictFor evicts for a block, all of it or nothing, and starts it.
+func (s *state) evictFor(block []uint32) (bool, error) {
+	tasks := &apportionv1.Tasks{Index: block}
+	answers, err := s.ask(
+		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: s.jobOf(block[0]), OmitNames: true}}},
+		reclaimStep(block[:1], nil))
+	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
+		return false, err
+	}
+	if answers[2].GetReclaim().GetPlan() != nil {
+		return s.carryOut(block)
+	}
+	if answers[1].GetJobs().GetJobs()[0].GetStarving().GetVote() != apportionv1.Vote_VOTE_PERMIT {
+		return false, nil
+	}
+	if len(answers[2].GetReclaim().GetVictims()) == 0 {
+		return false, nil
+	}
+	return s.oneByOne(block)
+}
+
+// reclaimStep asks whom a claimant may evict; without candidates among all.
+func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
+	step := &apportionv1.ReclaimStep{
+		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+	}
+	if candidates != nil {
+		step.Candidates = &apportionv1.Tasks{Index: candidates}
+	}
+	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}
+}
+
+func (s *state) jobOf(task uint32) *apportionv1.Jobs {
+	i := slices.Index(s.snapshot.GetJobs(), s.snapshot.Tasks[task].Job)
+	return &apportionv1.Jobs{Index: []uint32{uint32(i)}}
+}
+
+// candidates lists the running tasks, those of lower priority first, then the younger.
+func (s *state) candidates() []uint32 {
+	var list []uint32
+	for t, at := range s.tasks {
+		if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING {
+			list = append(list, uint32(t))
+		}
+	}
+	slices.SortFunc(list, func(l, r uint32) int {
+		lt, rt := s.snapshot.Tasks[l], s.snapshot.Tasks[r]
+		return cmp.Or(cmp.Compare(lt.Job.GetPriority(), rt.Job.GetPriority()), cmp.Compare(lt.GetPriority(), rt.GetPriority()),
+			cmp.Compare(rt.GetCreateTime(), lt.GetCreateTime()), cmp.Compare(l, r))
+	})
+	return list
+}
+
+// carryOut asks for a plan for a block and carries it out.
+func (s *state) carryOut(block []uint32) (bool, error) {
+	answers, err := s.ask(reclaimStep(block, nil))
+	if err != nil {
+		return false, err
+	}
+	answer := answers[0].GetReclaim()
+	if !answer.GetPlan().GetMade() || len(answer.GetPlan().GetNode()) != len(block) {
+		return false, nil
+	}
+	var victims []uint32
+	for _, v := range answer.GetVictims() {
+		victims = append(victims, v.GetTask())
+	}
+	if len(victims) > 0 {
+		if err := s.evict(victims); err != nil {
+			return false, err
+		}
+	}
+	s.plans = append(s.plans, plan{block[0], victims})
+	return true, s.start(block, answer.GetPlan().GetNode())
+}
+
+// oneByOne makes room for each task of a block as a scheduler does that is told who may be evicted: on the first node where enough may.
+func (s *state) oneByOne(block []uint32) (bool, error) {
+	mark, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
+	if err != nil {
+		return false, err
+	}
+	tasks, plans := slices.Clone(s.tasks), len(s.plans)
+	free := make([][]float64, len(s.free))
+	for n := range free {
+		free[n] = slices.Clone(s.free[n])
+	}
+	for _, task := range block {
+		done, err := s.one(task)
+		if err != nil {
+			return false, err
+		}
+		if !done {
+			s.tasks, s.free, s.plans = tasks, free, s.plans[:plans]
+			_, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{
+				Rollback: &apportionv1.RollbackStep{Mark: mark[0].GetMark().GetMark()},
+			}})
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// one makes room for one task.
+func (s *state) one(task uint32) (bool, error) {
+	byNode := map[int][]uint32{}
+	var nodes []int
+	for _, t := range s.candidates() {
+		n := s.tasks[t].node
+		if n < 0 || n >= len(s.free) {
+			continue
+		}
+		if byNode[n] == nil {
+			nodes = append(nodes, n)
+		}
+		byNode[n] = append(byNode[n], t)
+	}
+	slices.Sort(nodes)
+	if len(nodes) > s.limits.Nodes {
+		nodes = nodes[:s.limits.Nodes]
+	}
+	steps := make([]*apportionv1.Step, 0, len(nodes))
+	for _, n := range nodes {
+		steps = append(steps, reclaimStep([]uint32{task}, byNode[n]))
+	}
+	answers, err := s.ask(steps...)
+	if err != nil {
+		return false, err
+	}
+	for i, n := range nodes {
+		order := answers[i].GetReclaim().GetEvictionOrder()
+		for k := range len(order) + 1 {
+			if !s.fits(n, task, order[:k]) {
+				continue
+			}
+			if k > 0 {
+				if err := s.evict(order[:k]); err != nil {
+					return false, err
+				}
+				s.plans = append(s.plans, plan{task, slices.Clone(order[:k])})
+			}
+			return true, s.start([]uint32{task}, []uint32{uint32(n)})
+		}
+	}
+	return false, nil
+}
+
+// guarantees finds queues that wait for a part of their guarantee although tasks run that the policy protects and that are above that of
+// their own queue: one block for each queue.
+func (s *state) guarantees() error {
+	blocks, err := s.waiting()
+	if err != nil || s.report.Partial != "" {
+		return err
+	}
+	held, said := s.held(), map[string]bool{}
+	for _, block := range blocks {
+		task := s.snapshot.Tasks[block[0]]
+		queue := task.Job.GetQueue()
+		d := s.guaranteed(queue, block, held)
+		if d < 0 || said[queue] || s.limited(queue, block, held) {
+			continue
+		}
+		others, why, err := s.withheld(block, held, d)
+		if err != nil {
+			return err
+		}
+		if others == "" {
+			continue
+		}
+		said[queue] = true
+		due := s.written(s.queueNamed(queue).GetGuarantee(), d)
+		s.add(Breach{
+			Property: GuaranteesHold, Queue: queue, Job: lookup.JobName(task.Job), Dimension: s.names.Dimensions[d], Given: held[queue][d], Due: due,
+		}, "queue %s holds %s of its guarantee of %s %s; %s asks for %s and waits, while %s what is beyond a guarantee: %s",
+			queue, s.short(d, held[queue][d]), s.short(d, due), s.names.Dimensions[d], s.who(block), s.asks(block), others, why)
+	}
+	return nil
+}
+
+func (a *auditor) queueNamed(name string) *apportionv1.Queue {
+	index, err := a.snapshot.Queue(name)
+	if err != nil {
+		return nil
+	}
+	return a.snapshot.GetQueues()[index]
+}
+
+// guaranteed returns the first dimension of a block that is within its queue's guarantee in all that it asks for; -1 if it is not.
+func (s *state) guaranteed(queue string, block []uint32, held map[string][]float64) int {
+	first := -1
+	for d, x := range s.sum(block) {
+		g := s.written(s.queueNamed(queue).GetGuarantee(), d)
+		switch within := held[queue][d]+x <= g; {
+		case x <= 0 || s.names.Dimensions[d] == "pods":
+		case !within:
+			return -1
+		case first < 0:
+			first = d
+		}
+	}
+	return first
+}
+
+// withheld names the queues above their guarantee whose tasks the dividing plugin keeps from a block, and why; "" if no node would have
+// room without them. A victim that would cost more than it brings is a known limit of fair, not a breach.
+func (s *state) withheld(block []uint32, held map[string][]float64, d int) (others, why string, err error) {
+	answers, err := s.ask(
+		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
+			Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
+		}}},
+		reclaimStep(block[:1], nil))
+	if err != nil || len(block) > 1 {
+		return "", "", err
+	}
+	k := keeping{state: s, held: held, dimension: d, above: map[string]float64{}, byNode: map[int][]uint32{}}
+	answer := answers[1].GetReclaim()
+	if verdict := answers[0].GetPreemptive().GetTasks()[0].GetVerdict(); verdict.GetVote() == apportionv1.Vote_VOTE_REJECT {
+		k.why = text.Reasons(s.names, verdict.GetReasons())
+		for _, v := range answer.GetVictims() {
+			k.add(v.GetTask(), "")
+		}
+	}
+	for _, spared := range answer.GetSpared() {
+		if reason := spared.GetReasons()[0]; reason.GetPlugin() == s.divider && !known(reason.GetCode()) {
+			k.add(spared.GetTask(), text.Reason(s.names, reason))
+		}
+	}
+	for n, tasks := range k.byNode {
+		if s.fits(n, block[0], tasks) {
+			return k.queues(), k.why, nil
+		}
+	}
+	return "", "", nil
+}
+
+// keeping gathers running tasks whose queues could lose them without falling below their guarantee.
+type keeping struct {
+	*state
+
+	held      map[string][]float64
+	dimension int
+	// above is what the tasks of each queue hold together.
+	above  map[string]float64
+	byNode map[int][]uint32
+	why    string
+}
+
+// add adds a task, once, with the reason why it keeps its place.
+func (k *keeping) add(task uint32, why string) {
+	queue, node := k.snapshot.Tasks[task].Job.GetQueue(), k.tasks[task].node
+	if slices.Contains(k.byNode[node], task) {
+		return
+	}
+	g := k.written(k.queueNamed(queue).GetGuarantee(), k.dimension)
+	if math.IsNaN(g) {
+		g = 0
+	}
+	x := k.request[task][k.dimension]
+	if x <= 0 || x > k.held[queue][k.dimension]-g-k.above[queue] {
+		return
+	}
+	k.above[queue] += x
+	k.byNode[node] = append(k.byNode[node], task)
+	if k.why == "" {
+		k.why = why
+	}
+}
+
+// queues names the queues of the tasks.
+func (k *keeping) queues() string {
+	var names []string
+	for _, q := range k.snapshot.GetQueues() {
+		if k.above[q.GetName()] > 0 {
+			names = append(names, q.GetName())
+		}
+	}
+	if len(names) == 1 {
+		return "queue " + names[0] + " keeps"
+	}
+	return "queues " + strings.Join(names, ", ") + " keep"
+}
+
+// known are refusals of plans that docs/fair.md lists among the known limits.
+func known(code apportionv1.ReasonCode) bool {
+	switch code {
+	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM, apportionv1.ReasonCode_REASON_CODE_NO_PLAN, apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:
+		return true
+	default:
+		return false
+	}
+}

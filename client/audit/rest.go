@@ -1,0 +1,313 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// rest lets the policy start what it permits, judges what waits then, and lets it evict until nothing moves or a state repeats.
+func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, nodes []*apportionv1.InspectedNode) (err error) {
+	session, err := decider.OpenSession(ctx, in)
+	if err != nil {
+		return err
+	}
+	s := &state{auditor: a, ctx: ctx, session: session, seen: map[string]int{}}
+	defer func() {
+		if closed := session.Close(); err == nil {
+			err = closed
+		}
+	}()
+	s.read(nodes)
+	if err := s.admit(); err != nil {
+		return err
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	if err := s.idle(); err != nil {
+		return err
+	}
+	if err := s.reclaim(); err != nil {
+		return err
+	}
+	s.conclude()
+	return s.guarantees()
+}
+
+// conclude reports what queues hold in the end.
+func (s *state) conclude() {
+	held := s.held()
+	s.report.Held = map[string]map[string]float64{}
+	for queue, row := range held {
+		amounts := map[string]float64{}
+		for d, x := range row {
+			if x != 0 {
+				amounts[s.names.Dimensions[d]] = x
+			}
+		}
+		s.report.Held[queue] = amounts
+	}
+	for _, p := range s.plans {
+		s.report.Evictions += len(p.victims)
+	}
+}
+
+// admit lets jobs enter; those that may not take no part.
+func (s *state) admit() error {
+	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
+		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION, OmitNames: true,
+	}}})
+	if err != nil {
+		return err
+	}
+	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
+		if verdict.GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
+			s.jobs[verdict.GetJob()].tasks = nil
+		}
+	}
+	return nil
+}
+
+// waiting lists the blocks that wait, in order, at most as many as the limits say. Where a gang waits, single tasks of its job do not count.
+func (s *state) waiting() ([][]uint32, error) {
+	jobs, err := s.inOrder()
+	var list [][]uint32
+	for _, j := range jobs {
+		blocks := s.blocks(j)
+		if len(blocks) > 1 && len(blocks[0]) > 1 {
+			blocks = blocks[:1]
+		}
+		list = append(list, blocks...)
+	}
+	if len(list) > s.limits.Blocks {
+		s.report.Partial = fmt.Sprintf("of %d gangs and single tasks that wait only the first %d were tried", len(list), s.limits.Blocks)
+		list = list[:s.limits.Blocks]
+	}
+	return list, err
+}
+
+// verdict asks whether the queue of a block may use what it asks for, and where it has room; nodes is nil if it has none.
+func (s *state) verdict(block []uint32) (allowed *apportionv1.Verdict, nodes []uint32, err error) {
+	tasks := &apportionv1.Tasks{Index: block}
+	answers, err := s.ask(
+		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: true}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: tasks, Top: 1, Jointly: true}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	placement := answers[1].GetNodes().GetPlacement()
+	if placement.GetOutcome() == apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND {
+		nodes = placement.GetNode()
+	}
+	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nodes, nil
+}
+
+// settle starts what is permitted and fits, the first in order first, until nothing more may start. What has no room is not asked about
+// again, what is refused only once nothing else may start: room only shrinks, but a refusal may rest on what others could be given.
+func (s *state) settle() error {
+	roomless, refused, since := map[uint32]bool{}, map[uint32]bool{}, 0
+	for s.moves < s.limits.Moves {
+		blocks, err := s.waiting()
+		if err != nil {
+			return err
+		}
+		blocks = slices.DeleteFunc(blocks, func(b []uint32) bool { return roomless[b[0]] || refused[b[0]] })
+		started, err := s.startFirst(blocks, roomless, refused)
+		switch {
+		case err != nil:
+			return err
+		case started:
+			s.moves++
+			since++
+		case since == 0:
+			return nil
+		default:
+			since = 0
+			clear(refused)
+		}
+	}
+	s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+	return nil
+}
+
+// startFirst starts the first block that may and fits, and notes those before it that do not fit or may not.
+func (s *state) startFirst(blocks [][]uint32, roomless, refused map[uint32]bool) (bool, error) {
+	for _, block := range blocks {
+		allowed, nodes, err := s.verdict(block)
+		switch {
+		case err != nil:
+			return false, err
+		case nodes == nil:
+			roomless[block[0]] = true
+		case allowed.GetVote() == apportionv1.Vote_VOTE_REJECT:
+			refused[block[0]] = true
+		default:
+			return true, s.start(block, nodes)
+		}
+	}
+	return false, nil
+}
+
+// idle finds blocks that wait although they fit and are within their limits: one for each queue.
+func (s *state) idle() error {
+	blocks, err := s.waiting()
+	if err != nil || s.report.Partial != "" {
+		return err
+	}
+	held := s.held()
+	said := map[string]bool{}
+	for _, block := range blocks {
+		task := s.snapshot.Tasks[block[0]]
+		queue := task.Job.GetQueue()
+		if said[queue] || s.limited(queue, block, held) {
+			continue
+		}
+		allowed, nodes, err := s.verdict(block)
+		if err != nil {
+			return err
+		}
+		if nodes == nil || allowed.GetVote() != apportionv1.Vote_VOTE_REJECT || excused(allowed) {
+			continue
+		}
+		said[queue] = true
+		s.add(Breach{Property: NothingWantedIsIdle, Queue: queue, Job: lookup.JobName(task.Job)},
+			"%s asks for %s; %s has room, nothing else may start, and yet it waits: %s", s.who(block), s.asks(block),
+			s.where(nodes), text.Reasons(s.names, allowed.GetReasons()))
+	}
+	return nil
+}
+
+// excused reports whether a refusal is none of idle wanted resources: the queue is closed, or keeps room for tasks that are entitled to it.
+func excused(v *apportionv1.Verdict) bool {
+	return slices.ContainsFunc(v.GetReasons(), func(r *apportionv1.Reason) bool {
+		switch r.GetCode() {
+		case apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED:
+			return true
+		case apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:
+			return r.GetHave() > 0
+		default:
+			return false
+		}
+	})
+}
+
+// held returns what each queue and all below it hold.
+func (s *state) held() map[string][]float64 {
+	held := map[string][]float64{}
+	parents := map[string]string{}
+	for _, q := range s.snapshot.GetQueues() {
+		held[q.GetName()] = make([]float64, len(s.names.Dimensions))
+		parents[q.GetName()] = q.GetParent()
+	}
+	book := func(queue string, request []float64, times float64) {
+		// A path has no more queues than there are; a cycle ends.
+		for range parents {
+			row := held[queue]
+			for d, x := range request {
+				if row != nil {
+					row[d] += times * x
+				}
+			}
+			if queue = parents[queue]; queue == "" {
+				break
+			}
+		}
+	}
+	for i, t := range s.tasks {
+		if holds(t.status) {
+			book(s.snapshot.Tasks[i].Job.GetQueue(), s.request[i], 1)
+		}
+	}
+	for i := range s.jobs {
+		for _, g := range s.jobs[i].GetGroups() {
+			for _, c := range g.GetCounts() {
+				if holds(c.GetStatus()) {
+					book(s.jobs[i].GetQueue(), s.amounts(g.GetRequest()), float64(c.GetCount()))
+				}
+			}
+		}
+	}
+	return held
+}
+
+// limited reports whether a block would take its queue, or a queue above, beyond a capability.
+func (s *state) limited(queue string, block []uint32, held map[string][]float64) bool {
+	need := s.sum(block)
+	for range s.snapshot.GetQueues() {
+		index, err := s.snapshot.Queue(queue)
+		if err != nil {
+			return false
+		}
+		q := s.snapshot.GetQueues()[index]
+		for d, x := range need {
+			limit := s.written(q.GetCapability(), d)
+			if name := s.names.Dimensions[d]; limit == 0 && (name == "cpu" || name == "memory") {
+				// As Volcano reads it: written, but not a limit.
+				limit = math.NaN()
+			}
+			if x > 0 && held[queue][d]+x > limit {
+				return true
+			}
+		}
+		if queue = q.GetParent(); queue == "" {
+			break
+		}
+	}
+	return false
+}
+
+func (s *state) sum(tasks []uint32) []float64 {
+	sum := make([]float64, len(s.names.Dimensions))
+	for _, t := range tasks {
+		for d, x := range s.request[t] {
+			sum[d] += x
+		}
+	}
+	return sum
+}
+
+// who names a block: its task, or its job and how many tasks.
+func (s *state) who(block []uint32) string {
+	task := s.snapshot.Tasks[block[0]]
+	if len(block) == 1 {
+		return fmt.Sprintf("%s of queue %s", task.Name(), task.Job.GetQueue())
+	}
+	return fmt.Sprintf("a gang of %d tasks of %s of queue %s", len(block), lookup.JobName(task.Job), task.Job.GetQueue())
+}
+
+func (s *state) asks(block []uint32) string {
+	var parts []string
+	for d, x := range s.sum(block) {
+		if x > 0 && s.names.Dimensions[d] != "pods" {
+			parts = append(parts, s.short(d, x)+" "+s.names.Dimensions[d])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *state) where(nodes []uint32) string {
+	var names []string
+	for _, n := range nodes {
+		if name := s.snapshot.NodeName(n); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "node " + few(names)
+}
+
+// few lists at most four names.
+func few(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
