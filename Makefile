@@ -40,6 +40,7 @@ EXTENDERFLAGS ?=
 ROUNDS ?= 6
 FUZZTIME ?= 10s
 LANGUAGES ?=
+UIFLAGS ?=
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
 
@@ -155,6 +156,24 @@ test-clients: ## Play the examples of other languages and the conformance vector
 .PHONY: test-checker
 test-checker: ## Let the checkers in Python look at true and at changed answers of plugin fair.
 	scripts/test-checker.sh
+
+##@ Page
+
+.PHONY: ui
+ui: ## Build the page: ui/dist, which is checked in, from ui/src (needs Node.js and npm).
+	scripts/ui.sh build
+
+.PHONY: ui-drift
+ui-drift: ## Fail if ui/dist is not what ui/src makes.
+	scripts/ui.sh drift
+
+.PHONY: test-ui
+test-ui: build ## Test the page: its parts by Node.js, its views in Chromium (UIFLAGS=--test-name-pattern=keyboard).
+	scripts/ui.sh test $(UIFLAGS)
+
+.PHONY: ui-pictures
+ui-pictures: build ## Take the pictures of the page that README and docs show.
+	scripts/ui.sh pictures
 
 ##@ Deployment
 

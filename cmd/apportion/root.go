@@ -55,7 +55,7 @@ does: who deserves what, which job may enter, who must give way. Its input is wh
 	}
 	add("ask", newShares(s), newTree(s), newExplain(s), newPending(s), newQueues(s), newJobs(s), newEnqueue(s),
 		newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
-		newWhatIf(s), newCompare(s), newDiff(s), newSimulate(s), newSession(s))
+		newWhatIf(s), newCompare(s), newDiff(s), newUI(s), newSimulate(s), newSession(s))
 	add("files", newTest(s), newValidate(s), newConvert(s), newGenerate(s), newReplay(s), newVerify(s))
 	add("service", newServe(s), newConfig(s), newHealth(s), newPolicies(s), newVersion(s))
 	return root

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/ui"
+)
+
+// looking is `apportion ui`.
+type looking struct {
+	streams
+	input  inputFlags
+	listen string
+	stay   bool
+}
+
+// newUI is `apportion ui`.
+func newUI(s streams) *cobra.Command {
+	l := &looking{streams: s}
+	command := &cobra.Command{
+		Use:   "ui",
+		Short: "Show a cluster in the browser",
+		Long: `Show a cluster in the browser: who has what and deserves what, why each job waits, where tasks run, and
+what would happen if something were different. The program serves the page on a loopback address, decides
+in its own process, and ends with an interrupt. Every user of this machine can open the address.`,
+		Example: `  apportion ui -f cluster.yaml
+  apportion ui -f examples/clusters/research --policy fair --no-open`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return l.run(ctx)
+		},
+	}
+	flags := command.Flags()
+	l.input.register(flags)
+	flags.StringVar(&l.listen, "listen", "localhost:0", "loopback `ADDRESS` to serve on; port 0: any free one")
+	flags.BoolVar(&l.stay, "no-open", false, "print the address and open no browser")
+	mustComplete(command, "policy", client.Presets()...)
+	return command
+}
+
+func (l *looking) run(ctx context.Context) error {
+	if l.input.policyName != "" {
+		return errors.New("--policy-name names a policy of a server: give --policy or --config")
+	}
+	loaded, err := l.input.load(l.in)
+	if err != nil {
+		return err
+	}
+	listener, err := listenLoopback(ctx, l.listen)
+	if err != nil {
+		return err
+	}
+	handler, err := l.handler(ctx, loaded)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	const headers = 10 * time.Second
+	server := &http.Server{Handler: only(listener.Addr(), handler), ReadHeaderTimeout: headers}
+	address := "http://" + listener.Addr().String() + ui.Path
+	fmt.Fprintf(l.out, "%s\n", address)
+	if !l.stay {
+		if err := openBrowser(ctx, address); err != nil {
+			fmt.Fprintf(l.err, "no browser was opened: %v\n", err)
+		}
+	}
+	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer ended()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// handler answers for the page and for the calls that it makes.
+func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, error) {
+	server, err := service.New(service.Options{NoReflection: true})
+	if err != nil {
+		return nil, err
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(loaded.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := server.Hold(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	document, err := protojson.Marshal(loaded.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := l.policies(loaded.Policy)
+	if err != nil {
+		return nil, err
+	}
+	cluster := &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}
+	for _, warning := range loaded.warnings {
+		cluster.Warnings = append(cluster.Warnings, warning.GetMessage())
+	}
+	page, err := ui.NewHandler(ui.Options{Policies: policies, Cluster: cluster})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/{$}", http.RedirectHandler(ui.Path, http.StatusFound))
+	mux.Handle(ui.Path, page)
+	mux.Handle("/", web.NewHandler(server, web.Options{}))
+	return mux, nil
+}
+
+// policies are the one given and the presets.
+func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
+	presets, err := ui.Presets()
+	if err != nil {
+		return nil, err
+	}
+	if name := strings.TrimPrefix(l.input.policy, "preset:"); name != "" {
+		for i, preset := range presets {
+			if preset.Name == name {
+				presets[0], presets[i] = presets[i], presets[0]
+				return presets, nil
+			}
+		}
+	}
+	if l.input.config == "" && l.input.policy == "" {
+		return presets, nil
+	}
+	first, err := ui.NewPolicy("given", filepath.Base(l.input.config+l.input.policy), given)
+	return append([]ui.Policy{first}, presets...), err
+}
+
+// title names the cluster for people.
+func (l *looking) title() string {
+	name := l.input.snapshot
+	if len(l.input.files) > 0 {
+		name = l.input.files[0]
+	}
+	if name == "-" {
+		return "stdin"
+	}
+	if absolute, err := filepath.Abs(name); err == nil {
+		name = absolute
+	}
+	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+}
+
+// listenLoopback listens on an address that other machines do not reach.
+func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if at, ok := listener.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		return nil, errors.Join(errors.New("--listen: not a loopback address: "+address), listener.Close())
+	}
+	return listener, nil
+}
+
+// only refuses requests that name another host: pages of other sites could make the browser send them by a name of their own that leads
+// here.
+func only(address net.Addr, next http.Handler) http.Handler {
+	_, port, _ := net.SplitHostPort(address.String())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, at, err := net.SplitHostPort(r.Host)
+		ip := net.ParseIP(host)
+		if err != nil || at != port || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this address is for pages of this machine", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// openBrowser shows an address.
+func openBrowser(ctx context.Context, address string) error {
+	name, arguments := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, arguments = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	return exec.CommandContext(ctx, name, arguments...).Start() //nolint:gosec // One of three programs, with our own address.
+}

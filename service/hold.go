@@ -1,0 +1,27 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/apportion/apportion/wire"
+)
+
+// Hold takes the bytes of a snapshot as UploadSnapshot does, for the identity of ctx, and returns the digest that names it. The program
+// that runs the server calls it; no client can.
+func (s *Server) Hold(ctx context.Context, data []byte) (digest string, err error) {
+	sum := sha256.Sum256(data)
+	digest = "sha256:" + hex.EncodeToString(sum[:])
+	p, release := follow(ctx)
+	defer release()
+	_, cached, _, err := s.store(ctx, entryKey{IdentityOf(ctx), digest}, data, nil, p)
+	if err != nil {
+		return "", StatusOf(err)
+	}
+	if !cached {
+		return "", StatusOf(wire.Exceeded("identity_bytes", int64(len(data)), s.cache.quota,
+			"the snapshot is larger than what one identity may have held here"))
+	}
+	return digest, nil
+}

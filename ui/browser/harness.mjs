@@ -1,0 +1,85 @@
+// What the tests in the browser share: the program, the browser, and pages that fail where something is wrong.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+
+import { chromium } from "playwright-core";
+
+export const root = path.resolve(import.meta.dirname, "../..");
+export const research = path.join(root, "examples/clusters/research");
+const program = process.env.APPORTION ?? path.join(root, "bin/apportion");
+
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// serve starts `apportion ui`, or the command given, and returns its address and a function that ends it.
+export async function serve(...flags) {
+  const child = spawn(program, ["ui", "--no-open", "--listen", "127.0.0.1:0", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (data) => { said += data; });
+  const address = await new Promise((resolve, reject) => {
+    child.stdout.once("data", (data) => resolve(String(data).trim()));
+    child.once("exit", () => reject(new Error(`the program ended: ${said}`)));
+  });
+  return { address, end: () => child.kill() };
+}
+
+// served serves a snapshot given as an object.
+export async function served(snapshot, ...flags) {
+  const file = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "cluster.json");
+  await writeFile(file, JSON.stringify(snapshot));
+  return serve("--snapshot", file, ...flags);
+}
+
+export const launch = () => chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  ],
+});
+
+// visit opens a view. The page collects what must not happen: faults, violations of the policy of content, requests elsewhere.
+export async function visit(browser, address, fragment = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const wrong = [];
+  const origin = new URL(address).origin;
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !options.faults) {
+      wrong.push(`console: ${message.text()}`);
+    }
+  });
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) {
+      wrong.push(`request to ${request.url()}`);
+    }
+  });
+  page.on("dialog", (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.addInitScript({ content: `addEventListener("securitypolicyviolation", (e) => console.error("violation: " + e.violatedDirective + " " + e.blockedURI));${axeSource}` });
+  await page.goto(address + fragment);
+  page.wrong = wrong;
+  return page;
+}
+
+// settled waits until nothing is asked any more.
+export async function settled(page) {
+  await page.waitForLoadState("networkidle");
+  await page.waitForFunction(() => document.querySelector(".spinner") === null && document.querySelector("main") !== null);
+}
+
+// sound checks that nothing was wrong, and that nothing keeps people from reading the page.
+export async function sound(page) {
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" | ")}`), []);
+  assert.deepEqual(page.wrong, []);
+}
+
+// text is what a person reads of an element, in one line.
+export const text = async (page, selector) => (await page.locator(selector).first().innerText()).replace(/\s+/g, " ").trim();

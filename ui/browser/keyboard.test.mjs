@@ -1,0 +1,68 @@
+// The page by keyboard alone.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { launch, research, serve, settled, sound, text, visit } from "./harness.mjs";
+
+let browser, program;
+before(async () => {
+  [browser, program] = await Promise.all([launch(), serve("-f", research)]);
+});
+after(async () => {
+  await browser?.close();
+  program?.end();
+});
+
+// tab goes on until the element with the focus has this name.
+async function tab(page, name) {
+  for (let i = 0; i < 120; i++) {
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "");
+    if (name.test(at.trim())) {
+      return;
+    }
+  }
+  assert.fail(`${name} is not reached`);
+}
+
+test("from the cluster to why a job waits", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the view");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "MAIN");
+  await tab(page, /^vision$/);
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "language");
+  await page.keyboard.press("End");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "scavenge");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.match(await text(page, "aside"), /^language/);
+  await tab(page, /^language\/pretrain-7b$/);
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.match(await text(page, ".verdict"), /^Waits to be admitted/);
+  await sound(page);
+  await page.context().close();
+});
+
+test("the views one after the other", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  for (const [name, title] of [[/^Waiting/, "4 jobs wait"], [/^Nodes/, "10 nodes with GPU: 80 GPUs"]]) {
+    await page.evaluate(() => document.body.focus());
+    await page.reload();
+    await settled(page);
+    await tab(page, name);
+    await page.keyboard.press("Enter");
+    await settled(page);
+    assert.equal(await text(page, "h1"), title);
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "MAIN", "reading goes on in the view");
+  }
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});

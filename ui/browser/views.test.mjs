@@ -1,0 +1,105 @@
+// The main path of each view, in a browser.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { launch, research, serve, settled, sound, text, visit } from "./harness.mjs";
+
+let browser, program;
+before(async () => {
+  [browser, program] = await Promise.all([launch(), serve("-f", research)]);
+});
+after(async () => {
+  await browser?.close();
+  program?.end();
+});
+
+// look opens a view, checks it in light, in dark and on a phone, and closes it.
+async function look(fragment, check) {
+  const page = await visit(browser, program.address, fragment);
+  await settled(page);
+  await check(page);
+  await sound(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await sound(page);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await sound(page);
+  const [scroll, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(scroll <= width, `${fragment} is wider than a phone: ${scroll}`);
+  await page.context().close();
+}
+
+test("the cluster: who has what, who borrows, and why jobs wait", () => look("#/cluster", async (page) => {
+  assert.equal(await text(page, ".summary"),
+    "All 80 GPUs are in use. Scavenge and vision have 28.44 more than they deserve; robotics and language lack 28.44 of what they deserve.");
+  const label = await page.locator('.shares svg[role="img"]').first().getAttribute("aria-label");
+  assert.equal(label, "vision, nvidia.com/gpu: has 40, deserves 26.67, asks for 40, is guaranteed 16, may have at most 48");
+  await page.getByRole("link", { name: "language/pretrain-7b" }).first().click();
+  await settled(page);
+  assert.match(await text(page, ".verdict"), /^Waits to be admitted\. It waits outside queue language, because the cluster admits 16/);
+  assert.match(page.url(), /#\/cluster\?job=language%2Fpretrain-7b$/);
+}));
+
+test("the order and the filter of queues are in the address", () => look("#/cluster?sort=has", async (page) => {
+  const names = await page.locator(".shares .list .c-name a").allInnerTexts();
+  assert.deepEqual(names, ["vision", "scavenge", "language", "robotics", "serving"]);
+  await page.getByRole("link", { name: "CPU", exact: true }).click();
+  await settled(page);
+  assert.match(page.url(), /r=cpu&sort=has$/);
+}));
+
+test("a queue: its numbers and its jobs in order", () => look("#/queue/language", async (page) => {
+  assert.equal(await text(page, "h1"), "language");
+  assert.deepEqual(await page.locator(".job-row a").allInnerTexts(), ["language/pretrain-7b", "language/tokenize", "language/finetune-chat"]);
+}));
+
+test("waiting jobs, by cause", () => look("#/waiting", async (page) => {
+  assert.equal(await text(page, "h1"), "4 jobs wait");
+  await page.getByRole("link", { name: /no node has enough/ }).click();
+  assert.deepEqual(await page.locator(".waiting-row a").allInnerTexts(), ["robotics/grasp-train", "robotics/grasp-eval"]);
+  await page.getByRole("link", { name: "robotics/grasp-eval" }).click();
+  await settled(page);
+  assert.match(await text(page, ".verdict"), /^Waits for room on the nodes\./);
+}));
+
+test("a job: the answer first, then the checks, its queue and its tasks", () => look("#/job/language%2Fpretrain-7b", async (page) => {
+  assert.deepEqual(await page.locator(".check-name").allInnerTexts(), ["Admission", "Gang", "Queue", "Share", "Nodes", "Eviction"]);
+  assert.equal(await page.locator(".task-row").count(), 5);
+}));
+
+test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", async (page) => {
+  assert.equal(await text(page, "h1"), "10 nodes with GPU: 80 GPUs");
+  await page.getByRole("link", { name: /^gpu-a100-04:/ }).click();
+  assert.match(await text(page, "aside"), /gpu-a100-04.*vision\/detector-train/);
+  await page.getByRole("link", { name: "What fits" }).click();
+  await page.getByRole("combobox", { name: "A task of" }).selectOption("robotics/grasp-eval");
+  await settled(page);
+  assert.match(await text(page, ".choice"), /fits on 0 of 16 nodes/);
+}));
+
+test("another policy is another answer at another address", () => look("#/cluster", async (page) => {
+  await page.getByRole("combobox", { name: "Policy" }).selectOption("fair");
+  await settled(page);
+  assert.match(page.url(), /policy=fair/);
+  assert.match(await text(page, ".summary"), /^All 80 GPUs are in use\./);
+}));
+
+test("what does not exist is said", async () => {
+  for (const [fragment, want] of [["#/job/none", /no job of this name/], ["#/queue/none", /no queue of this name/], ["#/nowhere", /80 GPUs/]]) {
+    const page = await visit(browser, program.address, fragment);
+    await settled(page);
+    assert.match(await text(page, "main"), want);
+    await sound(page);
+    await page.context().close();
+  }
+});
+
+test("a server that has ended is said, and the page stays", async () => {
+  const other = await serve("-f", research);
+  const page = await visit(browser, other.address, "#/cluster", { faults: true });
+  await settled(page);
+  other.end();
+  await page.getByRole("combobox", { name: "Policy" }).selectOption("fair");
+  await page.getByRole("alert").first().waitFor();
+  assert.match(await text(page, '[role="alert"]'), /The server cannot be reached/);
+  await page.context().close();
+});

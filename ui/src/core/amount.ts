@@ -1,0 +1,125 @@
+// Amounts of resources: out of messages, into text, and back.
+import type { ResourceJson } from "./contract.ts";
+
+// Doubles are numbers or, beyond them, words.
+export type Double = number | "NaN" | "Infinity" | "-Infinity";
+
+export const numberOf = (x: Double | undefined): number => (x === undefined ? 0 : Number(x));
+
+// amountOf returns what a resource says of a dimension, and undefined where it says nothing.
+export function amountOf(resource: ResourceJson | undefined, dimension: number): number | undefined {
+  const at = resource?.dimension?.indexOf(dimension) ?? -1;
+  return at < 0 ? undefined : numberOf(resource?.amount?.[at]);
+}
+
+// resourceOf is the message of the amounts that are given, by dimension.
+export function resourceOf(amounts: ReadonlyMap<number, number>): ResourceJson {
+  const dimension = [...amounts.keys()].sort((a, b) => a - b);
+  return {
+    dimension,
+    amount: dimension.map((d) => {
+      const amount = amounts.get(d) ?? 0;
+      return Number.isFinite(amount) ? amount : "Infinity";
+    }),
+  };
+}
+
+// amountsOf is the inverse of resourceOf.
+export function amountsOf(resource: ResourceJson | undefined): Map<number, number> {
+  const amounts = new Map<number, number>();
+  resource?.dimension?.forEach((d, i) => amounts.set(d, numberOf(resource.amount?.[i])));
+  return amounts;
+}
+
+// How many units of the contract one unit that people read has: milli-cores, bytes, whole pods, and thousandths of all else.
+export function unitsOf(dimension: string): number {
+  switch (dimension) {
+    case "memory":
+      return isBytes(dimension) ? GI : 1;
+    case "pods":
+      return 1;
+  }
+  return isBytes(dimension) ? GI * 1000 : 1000;
+}
+
+const GI = 2 ** 30;
+
+// isBytes tells dimensions that are read in Gi.
+export const isBytes = (dimension: string): boolean =>
+  dimension === "memory" || dimension.endsWith("storage") || dimension.startsWith("hugepages-");
+
+// labelOf is a short name of a dimension: nvidia.com/gpu is GPU.
+export function labelOf(dimension: string): string {
+  const last = dimension.slice(dimension.lastIndexOf("/") + 1);
+  return last === "gpu" || last === "cpu" ? last.toUpperCase() : last;
+}
+
+const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+const coarse = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+// textOf is an amount as people read it, without its unit but for Gi and Ti.
+export function textOf(dimension: string, amount: number | undefined): string {
+  if (amount === undefined) {
+    return "–";
+  }
+  if (!Number.isFinite(amount)) {
+    return amount > 0 ? "no limit" : "–";
+  }
+  const value = amount / unitsOf(dimension);
+  if (isBytes(dimension)) {
+    return Math.abs(value) >= 10240 ? `${plain.format(value / 1024)} Ti` : `${numeral(value)} Gi`;
+  }
+  return numeral(value);
+}
+
+const numeral = (value: number): string => (Math.abs(value) >= 1000 ? coarse : plain).format(value === 0 ? 0 : value);
+
+// unitOf is what follows a number of a dimension: GPUs, of 1 GPU.
+export function unitOf(dimension: string, amount: number): string {
+  const label = labelOf(dimension);
+  const one = textOf(dimension, amount) === "1";
+  if (label === "GPU" || label === "CPU") {
+    return one ? label : `${label}s`;
+  }
+  return one && label === "pods" ? "pod" : label;
+}
+
+// said is an amount with its unit: 8 GPUs, 64 Gi memory.
+export const said = (dimension: string, amount: number): string => `${textOf(dimension, amount)} ${unitOf(dimension, amount)}`;
+
+// allSaid lists the amounts of a resource that are not zero.
+export function allSaid(dimensions: readonly string[], resource: ResourceJson | undefined): string {
+  const parts: string[] = [];
+  resource?.dimension?.forEach((d, i) => {
+    const amount = numberOf(resource.amount?.[i]);
+    const name = dimensions[d];
+    if (amount !== 0 && name !== undefined) {
+      parts.push(said(name, amount));
+    }
+  });
+  return parts.join(", ") || "nothing";
+}
+
+const suffixes: Record<string, number> = {
+  "": 1, n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
+  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
+};
+
+// quantityOf reads a quantity as Kubernetes writes it, in units of the contract; undefined: it is none.
+export function quantityOf(dimension: string, text: string | number): number | undefined {
+  const match = /^([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+\.)([A-Za-z]{0,2})$/.exec(String(text).trim());
+  const factor = suffixes[match?.[2] ?? "?"];
+  if (match === null || factor === undefined) {
+    return undefined;
+  }
+  const value = Number(match[1]) * factor;
+  return dimension === "memory" || dimension === "pods" ? Math.ceil(value) : Math.ceil(value * 1000);
+}
+
+// fieldOf is an amount for a field that is edited, in units that people read.
+export function fieldOf(dimension: string, amount: number | undefined): string {
+  if (amount === undefined || !Number.isFinite(amount)) {
+    return "";
+  }
+  return String(Math.round((amount / unitsOf(dimension)) * 1000) / 1000);
+}

@@ -1,0 +1,201 @@
+// A cluster as a snapshot describes it, with what views look up.
+import { amountOf, numberOf } from "./amount.ts";
+import type { JobJson, NodeJson, QueueJson, ResourceJson, SnapshotJson, TaskGroupJson, TaskJson } from "./contract.ts";
+
+// Task is one task that has a number.
+export interface Task {
+  readonly number: number;
+  readonly job: number;
+  readonly group: TaskGroupJson;
+  readonly json: TaskJson;
+}
+
+// Use is what one job has on one node.
+export interface Use {
+  readonly job: number;
+  readonly queue: number;
+  tasks: number;
+  releasing: number;
+  readonly amounts: Map<number, number>;
+}
+
+const holding = new Set(["TASK_STATUS_ALLOCATED", "TASK_STATUS_BINDING", "TASK_STATUS_BOUND", "TASK_STATUS_RUNNING"]);
+
+export const occupies = (status: string | undefined): boolean => holding.has(status ?? "") || status === "TASK_STATUS_RELEASING";
+
+export const waits = (status: string | undefined): boolean =>
+  status === undefined || status === "TASK_STATUS_PENDING" || status === "TASK_STATUS_UNSPECIFIED";
+
+export class Cluster {
+  readonly dimensions: readonly string[];
+  readonly queues: readonly (QueueJson | undefined)[];
+  readonly jobs: readonly (JobJson | undefined)[];
+  readonly nodes: readonly (NodeJson | undefined)[];
+  readonly #queueByName = new Map<string, number>();
+  readonly #jobByName = new Map<string, number>();
+  #tasks: (Task | undefined)[] | undefined;
+  #uses: Use[][] | undefined;
+
+  // Numbers of the first tasks of jobs that a change has set, which do not follow from their position.
+  constructor(
+    readonly snapshot: SnapshotJson,
+    readonly firstTasks: ReadonlyMap<number, number> = new Map(),
+  ) {
+    const dimensions = [...(snapshot.dimensions ?? [])];
+    for (const name of ["cpu", "memory"]) {
+      if (!dimensions.includes(name)) {
+        dimensions.push(name);
+      }
+    }
+    this.dimensions = dimensions;
+    this.queues = snapshot.queues ?? [];
+    this.jobs = snapshot.jobs ?? [];
+    this.nodes = snapshot.nodes ?? [];
+    this.queues.forEach((queue, i) => queue && this.#queueByName.set(queue.name ?? "", i));
+    this.jobs.forEach((job, i) => job && this.#jobByName.set(this.jobName(i), i));
+    this.jobs.forEach((job, i) => job?.uid && !this.#jobByName.has(job.uid) && this.#jobByName.set(job.uid, i));
+  }
+
+  queueName(index: number | undefined): string {
+    return this.queues[index ?? 0]?.name ?? `queue ${index ?? 0}`;
+  }
+
+  queueIndex(name: string): number | undefined {
+    return this.#queueByName.get(name);
+  }
+
+  jobName(index: number | undefined): string {
+    const job = this.jobs[index ?? 0];
+    if (job === undefined) {
+      return `job ${index ?? 0}`;
+    }
+    if (!job.name) {
+      return job.uid ?? "";
+    }
+    return job.namespace ? `${job.namespace}/${job.name}` : job.name;
+  }
+
+  jobIndex(name: string): number | undefined {
+    return this.#jobByName.get(name);
+  }
+
+  // queueOf is the position of a job's queue.
+  queueOf(job: number): number {
+    return this.#queueByName.get(this.jobs[job]?.queue ?? "") ?? 0;
+  }
+
+  nodeName(index: number | undefined): string {
+    return this.nodes[index ?? 0]?.name ?? `node ${index ?? 0}`;
+  }
+
+  // task looks a task up by its number.
+  task(number: number): Task | undefined {
+    return this.#numbered()[number];
+  }
+
+  taskName(number: number): string {
+    const task = this.task(number);
+    if (task === undefined) {
+      return `task ${number}`;
+    }
+    const namespace = this.jobs[task.job]?.namespace;
+    const name = task.json.name || task.json.uid || `task ${number}`;
+    return namespace && task.json.name ? `${namespace}/${name}` : name;
+  }
+
+  #numbered(): (Task | undefined)[] {
+    if (this.#tasks === undefined) {
+      const tasks: (Task | undefined)[] = [];
+      let next = 0;
+      this.jobs.forEach((job, j) => {
+        next = this.firstTasks.get(j) ?? next;
+        for (const group of job?.groups ?? []) {
+          for (const json of group.tasks ?? []) {
+            tasks[next] = { number: next, job: j, group, json };
+            next++;
+          }
+        }
+      });
+      this.#tasks = tasks;
+    }
+    return this.#tasks;
+  }
+
+  // tasksOf are the tasks of a job that have numbers.
+  tasksOf(job: number): Task[] {
+    return this.#numbered().filter((t): t is Task => t?.job === job);
+  }
+
+  // uses are what jobs have on a node, the largest queue first in order of position.
+  uses(node: number): readonly Use[] {
+    if (this.#uses === undefined) {
+      const byNode: Map<number, Use>[] = [];
+      for (const task of this.#numbered()) {
+        if (task?.json.node === undefined || !occupies(task.json.status)) {
+          continue;
+        }
+        const uses = (byNode[task.json.node] ??= new Map<number, Use>());
+        let use = uses.get(task.job);
+        if (use === undefined) {
+          use = { job: task.job, queue: this.queueOf(task.job), tasks: 0, releasing: 0, amounts: new Map() };
+          uses.set(task.job, use);
+        }
+        use.tasks++;
+        use.releasing += task.json.status === "TASK_STATUS_RELEASING" ? 1 : 0;
+        add(use.amounts, requestOf(task));
+      }
+      this.#uses = byNode.map((uses) => [...uses.values()].sort((a, b) => a.queue - b.queue || a.job - b.job));
+    }
+    return this.#uses[node] ?? [];
+  }
+
+  // capacity is what a node offers of a dimension.
+  capacity(node: number, dimension: number): number {
+    return amountOf(this.nodes[node]?.allocatable, dimension) ?? 0;
+  }
+
+  // used is what is taken of it, by whom it may be.
+  used(node: number, dimension: number): number {
+    let sum = amountOf(this.nodes[node]?.usedByOthers, dimension) ?? 0;
+    for (const use of this.uses(node)) {
+      sum += use.amounts.get(dimension) ?? 0;
+    }
+    return sum;
+  }
+
+  // total is what the cluster has of a dimension.
+  total(dimension: number): number {
+    if (this.snapshot.total !== undefined) {
+      return amountOf(this.snapshot.total, dimension) ?? 0;
+    }
+    return this.nodes.reduce((sum, node) => sum + (amountOf(node?.allocatable, dimension) ?? 0), 0);
+  }
+
+  // offered are the positions of dimensions that the cluster has some of: devices first, then cpu, memory and the rest.
+  offered(): number[] {
+    const rank = (name: string): number => {
+      switch (name) {
+        case "cpu":
+          return 1;
+        case "memory":
+          return 2;
+        case "pods":
+        case "ephemeral-storage":
+          return 3;
+      }
+      return name.startsWith("hugepages-") ? 3 : 0;
+    };
+    return this.dimensions
+      .map((_, d) => d)
+      .filter((d) => this.total(d) > 0)
+      .sort((a, b) => rank(this.dimensions[a] ?? "") - rank(this.dimensions[b] ?? "") || a - b);
+  }
+}
+
+export function requestOf(task: Task): ResourceJson | undefined {
+  return task.json.detail?.request ?? task.group.request;
+}
+
+function add(amounts: Map<number, number>, resource: ResourceJson | undefined): void {
+  resource?.dimension?.forEach((d, i) => amounts.set(d, (amounts.get(d) ?? 0) + numberOf(resource.amount?.[i])));
+}

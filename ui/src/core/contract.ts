@@ -1,0 +1,11 @@
+// The contract's messages in protobuf's JSON, generated from proto/ by `npm run generate`. They are types alone.
+export type * from "../../gen/apportion/v1/answer_pb.ts";
+export type * from "../../gen/apportion/v1/change_pb.ts";
+export type * from "../../gen/apportion/v1/explain_pb.ts";
+export type * from "../../gen/apportion/v1/policy_pb.ts";
+export type * from "../../gen/apportion/v1/reason_pb.ts";
+export type * from "../../gen/apportion/v1/resource_pb.ts";
+export type * from "../../gen/apportion/v1/service_pb.ts";
+export type * from "../../gen/apportion/v1/session_pb.ts";
+export type * from "../../gen/apportion/v1/snapshot_pb.ts";
+export type * from "../../gen/apportion/v1/step_pb.ts";

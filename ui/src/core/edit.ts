@@ -1,0 +1,237 @@
+// What if: changes of a cluster that live in the address of a view, and the message and the cluster that they make.
+import { amountsOf, resourceOf } from "./amount.ts";
+import { Cluster } from "./cluster.ts";
+import type { ChangeJson, NodeJson, QueueJson, SnapshotJson } from "./contract.ts";
+import { jobOf } from "./job.ts";
+
+export const amountFields = ["guarantee", "deserved", "capability"] as const;
+
+export type AmountField = (typeof amountFields)[number];
+
+// Edit is one change. A value of undefined takes an amount away.
+export type Edit =
+  | { readonly kind: "weight"; readonly queue: string; readonly value: number }
+  | { readonly kind: AmountField; readonly queue: string; readonly dimension: string; readonly value: number | undefined }
+  | { readonly kind: "add"; readonly like: string; readonly count: number }
+  | { readonly kind: "remove"; readonly node: string }
+  | { readonly kind: "job"; readonly text: string };
+
+// Edits beyond this many, and jobs beyond this many bytes, are not read from an address.
+const most = 200;
+
+const isAmount = (kind: unknown): kind is AmountField => amountFields.some((f) => f === kind);
+
+// parseEdits reads the part of an address. What is not understood is left out.
+export function parseEdits(text: string | undefined): Edit[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(text ?? "[]");
+  } catch {
+    return [];
+  }
+  return Array.isArray(list) ? list.slice(0, most).flatMap(parseEdit) : [];
+}
+
+function parseEdit(item: unknown): Edit[] {
+  if (!Array.isArray(item)) {
+    return [];
+  }
+  const [kind, a, b, c] = item as unknown[];
+  const counted = (x: unknown): x is number => typeof x === "number" && Number.isSafeInteger(x) && x >= 0;
+  if (kind === "weight" && typeof a === "string" && counted(b)) {
+    return [{ kind, queue: a, value: b }];
+  }
+  if (isAmount(kind) && typeof a === "string" && typeof b === "string" && (c === null || (typeof c === "number" && c >= 0))) {
+    return [{ kind, queue: a, dimension: b, value: c ?? undefined }];
+  }
+  if (kind === "add" && typeof a === "string" && counted(b) && b <= 10_000) {
+    return [{ kind, like: a, count: b }];
+  }
+  if (kind === "remove" && typeof a === "string") {
+    return [{ kind, node: a }];
+  }
+  if (kind === "job" && typeof a === "string") {
+    return [{ kind, text: a }];
+  }
+  return [];
+}
+
+// formatEdits is the inverse of parseEdits.
+export function formatEdits(edits: readonly Edit[]): string {
+  if (edits.length === 0) {
+    return "";
+  }
+  return JSON.stringify(
+    edits.map((e) => {
+      switch (e.kind) {
+        case "weight":
+          return [e.kind, e.queue, e.value];
+        case "add":
+          return [e.kind, e.like, e.count];
+        case "remove":
+          return [e.kind, e.node];
+        case "job":
+          return [e.kind, e.text];
+        default:
+          return [e.kind, e.queue, e.dimension, e.value ?? null];
+      }
+    }),
+  );
+}
+
+const subject = (e: Edit): string => {
+  switch (e.kind) {
+    case "weight":
+      return `weight ${e.queue}`;
+    case "add":
+      return `add ${e.like}`;
+    case "remove":
+      return `remove ${e.node}`;
+    case "job":
+      return "job";
+    default:
+      return `${e.kind} ${e.queue} ${e.dimension}`;
+  }
+};
+
+// withEdit adds an edit in place of one of the same thing.
+export const withEdit = (edits: readonly Edit[], edit: Edit): Edit[] => [...withoutEdit(edits, edit), edit];
+
+export const withoutEdit = (edits: readonly Edit[], edit: Edit): Edit[] => edits.filter((e) => subject(e) !== subject(edit));
+
+export interface Changed {
+  readonly change: ChangeJson;
+  readonly cluster: Cluster;
+  // Position of the job that was submitted.
+  readonly job: number | undefined;
+  // What of the edits could not be done, in sentences.
+  readonly faults: readonly string[];
+}
+
+// applied makes a change of edits, and the cluster after it, with positions and numbers as the answers about it have them.
+export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
+  const faults: string[] = [];
+  const dimensions = [...cluster.dimensions];
+  const queues = new Map<number, QueueJson>();
+  const queueOf = (name: string): QueueJson | undefined => {
+    const index = cluster.queueIndex(name);
+    if (index === undefined) {
+      faults.push(`There is no queue ${name}.`);
+      return undefined;
+    }
+    const queue = queues.get(index) ?? { ...cluster.queues[index] };
+    queues.set(index, queue);
+    return queue;
+  };
+  const added: NodeJson[] = [];
+  const removed = new Set<number>();
+  const jobs: NonNullable<ChangeJson["jobs"]> = [];
+  for (const edit of edits) {
+    switch (edit.kind) {
+      case "weight": {
+        const queue = queueOf(edit.queue);
+        if (queue) {
+          queue.weight = edit.value;
+        }
+        break;
+      }
+      case "add":
+        added.push(...copies(cluster, edit.like, edit.count, faults));
+        break;
+      case "remove": {
+        const index = cluster.nodes.findIndex((n) => n?.name === edit.node);
+        if (index < 0) {
+          faults.push(`There is no node ${edit.node}.`);
+        } else {
+          removed.add(index);
+        }
+        break;
+      }
+      case "job":
+        try {
+          jobs.push(jobOf(edit.text, dimensions, (name) => cluster.queueIndex(name) !== undefined, (name) => cluster.jobIndex(name) !== undefined));
+        } catch (error) {
+          faults.push(error instanceof Error ? error.message : String(error));
+        }
+        break;
+      default: {
+        const queue = queueOf(edit.queue);
+        if (queue) {
+          setAmount(queue, edit.kind, dimensions.indexOf(edit.dimension), edit.value);
+        }
+      }
+    }
+  }
+  const change: ChangeJson = { dimensions };
+  if (queues.size > 0) {
+    change.queues = [...queues.values()];
+  }
+  if (added.length > 0) {
+    change.nodes = added;
+  }
+  if (removed.size > 0) {
+    change.removeNodes = [...removed].map((i) => cluster.nodeName(i));
+  }
+  if (jobs.length > 0) {
+    change.jobs = jobs;
+  }
+  const nodes = [...cluster.nodes.map((n, i) => (removed.has(i) ? undefined : n)), ...added];
+  const snapshot = {
+    ...cluster.snapshot, dimensions, nodes,
+    queues: cluster.queues.map((q, i) => queues.get(i) ?? q),
+    jobs: [...cluster.jobs, ...jobs],
+  } as SnapshotJson;
+  return { change, cluster: new Cluster(snapshot), job: jobs.length > 0 ? cluster.jobs.length : undefined, faults };
+}
+
+function setAmount(queue: QueueJson, field: AmountField, dimension: number, value: number | undefined): void {
+  if (dimension < 0) {
+    return;
+  }
+  const amounts = amountsOf(queue[field]);
+  if (value === undefined) {
+    amounts.delete(dimension);
+  } else {
+    amounts.set(dimension, value);
+  }
+  if (amounts.size > 0) {
+    queue[field] = resourceOf(amounts);
+  } else {
+    delete queue[field];
+  }
+}
+
+// copies are new nodes of the shape of another one.
+function copies(cluster: Cluster, like: string, count: number, faults: string[]): NodeJson[] {
+  const node = cluster.nodes.find((n) => n?.name === like);
+  if (node === undefined) {
+    faults.push(`There is no node ${like}.`);
+    return [];
+  }
+  const taken = new Set(cluster.nodes.map((n) => n?.name));
+  const { unschedulable: _, usedByOthers: __, ...shape } = node;
+  const out: NodeJson[] = [];
+  for (let i = 1; out.length < count; i++) {
+    const name = `${like}-new-${i}`;
+    if (!taken.has(name)) {
+      out.push({ ...shape, name });
+    }
+  }
+  return out;
+}
+
+// saidEdit is an edit in words.
+export function saidEdit(edit: Edit, text: (dimension: string, amount: number) => string): string {
+  switch (edit.kind) {
+    case "weight":
+      return `Weight of ${edit.queue}: ${edit.value}`;
+    case "add":
+      return `${edit.count} more ${edit.count === 1 ? "node" : "nodes"} like ${edit.like}`;
+    case "remove":
+      return `Without node ${edit.node}`;
+    case "job":
+      return "A job is submitted";
+    default:
+      return `${edit.kind[0]?.toUpperCase()}${edit.kind.slice(1)} of ${edit.queue}: ${edit.value === undefined ? "none" : text(edit.dimension, edit.value)}`;
+  }
+}

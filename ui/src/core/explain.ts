@@ -1,0 +1,72 @@
+// Why jobs wait, in the words of the page: the sentences are the server's.
+import type { CheckKindJson, CheckOutcomeJson, ExplanationJson, PendingGroupJson } from "./contract.ts";
+
+const checks: Record<string, string> = {
+  CHECK_KIND_ADMISSION: "Admission",
+  CHECK_KIND_TASKS: "Gang",
+  CHECK_KIND_QUEUE: "Queue",
+  CHECK_KIND_SHARE: "Share",
+  CHECK_KIND_NODES: "Nodes",
+  CHECK_KIND_ORDER: "Order",
+  CHECK_KIND_CONSTRAINTS: "Constraints",
+  CHECK_KIND_EVICTION: "Eviction",
+};
+
+// checkName is what a check is called.
+export const checkName = (check: CheckKindJson | undefined): string => checks[check ?? ""] ?? "Check";
+
+const headlines: Record<string, string> = {
+  CHECK_KIND_ADMISSION: "Waits to be admitted.",
+  CHECK_KIND_TASKS: "Waits for its own tasks.",
+  CHECK_KIND_QUEUE: "Its queue is not served.",
+  CHECK_KIND_SHARE: "Its queue may not use that much.",
+  CHECK_KIND_NODES: "Waits for room on the nodes.",
+  CHECK_KIND_ORDER: "Waits behind other jobs.",
+  CHECK_KIND_CONSTRAINTS: "Placement is not known.",
+};
+
+// headline is the verdict in a few words.
+export function headline(e: ExplanationJson): string {
+  switch (e.verdict) {
+    case "PENDING_VERDICT_IN_TURN":
+      return "Next in turn.";
+    case "PENDING_VERDICT_COMPLETE":
+      return "Waits for nothing.";
+    case "PENDING_VERDICT_UNDETERMINED":
+      return "Cannot be told for certain.";
+  }
+  const blocking = e.blocking === undefined ? undefined : e.findings?.[e.blocking];
+  return headlines[blocking?.check ?? ""] ?? "Waits.";
+}
+
+// rest is the explanation without the name of the job, which stands above it.
+export function rest(e: ExplanationJson): string {
+  const text = e.text ?? "";
+  const name = e.name ?? e.uid ?? "";
+  if (name === "" || !text.startsWith(`${name} `)) {
+    return text;
+  }
+  return `It${text.slice(name.length)}`;
+}
+
+export interface Mark {
+  readonly sign: string;
+  readonly word: string;
+  readonly tone: "good" | "bad" | "plain" | "doubt";
+}
+
+const marks: Record<string, Mark> = {
+  CHECK_OUTCOME_PASSED: { sign: "✓", word: "passed", tone: "good" },
+  CHECK_OUTCOME_FAILED: { sign: "✕", word: "failed", tone: "bad" },
+  CHECK_OUTCOME_NOT_KNOWN: { sign: "?", word: "not known", tone: "doubt" },
+};
+
+// mark is how a check went.
+export const mark = (outcome: CheckOutcomeJson | undefined): Mark =>
+  marks[outcome ?? ""] ?? { sign: "·", word: "noted", tone: "plain" };
+
+// cause is a group's cause as a sentence begins.
+export function cause(group: PendingGroupJson): string {
+  const text = (group.text ?? "").replace(/^because /, "").replace(/^for their turn$/, "next in turn");
+  return text === "" ? "another cause" : text;
+}

@@ -1,0 +1,72 @@
+// The nodes as a map of devices: what each square stands for, and whose it is.
+import { unitsOf } from "./amount.ts";
+import type { Cluster } from "./cluster.ts";
+
+// Part is a run of squares of one owner.
+export interface Part {
+  // Position of a queue, -1 for what is used by others.
+  readonly queue: number;
+  // Position of a job, -1 for what is used by others.
+  readonly job: number;
+  readonly squares: number;
+  readonly releasing: boolean;
+}
+
+// Cell is one node.
+export interface Cell {
+  readonly node: number;
+  readonly squares: number;
+  readonly parts: readonly Part[];
+}
+
+// Above this many devices a square stands for more than one.
+const mostSquares = 16;
+
+// squaresOf is how many squares stand for a capacity: one for each device, or eight for what is not counted in devices.
+export function squaresOf(dimension: string, capacity: number): number {
+  if (capacity <= 0) {
+    return 0;
+  }
+  const devices = dimension === "cpu" || dimension === "pods" || unitsOf(dimension) !== 1000 ? 0 : capacity / 1000;
+  return devices > 0 && devices <= mostSquares && Number.isInteger(devices) ? devices : 8;
+}
+
+// cell makes the squares of a node. What is in use has at least one square; what more is in use than there is has none.
+export function cell(cluster: Cluster, node: number, dimension: number): Cell {
+  const capacity = cluster.capacity(node, dimension);
+  const squares = squaresOf(cluster.dimensions[dimension] ?? "", capacity);
+  if (squares === 0) {
+    return { node, squares, parts: [] };
+  }
+  const parts: Part[] = [];
+  let left = squares;
+  let sum = 0;
+  let drawn = 0;
+  const draw = (queue: number, job: number, amount: number, releasing: boolean): void => {
+    sum += amount;
+    const n = Math.min(left, Math.max(Math.round((sum / capacity) * squares) - drawn, 0));
+    if (amount > 0 && n > 0) {
+      parts.push({ queue, job, squares: n, releasing });
+      left -= n;
+      drawn += n;
+    }
+  };
+  for (const use of cluster.uses(node)) {
+    draw(use.queue, use.job, use.amounts.get(dimension) ?? 0, use.releasing === use.tasks);
+  }
+  const others = cluster.used(node, dimension) - sum;
+  draw(-1, -1, others, false);
+  return { node, squares, parts };
+}
+
+// palette gives queues colours by what they have of a dimension, the largest first; more than there are colours share the last.
+export function palette(cluster: Cluster, dimension: number, colours: number): Map<number, number> {
+  const has = new Map<number, number>();
+  for (let node = 0; node < cluster.nodes.length; node++) {
+    for (const use of cluster.uses(node)) {
+      has.set(use.queue, (has.get(use.queue) ?? 0) + (use.amounts.get(dimension) ?? 0));
+    }
+  }
+  const order = [...has].filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  return new Map(order.map(([queue], i) => [queue, Math.min(i, colours - 1)]));
+}

@@ -1,0 +1,166 @@
+// What queues have, deserve and want: the answer to a `shares` step, as rows of a table or a tree.
+import { amountOf, said, textOf } from "./amount.ts";
+import type { Cluster } from "./cluster.ts";
+import type { PluginSharesJson, QueueShareJson, QueueStandingJson, SharesAnswerJson } from "./contract.ts";
+
+// Row is one queue.
+export interface Row {
+  readonly index: number;
+  readonly name: string;
+  readonly depth: number;
+  readonly share: QueueShareJson;
+  readonly standing: QueueStandingJson | undefined;
+  readonly children: readonly number[];
+}
+
+// Numbers are a row's amounts of one dimension.
+export interface Numbers {
+  readonly guarantee: number;
+  readonly deserved: number;
+  readonly allocated: number;
+  readonly request: number;
+  readonly limit: number;
+  // What it has above what it deserves.
+  readonly borrowed: number;
+  // What it lacks of what it deserves, as far as it asks for it.
+  readonly short: number;
+}
+
+// dividing is the plugin that divides among queues.
+export const dividing = (answer: SharesAnswerJson | undefined): PluginSharesJson | undefined =>
+  answer?.plugins?.find((p) => (p.queues ?? []).length > 0);
+
+// numbers are a queue's amounts of a dimension. Differences below a millionth of a unit are rounding.
+export function numbers(share: QueueShareJson, dimension: number): Numbers {
+  const of = (r: QueueShareJson["guarantee"]): number => amountOf(r, dimension) ?? 0;
+  const deserved = of(share.deserved);
+  const allocated = of(share.allocated);
+  const request = of(share.request);
+  const limit = amountOf(share.realCapability, dimension) ?? 0;
+  const above = (a: number, b: number): number => (a - b > 1e-6 * Math.max(1, a) ? a - b : 0);
+  return {
+    guarantee: of(share.guarantee), deserved, allocated, request, limit,
+    borrowed: above(allocated, deserved),
+    short: above(Math.min(deserved, request), allocated),
+  };
+}
+
+// rows are the queues that take part. Where the plugin has a tree, parents come before their children.
+export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Row[] {
+  const standings = new Map((answer?.standings ?? []).map((s) => [s.queue ?? 0, s]));
+  const row = (share: QueueShareJson): Row => {
+    const index = share.queue ?? 0;
+    const name = cluster.queueName(index);
+    return { index, name, depth: share.ancestors?.length ?? 0, share, standing: standings.get(index), children: share.children ?? [] };
+  };
+  return (dividing(answer)?.queues ?? []).filter((share) => share.participating).map(row);
+}
+
+// resting are the names of queues that take no part.
+export const resting = (cluster: Cluster, answer: SharesAnswerJson | undefined): string[] =>
+  (dividing(answer)?.queues ?? []).filter((share) => !share.participating).map((share) => cluster.queueName(share.queue));
+
+export const sorts = ["tree", "name", "has", "deserves", "wants", "borrowed", "short", "order"] as const;
+
+export type Sort = (typeof sorts)[number];
+
+// key is what rows are compared by, the largest first; names break ties.
+function key(sort: Sort, row: Row, dimension: number): number {
+  const n = numbers(row.share, dimension);
+  switch (sort) {
+    case "has":
+      return n.allocated;
+    case "deserves":
+      return n.deserved;
+    case "wants":
+      return n.request;
+    case "borrowed":
+      return n.borrowed;
+    case "short":
+      return n.short;
+    case "order":
+      return -(row.standing?.rank ?? Number.MAX_SAFE_INTEGER);
+    default:
+      return 0;
+  }
+}
+
+const compareNames = new Intl.Collator("en", { numeric: true }).compare;
+
+// arrange puts rows in an order: siblings among themselves, parents before children. Folded queues hide what is below them; a filter
+// shows matches alone, without the tree.
+export function arrange(all: readonly Row[], dimension: number, sort: Sort, filter: string, folded: ReadonlySet<string>): Row[] {
+  const compare = (a: Row, b: Row): number => {
+    if (sort === "tree") {
+      return a.index - b.index;
+    }
+    return key(sort, b, dimension) - key(sort, a, dimension) || compareNames(a.name, b.name);
+  };
+  const wanted = filter.trim().toLowerCase();
+  if (wanted !== "") {
+    return all.filter((row) => row.name.toLowerCase().includes(wanted)).sort(compare);
+  }
+  if (all.every((row) => row.depth === 0)) {
+    return [...all].sort(compare);
+  }
+  const byIndex = new Map(all.map((row) => [row.index, row]));
+  const out: Row[] = [];
+  const pending = all.filter((row) => !row.share.ancestors?.some((a) => byIndex.has(a))).sort(compare).reverse();
+  for (let row = pending.pop(); row !== undefined; row = pending.pop()) {
+    out.push(row);
+    if (!folded.has(row.name)) {
+      const below = row.children.map((c) => byIndex.get(c)).filter((r): r is Row => r !== undefined);
+      pending.push(...below.sort(compare).reverse());
+    }
+  }
+  return out;
+}
+
+// leaves are rows without children among them: what they have adds up to what the cluster gives.
+export function leaves(all: readonly Row[]): Row[] {
+  const inner = new Set(all.filter((row) => row.children.length > 0).map((row) => row.index));
+  return all.filter((row) => !inner.has(row.index));
+}
+
+// summary says in words who has more than it deserves, and who less.
+export function summary(cluster: Cluster, all: readonly Row[], dimension: number): string {
+  const name = cluster.dimensions[dimension] ?? "";
+  const ends = leaves(all).map((row) => ({ name: row.name, ...numbers(row.share, dimension) }));
+  const sum = (of: (n: (typeof ends)[number]) => number): number => ends.reduce((s, n) => s + of(n), 0);
+  const borrowing = ends.filter((n) => n.borrowed > 0).sort((a, b) => b.borrowed - a.borrowed);
+  const lacking = ends.filter((n) => n.short > 0).sort((a, b) => b.short - a.short);
+  const parts = [inUse(name, sum((n) => n.allocated), cluster.total(dimension))];
+  if (borrowing.length > 0) {
+    const one = borrowing.length === 1;
+    parts.push(`${capital(listed(borrowing))} ${one ? "has" : "have"} ${textOf(name, sum((n) => n.borrowed))} more than ${one ? "it deserves" : "they deserve"}`);
+  }
+  if (lacking.length > 0) {
+    const one = lacking.length === 1;
+    const clause = `${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => n.short))} of what ${one ? "it deserves" : "they deserve"}`;
+    if (borrowing.length > 0) {
+      parts.push(`${parts.pop() ?? ""}; ${clause}`);
+    } else {
+      parts.push(capital(clause));
+    }
+  }
+  return `${parts.join(". ")}.`;
+}
+
+function inUse(name: string, used: number, total: number): string {
+  const [has, of] = [textOf(name, used), said(name, total)];
+  if (has === textOf(name, total)) {
+    return `All ${of} are in use`;
+  }
+  return `${has} of ${of} ${has === "1" ? "is" : "are"} in use`;
+}
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+function listed(of: readonly { name: string }[]): string {
+  const few = 3;
+  const names = of.slice(0, few).map((n) => n.name);
+  if (of.length > few) {
+    names.push(`${of.length - few} more`);
+  }
+  return names.length < 2 ? (names[0] ?? "") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
+}

@@ -1,0 +1,81 @@
+// Where the cluster and the policies come from: the server that sent the page, or a file that its reader opens.
+import { Fault } from "./ask.ts";
+import { Cluster } from "./cluster.ts";
+import type { PolicyJson, SnapshotJson } from "./contract.ts";
+
+// Policy is offered for choice.
+export interface Policy {
+  readonly name: string;
+  readonly title: string;
+  readonly policy?: PolicyJson;
+  // Name of a policy of the server.
+  readonly policyName?: string;
+}
+
+// Opened is a cluster that is looked at.
+export interface Opened {
+  readonly title: string;
+  // Names the snapshot in calls. Empty: it is sent with each call.
+  readonly digest: string;
+  // When it was read, in milliseconds.
+  readonly read: number;
+  readonly warnings: readonly string[];
+  readonly cluster: Cluster;
+}
+
+export interface Source {
+  readonly policies: readonly Policy[];
+  readonly opened: Opened | undefined;
+}
+
+interface Document {
+  readonly policies: Policy[] | null;
+  readonly cluster?: { title: string; digest: string; read: string; snapshot: string; warnings?: string[] };
+}
+
+async function fetched<A>(name: string): Promise<A> {
+  let response: Response;
+  try {
+    response = await fetch(name, { headers: { Accept: "application/json" } });
+  } catch {
+    throw new Fault("unavailable", "The server cannot be reached. It may have ended: start it again, and reload this page.");
+  }
+  if (!response.ok) {
+    throw new Fault(`HTTP ${response.status}`, `${name}: ${response.statusText}`);
+  }
+  return (await response.json()) as A;
+}
+
+// open reads what the server offers.
+export async function open(): Promise<Source> {
+  const document = await fetched<Document>("source.json");
+  const policies = document.policies ?? [];
+  const c = document.cluster;
+  if (c === undefined) {
+    return { policies, opened: undefined };
+  }
+  const snapshot = await fetched<SnapshotJson>(c.snapshot);
+  return {
+    policies,
+    opened: { title: c.title, digest: c.digest, read: Date.parse(c.read), warnings: c.warnings ?? [], cluster: new Cluster(snapshot) },
+  };
+}
+
+// openText reads a snapshot as `apportion convert -o json` writes it.
+export function openText(title: string, text: string, now: number): Opened {
+  let snapshot: unknown;
+  try {
+    snapshot = JSON.parse(text);
+  } catch {
+    throw new Fault("", `${title} is not JSON. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
+  }
+  if (typeof snapshot !== "object" || snapshot === null || !isSnapshot(snapshot as Record<string, unknown>)) {
+    throw new Fault("", `${title} is not a snapshot. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
+  }
+  return { title, digest: "", read: now, warnings: [], cluster: new Cluster(snapshot as SnapshotJson) };
+}
+
+function isSnapshot(document: Record<string, unknown>): boolean {
+  const lists = ["dimensions", "nodes", "queues", "jobs"];
+  return lists.some((name) => Array.isArray(document[name])) && lists.every((name) => document[name] === undefined || Array.isArray(document[name]));
+}

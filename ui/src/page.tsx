@@ -1,0 +1,157 @@
+// What all views share: the cluster, the policy, the address, and answers that were given before.
+import { createContext } from "preact";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { Fault, simulate, type Answers } from "./core/ask.ts";
+import type { Cluster } from "./core/cluster.ts";
+import type { InputJson, StepJson } from "./core/contract.ts";
+import { applied, type Changed, type Edit } from "./core/edit.ts";
+import { parse, type Route } from "./core/route.ts";
+import type { Opened, Policy } from "./core/source.ts";
+
+export interface Page {
+  readonly opened: Opened;
+  readonly cluster: Cluster;
+  readonly policies: readonly Policy[];
+  readonly policy: Policy;
+  readonly route: Route;
+  // Position of the resource that bars and maps show.
+  readonly dimension: number;
+  // There is room for a view and what is selected in it, side by side.
+  readonly wide: boolean;
+}
+
+export const PageContext = createContext<Page | undefined>(undefined);
+
+export function usePage(): Page {
+  const page = useContext(PageContext);
+  if (page === undefined) {
+    throw new Error("a view outside the page");
+  }
+  return page;
+}
+
+// go shows another address. Replacing keeps the history short while something is typed or dragged.
+export function go(address: string, replace = false): void {
+  if (replace) {
+    history.replaceState(null, "", address);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } else {
+    location.hash = address;
+  }
+}
+
+export function useRoute(): Route {
+  const [fragment, set] = useState(location.hash);
+  useEffect(() => {
+    const changed = (): void => set(location.hash);
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return useMemo(() => parse(fragment), [fragment]);
+}
+
+export function useWide(query: string): boolean {
+  const media = useMemo(() => matchMedia(query), [query]);
+  const [wide, set] = useState(media.matches);
+  useEffect(() => {
+    const changed = (): void => set(media.matches);
+    media.addEventListener("change", changed);
+    return () => media.removeEventListener("change", changed);
+  }, [media]);
+  return wide;
+}
+
+// inputOf is what a question is about.
+export function inputOf(opened: Opened, policy: Policy, changed: Changed | undefined): InputJson {
+  const input: InputJson = opened.digest === "" ? { snapshot: opened.cluster.snapshot } : { snapshotDigest: opened.digest };
+  if (policy.policyName !== undefined) {
+    input.policyName = policy.policyName;
+  } else {
+    input.policy = policy.policy ?? {};
+  }
+  if (changed !== undefined) {
+    input.change = changed.change;
+  }
+  return input;
+}
+
+// Asked is the state of a question: the newest answer, that to an earlier question while a new one is under way, or a fault.
+export interface Asked<A> {
+  readonly answer: A | undefined;
+  readonly fault: Fault | undefined;
+  readonly pending: boolean;
+}
+
+const kept = new Map<string, unknown>();
+const mostKept = 24;
+
+function keep(key: string, answer: unknown): void {
+  kept.delete(key);
+  kept.set(key, answer);
+  for (const oldest of kept.keys()) {
+    if (kept.size <= mostKept) {
+      break;
+    }
+    kept.delete(oldest);
+  }
+}
+
+// useAsked asks when the key changes, after a pause in which it may change again. Without a key nothing is asked.
+export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pause = 0): Asked<A> {
+  const [state, set] = useState<{ key?: string; answer?: A; fault?: Fault }>({});
+  const asking = useRef(ask);
+  asking.current = ask;
+  useEffect(() => {
+    if (key === undefined || kept.has(key)) {
+      return undefined;
+    }
+    const abort = new AbortController();
+    const begin = (): void => {
+      asking.current(abort.signal).then(
+        (answer) => {
+          keep(key, answer);
+          set({ key, answer });
+        },
+        (error: unknown) => {
+          if (!abort.signal.aborted) {
+            const fault = error instanceof Fault ? error : new Fault("", error instanceof Error ? error.message : String(error));
+            set((old) => (old.answer === undefined ? { key, fault } : { key, fault, answer: old.answer }));
+          }
+        },
+      );
+    };
+    const timer = pause > 0 ? setTimeout(begin, pause) : undefined;
+    if (timer === undefined) {
+      begin();
+    }
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key, pause]);
+  if (key !== undefined && kept.has(key)) {
+    return { answer: kept.get(key) as A, fault: undefined, pending: false };
+  }
+  const current = state.key === key;
+  return { answer: state.answer, fault: current ? state.fault : undefined, pending: key !== undefined && !current };
+}
+
+// useSteps asks steps about the cluster by a policy, changed by edits.
+export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy, changed?: Changed, pause = 0): Asked<Answers> {
+  const { opened } = usePage();
+  const key = useMemo(
+    () => (steps === undefined ? undefined : JSON.stringify([opened.title, opened.read, opened.digest, policy.name, changed?.change ?? null, steps])),
+    [steps, opened, policy, changed],
+  );
+  return useAsked(key, (signal) => simulate(inputOf(opened, policy, changed), steps ?? [], signal), pause);
+}
+
+// useChanged makes what edits make of the cluster; undefined without edits.
+export function useChanged(cluster: Cluster, edits: readonly Edit[]): Changed | undefined {
+  return useMemo(() => (edits.length === 0 ? undefined : applied(cluster, edits)), [cluster, edits]);
+}
+
+// Questions that several views ask, so that they are answered once.
+export const sharesSteps: readonly StepJson[] = [{ shares: {} }];
+export const waitingSteps: readonly StepJson[] = [{ explain: {} }];

@@ -1,0 +1,70 @@
+// The bar of a queue: five numbers at a glance.
+import { textOf } from "../core/amount.ts";
+import type { Numbers } from "../core/shares.ts";
+
+interface Props {
+  readonly name: string;
+  readonly dimension: string;
+  readonly numbers: Numbers;
+  // What the whole width stands for.
+  readonly scale: number;
+}
+
+const percent = (amount: number, scale: number): string => `${Math.min(100, Math.max(0, (100 * amount) / scale)).toFixed(3)}%`;
+
+// spoken is the bar for people who do not see it.
+export function spoken({ name, dimension, numbers: n }: Omit<Props, "scale">): string {
+  const of = (amount: number): string => textOf(dimension, amount);
+  return (
+    `${name}, ${dimension}: has ${of(n.allocated)}, deserves ${of(n.deserved)}, asks for ${of(n.request)}, ` +
+    `is guaranteed ${of(n.guarantee)}, may have at most ${of(n.limit)}`
+  );
+}
+
+export function QueueBar(props: Props) {
+  const { numbers: n } = props;
+  const scale = props.scale > 0 ? props.scale : 1;
+  const entitled = Math.min(n.allocated, n.deserved);
+  const wanted = Math.max(0, n.request - n.allocated);
+  const label = spoken(props);
+  return (
+    <svg class="bar" role="img" aria-label={label}>
+      <title>{label}</title>
+      <rect class="bar-track" x="0" y="2" width={percent(n.limit, scale)} height="18" rx="3" />
+      {wanted > 0 && <rect class="bar-wanted" x={percent(n.allocated, scale)} y="2" width={percent(wanted, scale)} height="18" rx="2" />}
+      {wanted > 0 && (
+        <rect fill="url(#hatch)" x={percent(n.allocated, scale)} y="2" width={percent(wanted, scale)} height="18" rx="2" />
+      )}
+      <rect class="bar-has" x="0" y="2" width={percent(entitled, scale)} height="18" rx="3" />
+      {n.borrowed > 0 && <rect class="bar-borrowed" x={percent(n.deserved, scale)} y="2" width={percent(n.borrowed, scale)} height="18" rx="3" />}
+      {n.guarantee > 0 && <rect class="bar-guarantee" x="0" y="22.5" width={percent(n.guarantee, scale)} height="3" rx="1.5" />}
+      {n.deserved > 0 && (
+        <svg x={percent(n.deserved, scale)} overflow="visible">
+          <rect class="bar-deserves" x="-1" y="0" width="2" height="22" />
+        </svg>
+      )}
+    </svg>
+  );
+}
+
+// Patterns are defined once for all bars.
+export const Patterns = () => (
+  <svg class="patterns" aria-hidden="true" width="0" height="0">
+    <defs>
+      <pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+        <rect class="bar-hatch" width="3.5" height="8" />
+      </pattern>
+    </defs>
+  </svg>
+);
+
+export const Legend = () => (
+  <ul class="legend" aria-label="What the bars show">
+    <li><i class="key has" />has, within what it deserves</li>
+    <li><i class="key borrowed" />borrowed</li>
+    <li><i class="key wanted" />wants more</li>
+    <li><i class="key deserves" />deserves</li>
+    <li><i class="key guarantee" />guaranteed</li>
+    <li><i class="key track" />may have at most</li>
+  </ul>
+);

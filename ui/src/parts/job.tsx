@@ -1,0 +1,77 @@
+// One job: the answer first, the checks below it.
+import { useMemo } from "preact/hooks";
+
+import { allSaid } from "../core/amount.ts";
+import type { ExplanationJson, StepJson } from "../core/contract.ts";
+import { checkName, headline, mark, rest } from "../core/explain.ts";
+import { to } from "../core/route.ts";
+import { usePage, useSteps } from "../page.tsx";
+import { Empty, Failed, Loading } from "./states.tsx";
+
+export function Checks({ e }: { e: ExplanationJson }) {
+  return (
+    <ul class="checks" aria-label="Checks">
+      {(e.findings ?? []).map((f, i) => {
+        const m = mark(f.outcome);
+        return (
+          <li key={i} class={i === e.blocking ? "blocking" : ""}>
+            <span class={`sign ${m.tone}`} role="img" aria-label={m.word}>{m.sign}</span>
+            <span class="check-name">{checkName(f.check)}</span>
+            <span class="check-text">{f.text}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+export function Verdict({ e }: { e: ExplanationJson }) {
+  return (
+    <p class="verdict">
+      <strong>{headline(e)}</strong> {rest(e)}
+    </p>
+  );
+}
+
+// JobPanel explains a job of the cluster by name.
+export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1" | "h2" }) {
+  const { cluster, policy, route } = usePage();
+  const index = cluster.jobIndex(name);
+  const steps = useMemo<StepJson[] | undefined>(() => (index === undefined ? undefined : [{ explain: { jobs: { index: [index] } } }]), [index]);
+  const { answer, fault } = useSteps(steps, policy);
+  const Heading = heading;
+  if (index === undefined) {
+    return <Empty>There is no job {name} in this cluster.</Empty>;
+  }
+  const job = cluster.jobs[index];
+  const queue = job?.queue ?? "";
+  const e = answer?.answers[0]?.explain?.jobs?.[0];
+  return (
+    <section class="job" aria-label={`Job ${name}`}>
+      <Heading class="crumb">
+        <a href={to(route, "job", name)}>{name}</a> <small>in queue <a href={to(route, "queue", queue)}>{queue}</a></small>
+      </Heading>
+      {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Asking why it waits" /> : (
+        <>
+          <Verdict e={e} />
+          <Checks e={e} />
+        </>
+      )}
+      <dl class="facts">
+        <div><dt>asks for at least</dt><dd>{job?.minResources === undefined ? "nothing named" : allSaid(cluster.dimensions, job.minResources)}</dd></div>
+        <div><dt>phase</dt><dd>{(job?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase()}</dd></div>
+        <div><dt>priority</dt><dd>{job?.priority ?? 0}</dd></div>
+        <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>
+      </dl>
+    </section>
+  );
+}
+
+export function taskCounts(statuses: readonly (string | undefined)[]): string {
+  const counts = new Map<string, number>();
+  for (const status of statuses) {
+    const name = (status ?? "TASK_STATUS_PENDING").replace("TASK_STATUS_", "").toLowerCase();
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, n]) => `${n} ${name}`).join(", ");
+}

@@ -1,0 +1,119 @@
+// One queue: its numbers in every resource, and its jobs in order.
+import { useMemo } from "preact/hooks";
+
+import { labelOf, textOf } from "../core/amount.ts";
+import type { StepJson } from "../core/contract.ts";
+import { to } from "../core/route.ts";
+import { numbers, rows } from "../core/shares.ts";
+import { sharesSteps, usePage, useSteps } from "../page.tsx";
+import { QueueBar } from "./bar.tsx";
+import { useWaiting } from "./causes.tsx";
+import { List } from "./list.tsx";
+import { State } from "./shares.tsx";
+import { Empty, Failed, Loading } from "./states.tsx";
+
+// QueueNumbers is a table of a queue's resources.
+export function QueueNumbers({ name }: { name: string }) {
+  const { cluster, policy } = usePage();
+  const { answer, fault } = useSteps(sharesSteps, policy);
+  const shares = answer?.answers[0]?.shares;
+  const row = useMemo(() => rows(cluster, shares).find((r) => r.name === name), [cluster, shares, name]);
+  if (fault !== undefined) {
+    return <Failed fault={fault} />;
+  }
+  if (shares === undefined) {
+    return <Loading what="Asking what it deserves" />;
+  }
+  if (row === undefined) {
+    return <Empty>The queue takes no part: it has no jobs, or the policy divides nothing among queues.</Empty>;
+  }
+  const standing = row.standing;
+  return (
+    <>
+      <p class="note">
+        Weight {row.share.weight ?? 0}
+        {standing?.rank !== undefined && `, number ${standing.rank + 1} in queue order`}
+        {standing?.overused === true && ", not served now: it uses all that it deserves"}
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
+        <table class="grid">
+          <thead>
+            <tr><th>Resource</th><th><span class="visually-hidden">Bar</span></th><th>guaranteed</th><th>has</th><th>wants</th><th>deserves</th><th>at most</th></tr>
+          </thead>
+          <tbody>
+            {cluster.offered().map((d) => {
+              const dimension = cluster.dimensions[d] ?? "";
+              const n = numbers(row.share, d);
+              if (n.allocated === 0 && n.request === 0 && n.deserved === 0 && n.guarantee === 0) {
+                return null;
+              }
+              const scale = Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, n.deserved, Math.min(n.request, cluster.total(d)));
+              return (
+                <tr key={d}>
+                  <th scope="row" title={dimension}>{labelOf(dimension)} <State n={n} dimension={dimension} /></th>
+                  <td class="w-bar"><QueueBar name={name} dimension={dimension} numbers={n} scale={scale} /></td>
+                  <td>{textOf(dimension, n.guarantee)}</td><td>{textOf(dimension, n.allocated)}</td><td>{textOf(dimension, n.request)}</td>
+                  <td>{textOf(dimension, n.deserved)}</td><td>{textOf(dimension, n.limit)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+const jobHeight = 34;
+
+// QueueJobs lists the jobs of a queue in the order in which they are served.
+export function QueueJobs({ name, job, selected }: { name: string; job: (name: string) => string; selected?: string }) {
+  const { cluster, policy } = usePage();
+  const index = cluster.queueIndex(name);
+  const own = useMemo(() => cluster.jobs.flatMap((j, i) => (j?.queue === name ? [i] : [])), [cluster, name]);
+  // Orders of very many jobs are left to the server's limits; then the jobs stand as in the snapshot.
+  const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { index: own } } }]), [own]);
+  const { answer } = useSteps(steps, policy);
+  const waiting = useWaiting().answer;
+  const explained = useMemo(() => new Map((waiting?.jobs ?? []).map((e) => [e.job ?? 0, e])), [waiting]);
+  if (index === undefined) {
+    return <Empty>There is no queue {name} in this cluster.</Empty>;
+  }
+  if (own.length === 0) {
+    return <Empty>The queue has no jobs.</Empty>;
+  }
+  const sorted = answer?.answers[0]?.order?.sorted ?? own;
+  const jobs = sorted.length === own.length && sorted.every((j) => cluster.jobs[j]?.queue === name) ? sorted : own;
+  return (
+    <>
+      <h2>{own.length} {own.length === 1 ? "job" : "jobs"}, in the order in which they are served</h2>
+      <List
+        label={`Jobs of ${name}`} count={jobs.length} height={jobHeight} rowKey={(i) => String(jobs[i])}
+        row={(i) => {
+          const j = jobs[i] ?? 0;
+          const text = cluster.jobName(j);
+          const e = explained.get(j);
+          const phase = (cluster.jobs[j]?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase();
+          return (
+            <div class={text === selected ? "job-row selected" : "job-row"}>
+              <a href={job(text)}>{text}</a>
+              {e === undefined ? <span class="pill">{phase}</span> : <span class="pill bad">waits</span>}
+            </div>
+          );
+        }}
+      />
+    </>
+  );
+}
+
+export function QueuePanel({ name, job }: { name: string; job: (name: string) => string }) {
+  const { route } = usePage();
+  return (
+    <section class="queue" aria-labelledby="queue-panel-title">
+      <h2 id="queue-panel-title" class="big">{name}</h2>
+      <p class="actions"><a class="button" href={to(route, "queue", name)}>How its share comes about</a></p>
+      <QueueNumbers name={name} />
+      <QueueJobs name={name} job={job} />
+    </section>
+  );
+}

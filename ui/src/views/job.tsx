@@ -1,0 +1,93 @@
+// One job, with the nodes that its tasks are on.
+import { useMemo } from "preact/hooks";
+
+import { allSaid } from "../core/amount.ts";
+import { requestOf } from "../core/cluster.ts";
+import { to } from "../core/route.ts";
+import { rows } from "../core/shares.ts";
+import { JobPanel } from "../parts/job.tsx";
+import { List } from "../parts/list.tsx";
+import { NodeCell, shadeOf } from "../parts/nodemap.tsx";
+import { Resources } from "../parts/resources.tsx";
+import { Shares } from "../parts/shares.tsx";
+import { Empty } from "../parts/states.tsx";
+import { sharesSteps, usePage, useSteps } from "../page.tsx";
+
+export function JobView() {
+  const { route, cluster } = usePage();
+  const index = cluster.jobIndex(route.name);
+  if (index === undefined) {
+    return <section class="panel"><h1>{route.name || "No job"}</h1><Empty>There is no job of this name in this cluster.</Empty></section>;
+  }
+  return (
+    <div class="columns even">
+      <section class="panel"><JobPanel name={route.name} heading="h1" /></section>
+      <aside class="panel" aria-label="Its queue and its nodes">
+        <Resources />
+        <Own index={index} />
+        <Tasks index={index} />
+      </aside>
+    </div>
+  );
+}
+
+// Own shows the job's queue, and where it runs.
+function Own({ index }: { index: number }) {
+  const { cluster, dimension, policy, route } = usePage();
+  const shares = useSteps(sharesSteps, policy).answer?.answers[0]?.shares;
+  const all = useMemo(() => rows(cluster, shares), [cluster, shares]);
+  const own = all.filter((row) => row.index === cluster.queueOf(index)).map((row) => ({ ...row, depth: 0, children: [] }));
+  const nodes = useMemo(() => [...new Set(cluster.tasksOf(index).flatMap((t) => t.json.node ?? []))], [cluster, index]);
+  const shade = useMemo(() => shadeOf(cluster, all, dimension, "use", { job: index }), [cluster, all, dimension, index]);
+  return (
+    <>
+      {own.length > 0 && <Shares rows={own} href={(row) => to(route, "queue", row.name)} sorting={false} />}
+      {nodes.length > 0 && (
+        <section aria-labelledby="job-nodes">
+          <h2 id="job-nodes">On {nodes.length} {nodes.length === 1 ? "node" : "nodes"}; the job's part is marked</h2>
+          <ul class="nodes">
+            {nodes.slice(0, 96).map((node) => (
+              <li key={node}>
+                <NodeCell cluster={cluster} node={node} dimension={dimension} shade={shade} href={to(route, "nodes", cluster.nodeName(node))} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+const taskHeight = 48;
+
+function Tasks({ index }: { index: number }) {
+  const { cluster, route } = usePage();
+  const tasks = useMemo(() => cluster.tasksOf(index), [cluster, index]);
+  if (tasks.length === 0) {
+    return null;
+  }
+  return (
+    <section aria-labelledby="job-tasks">
+      <h2 id="job-tasks">{tasks.length} {tasks.length === 1 ? "task" : "tasks"}</h2>
+      <List
+        label="Tasks" count={tasks.length} height={taskHeight} rowKey={(i) => String(tasks[i]?.number)}
+        row={(i) => {
+          const task = tasks[i];
+          if (task === undefined) {
+            return null;
+          }
+          const status = (task.json.status ?? "TASK_STATUS_PENDING").replace("TASK_STATUS_", "").toLowerCase();
+          return (
+            <div class="task-row">
+              <b>{cluster.taskName(task.number)}</b>
+              <span class="task-where">
+                {task.json.node === undefined ? status : <>{status} on <a href={to(route, "nodes", cluster.nodeName(task.json.node))}>{cluster.nodeName(task.json.node)}</a></>}
+              </span>
+              <small>{allSaid(cluster.dimensions, requestOf(task))}</small>
+            </div>
+          );
+        }}
+      />
+    </section>
+  );
+}
