@@ -73,6 +73,8 @@ func inspectedJob(f *form, j *apportionv1.InspectedJob) any {
 const (
 	partAllocated = "allocated"
 	partVictims   = "victims"
+	partShare     = "share"
+	partInqueue   = "inqueue"
 )
 
 // capacity is the plugin whose accounts of queues may form a tree.
@@ -140,8 +142,8 @@ func sharesOf(f *form, shares *apportionv1.SharesAnswer, read func(f *form, plug
 func queueShare(f *form, plugin string, q *apportionv1.QueueShare) object {
 	account := object{
 		"guarantee": f.amounts(q.Guarantee), "deserved": f.amounts(q.Deserved), partAllocated: f.amounts(q.Allocated),
-		"request": f.amounts(q.Request), "inqueue": f.amounts(q.Inqueue), "elastic": f.amounts(q.Elastic),
-		"capability": f.amounts(q.Capability), "realCapability": f.amounts(q.RealCapability), "share": q.Share,
+		"request": f.amounts(q.Request), partInqueue: f.amounts(q.Inqueue), "elastic": f.amounts(q.Elastic),
+		"capability": f.amounts(q.Capability), "realCapability": f.amounts(q.RealCapability), partShare: q.Share,
 	}
 	if plugin == capacity {
 		account["ancestors"], account["children"] = list(q.Ancestors, f.queue), list(q.Children, f.queue)
@@ -153,12 +155,12 @@ func queueShare(f *form, plugin string, q *apportionv1.QueueShare) object {
 
 // queueUse is the part of a queue's account that is told after each event.
 func queueUse(f *form, _ string, q *apportionv1.QueueShare) object {
-	return object{"share": q.Share, partAllocated: f.amounts(q.Allocated)}
+	return object{partShare: q.Share, partAllocated: f.amounts(q.Allocated)}
 }
 
 // queueInqueue is the part of a queue's account that admission changes.
 func queueInqueue(f *form, _ string, q *apportionv1.QueueShare) object {
-	return object{"inqueue": f.amounts(q.Inqueue)}
+	return object{partInqueue: f.amounts(q.Inqueue)}
 }
 
 func jobShares(f *form, jobs []*apportionv1.JobShare) object {
@@ -170,7 +172,7 @@ func jobShares(f *form, jobs []*apportionv1.JobShare) object {
 }
 
 func jobShare(f *form, j *apportionv1.JobShare) any {
-	return object{"share": j.Share, "dominant": f.dimension(j.Dominant), partAllocated: f.amounts(j.Allocated)}
+	return object{partShare: j.Share, "dominant": f.dimension(j.Dominant), partAllocated: f.amounts(j.Allocated)}
 }
 
 // treeOf nests the nodes of the tree of hierarchical DRF, which are listed each before its children.
@@ -178,7 +180,7 @@ func treeOf(f *form, nodes []*apportionv1.TreeNode) any {
 	nested := make([]object, len(nodes))
 	for i, n := range nodes {
 		nested[i] = object{
-			"name": n.Name, "weight": n.Weight, "share": n.Share, "saturated": n.Saturated,
+			"name": n.Name, "weight": n.Weight, partShare: n.Share, "saturated": n.Saturated,
 			"request": f.amounts(n.Request), partAllocated: f.amounts(n.Allocated), "dominant": f.dimension(n.Dominant),
 		}
 		if n.Parent == nil {

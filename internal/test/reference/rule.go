@@ -19,15 +19,15 @@ const (
 	// Text is English.
 	Text Rule = "text"
 	// RefusedTree: of a tree that Volcano refuses its accounts are half built, and what its simulation makes of them depends on map order.
-	// Held, whatever is recorded: all verdicts (they are refusals), victims, orders, and everything that is no account of queues.
+	// Held, whatever is recorded: all verdicts (they are refusals), victims, orders, and everything that is not an account of queues.
 	RefusedTree Rule = "refused tree"
 	// ParentCycle: Volcano does not see that parents form a cycle and recurses without end as soon as it walks up, or answers from accounts
 	// that no root reaches; for us the tree is refused. Held: that it is refused, and that allocatable, preemptive, enqueue and reclaim are
 	// refusals, also where Volcano recorded something else; and everything that is no account or order of queues.
 	ParentCycle Rule = "parent cycle"
-	// DeepTree: from the seventh level below root on, lists of ancestors share memory in Volcano and overwrite each other. Held: everything
-	// that the tree has no part in.
-	DeepTree Rule = "deep tree"
+	// Aliased: lists of ancestors share memory in Volcano, and cousins overwrite each other's, so that usage is booked on a queue beside
+	// the right one (alias.go says where). Held: everything but the accounts of those queues and what follows from them.
+	Aliased Rule = "aliased ancestors"
 )
 
 // Of a case whose session did not open, only why is recorded.
@@ -35,9 +35,6 @@ const (
 	opening  = "openSession"
 	panicked = "panic: "
 )
-
-// deepest is the last level below root at which Volcano's lists of ancestors are its own.
-const deepest = 6
 
 // root is the name of the queue that is every other queue's ancestor.
 const root = "root"
@@ -47,6 +44,8 @@ type judge struct {
 	unstable map[string]bool
 	// tree is the rule that the tree of queues falls under, if any.
 	tree Rule
+	// aliasing is what Volcano may confuse in a tree that is none of these, nil if nothing.
+	aliasing *aliasing
 	// alone says that no other plugin of the policy admits jobs or chooses victims beside capacity.
 	alone bool
 	// nodes are those that the manifests declare.
@@ -66,27 +65,23 @@ func (c *Case) judge(s *subject) *judge {
 	s.eachPlugin(func(_ int, p *apportionv1.Plugin) { j.alone = j.alone && p.GetCapacity() != nil })
 	if s.hasTree() {
 		ready, recorded := c.Expect["hierarchyReady"].(bool)
-		cycle, depth := shape(s.input.GetSnapshot().GetQueues())
 		switch {
 		case recorded && !ready:
 			j.tree = RefusedTree
-		case cycle:
+		case hasCycle(s.input.GetSnapshot().GetQueues()):
 			j.tree = ParentCycle
-		case depth > deepest:
-			j.tree = DeepTree
+		default:
+			j.aliasing = aliasingOf(s, &c.Script)
 		}
 	}
 	return j
 }
 
-// shape tells whether parents form a cycle, and how many levels there are below root.
-func shape(queues []*apportionv1.Queue) (cycle bool, depth int) {
+// hasCycle reports whether parents form a cycle.
+func hasCycle(queues []*apportionv1.Queue) bool {
 	parent := make(map[string]string, len(queues))
 	for _, q := range queues {
-		parent[q.Name] = q.Parent
-		if q.Parent == "" {
-			parent[q.Name] = root
-		}
+		parent[q.Name] = parentOf(q)
 	}
 	for _, q := range queues {
 		level := 0
@@ -96,13 +91,12 @@ func shape(queues []*apportionv1.Queue) (cycle bool, depth int) {
 				break
 			}
 			if level > len(queues) {
-				return true, depth
+				return true
 			}
 			name = above
 		}
-		depth = max(depth, level)
 	}
-	return false, depth
+	return false
 }
 
 // unheld is the rule by which what is recorded is not compared at a pointer and below it, empty if there is none. want is nil where
@@ -126,11 +120,10 @@ func (j *judge) unheld(pointer string, path []string, want any) Rule {
 		if j.isAccount(path) || isQueueOrder(path) || !j.alone && isCombined(path) {
 			return ParentCycle
 		}
-	case DeepTree:
-		if dependsOnTree(path) {
-			return DeepTree
-		}
 	default:
+		if j.aliasing != nil && j.aliasing.concerns(path, want) {
+			return Aliased
+		}
 	}
 	return ""
 }
@@ -184,23 +177,6 @@ func isCombined(path []string) bool {
 		return len(path) == 3 && path[2] == partVictims
 	}
 	return false
-}
-
-// dependsOnTree reports whether path leads to answers that the tree of queues has a part in.
-func dependsOnTree(path []string) bool {
-	if path[0] == afterEvents {
-		path = path[1:]
-	}
-	if len(path) == 0 {
-		return false
-	}
-	switch path[0] {
-	case opening, "total", "tasks", "jobInfo", "nodeInfo", "hierarchyReady", "drfJobs", "hdrfTree", "jobOrder", "nodes":
-		return false
-	case "verdicts":
-		return len(path) > 1 && path[1] != "jobs"
-	}
-	return true
 }
 
 // meant is what we are held to where want is recorded: want itself, but for what is recorded in words, and for the refusals of a tree in

@@ -25,28 +25,24 @@ func branch(levels int) []*apportionv1.Queue {
 	return queues
 }
 
-func TestTheShapeOfATree(t *testing.T) {
+func TestCyclesOfParents(t *testing.T) {
 	tests := map[string]struct {
 		queues []*apportionv1.Queue
 		cycle  bool
-		depth  int
 	}{
 		"no queue":                        {},
-		"six levels":                      {queues: branch(6), depth: 6},
-		"seven levels":                    {queues: branch(7), depth: 7},
-		"without a root":                  {queues: branch(3)[1:], depth: 3},
-		"an absent parent is root":        {queues: []*apportionv1.Queue{queue("root", ""), queue("a", "")}, depth: 1},
-		"a queue that is its own parent":  {queues: append(branch(2), queue("s", "s")), cycle: true, depth: 2},
-		"a cycle of two":                  {queues: append(branch(1), queue("s", "t"), queue("t", "s")), cycle: true, depth: 1},
+		"a branch":                        {queues: branch(7)},
+		"without a root":                  {queues: branch(3)[1:]},
+		"an absent parent is root":        {queues: []*apportionv1.Queue{queue("root", ""), queue("a", "")}},
+		"a queue that is its own parent":  {queues: append(branch(2), queue("s", "s")), cycle: true},
+		"a cycle of two":                  {queues: append(branch(1), queue("s", "t"), queue("t", "s")), cycle: true},
 		"below a cycle":                   {queues: []*apportionv1.Queue{queue("u", "s"), queue("s", "t"), queue("t", "s")}, cycle: true},
-		"an unknown parent is no cycle":   {queues: append(branch(1), queue("s", "nowhere")), depth: 1},
-		"the parent of root is not asked": {queues: []*apportionv1.Queue{queue("root", "root"), queue("a", "root")}, depth: 1},
+		"an unknown parent is no cycle":   {queues: append(branch(1), queue("s", "nowhere"))},
+		"the parent of root is not asked": {queues: []*apportionv1.Queue{queue("root", "root"), queue("a", "root")}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			cycle, depth := shape(test.queues)
-			require.Equal(t, test.cycle, cycle)
-			require.Equal(t, test.depth, depth)
+			require.Equal(t, test.cycle, hasCycle(test.queues))
 		})
 	}
 }
@@ -76,11 +72,11 @@ func TestWhoIsHeldToWhat(t *testing.T) {
 	judges := map[string]*judge{
 		"ordinary": ordinary, "flat": judged(object{}, append(branch(9), cycle...), flat), "refused": judged(refused, branch(2), hierarchical),
 		"cycle": judged(accepted, cycle, hierarchical), "cycle in tiers": judged(accepted, cycle, hierarchical, gang),
-		"refused cycle": judged(refused, cycle, hierarchical), "deep": judged(accepted, branch(7), hierarchical),
+		"refused cycle": judged(refused, cycle, hierarchical), "deep": judged(accepted, branch(20), hierarchical),
 	}
 	const (
-		brokenTrees = "refused, cycle, refused cycle, cycle in tiers, deep"
-		everywhere  = "ordinary, flat, " + brokenTrees
+		brokenTrees = "refused, cycle, refused cycle, cycle in tiers"
+		everywhere  = "ordinary, flat, deep, " + brokenTrees
 	)
 	tests := map[string]struct {
 		want any
@@ -101,27 +97,27 @@ func TestWhoIsHeldToWhat(t *testing.T) {
 		"/jobOrder/sorted/0":                      {want: "j"},
 		"/afterEvents/jobOrder/sorted/0":          {want: "j"},
 		"/verdicts/jobs/j/ready":                  {want: true},
-		"/queues/proportion/q/share":              {want: 1.0, unheld: "deep"},
+		"/queues/proportion/q/share":              {want: 1.0},
 		"/queues/capacity":                        {want: object{}, unheld: brokenTrees},
 		"/afterEvents/queues/capacity":            {want: object{}, unheld: brokenTrees},
 		"/queuesAfterEnqueue/capacity":            {want: object{}, unheld: brokenTrees},
 		"/events/0/queues/capacity":               {want: object{}, unheld: brokenTrees},
-		"/events/0/drfJob/share":                  {want: 1.0, unheld: "deep"},
-		"/simulate/0/0":                           {want: true, unheld: "deep"},
+		"/events/0/drfJob/share":                  {want: 1.0},
+		"/simulate/0/0":                           {want: true},
 		"/simulate/0/1":                           {want: "ok", unheld: brokenTrees},
-		"/verdicts/allocatable/t":                 {want: true, unheld: "deep"},
-		"/verdicts/overused/q":                    {want: true, unheld: "deep"},
-		"/queueOrder/sorted/0":                    {want: "q", unheld: "cycle, cycle in tiers, deep"},
-		"/afterEvents/queueOrder/pairs/0/less":    {want: true, unheld: "cycle, cycle in tiers, deep"},
-		"/victimQueueOrder/0/sorted/0":            {want: "q", unheld: "cycle, cycle in tiers, deep"},
-		"/reclaims/0/victimPopOrder":              {want: []any{}, unheld: "cycle, cycle in tiers, deep"},
-		"/reclaims/0/victims":                     {want: nil, unheld: "cycle in tiers, deep"},
-		"/reclaims/0/byPlugin/capacity/vote":      {want: -1.0, unheld: "deep"},
-		"/enqueue/0/verdict":                      {want: true, unheld: "cycle in tiers, deep"},
-		"/preempts/0/byPlugin/priority/victims/0": {want: "t", unheld: "deep"},
+		"/verdicts/allocatable/t":                 {want: true},
+		"/verdicts/overused/q":                    {want: true},
+		"/queueOrder/sorted/0":                    {want: "q", unheld: "cycle, cycle in tiers"},
+		"/afterEvents/queueOrder/pairs/0/less":    {want: true, unheld: "cycle, cycle in tiers"},
+		"/victimQueueOrder/0/sorted/0":            {want: "q", unheld: "cycle, cycle in tiers"},
+		"/reclaims/0/victimPopOrder":              {want: []any{}, unheld: "cycle, cycle in tiers"},
+		"/reclaims/0/victims":                     {want: nil, unheld: "cycle in tiers"},
+		"/reclaims/0/byPlugin/capacity/vote":      {want: -1.0},
+		"/enqueue/0/verdict":                      {want: true, unheld: "cycle in tiers"},
+		"/preempts/0/byPlugin/priority/victims/0": {want: "t"},
 	}
 	ofTree := map[string]Rule{
-		"refused": RefusedTree, "refused cycle": RefusedTree, "cycle": ParentCycle, "cycle in tiers": ParentCycle, "deep": DeepTree,
+		"refused": RefusedTree, "refused cycle": RefusedTree, "cycle": ParentCycle, "cycle in tiers": ParentCycle,
 	}
 	for pointer, test := range tests {
 		for name, judge := range judges {
