@@ -25,7 +25,7 @@ type Choice struct {
 	Victims []model.TaskID
 	// Ballots of all plugins that take part, whether or not their tier was reached.
 	Ballots []Ballot
-	// Spared has an entry for each protection, in order of plugins and candidates; nil unless grounds are wanted.
+	// Spared has an entry for each protection, in order of plugins and candidates. It is valid until the session's next such choice.
 	Spared []policy.Check
 	// Checks has every check; nil unless explained.
 	Checks []policy.Check
@@ -83,7 +83,7 @@ func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
 		choice.Checks = g.Checks.List
 	}
 	s.spared = g.Spared.List
-	choice.Spared = append(choice.Spared, s.spared...)
+	choice.Spared = s.spared
 	walk := walkStrictly
 	if s.policy.Walk == Volcano {
 		walk = walkAsVolcano

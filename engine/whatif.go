@@ -57,7 +57,14 @@ func (s *Session) Restore() {
 	journal.Shrink()
 	s.marks = nil
 	s.state = s.kept.state
+	const few = 1024
+	if cap(s.spared) > few {
+		s.spared = nil
+	}
 }
+
+// Scratch returns for how many checks there is memory that one question about victims leaves to the next. Restore lets go of large memory.
+func (s *Session) Scratch() int { return cap(s.spared) }
 
 // Try carries out a change that may fail half way; if it fails, everything is as before.
 func (s *Session) Try(change func() error) error {

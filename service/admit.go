@@ -147,6 +147,3 @@ func TenantOf(ctx context.Context) string {
 	}
 	return identity + "@" + host
 }
-
-// questionMemory is what the messages of a question take for each of its bytes, and an answer of its size.
-const questionMemory = 16

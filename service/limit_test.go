@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -264,4 +265,40 @@ func TestWhatTakesMoreMemoryThanThereIsIsRefusedBeforeItIsDecoded(t *testing.T) 
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	requireLimit(t, err, "overload.memory", "875")
 	require.Positive(t, proto.Size(inputOf(t)))
+}
+
+// TestWhatASnapshotInPartsAndAQuestionTakeIsBookedToo asks through the path of snapshots that are written in several parts, whose bytes are
+// not taken out, and a question that takes far more than its snapshot.
+func TestWhatASnapshotInPartsAndAQuestionTakeIsBookedToo(t *testing.T) {
+	r := start(t, service.Options{Overload: admission.Options{Memory: 16 << 20}})
+	snapshot := &apportionv1.Snapshot{Queues: []*apportionv1.Queue{{Name: "q"}}}
+	for i := range 1000 {
+		snapshot.Jobs = append(snapshot.GetJobs(), &apportionv1.Job{Name: strconv.Itoa(i), Queue: "q"})
+	}
+	order := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}
+	request := &apportionv1.SimulateRequest{
+		Input: &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}},
+		},
+		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Order{Order: order}}},
+	}
+	ask := func() error {
+		_, err := r.Simulate(t.Context(), request)
+		return err
+	}
+	askInParts := func() error {
+		_, err := r.server.Direct().Simulate(t.Context(), request)
+		return err
+	}
+	require.NoError(t, ask())
+	require.NoError(t, askInParts())
+	order.Pairs = true
+	requireLimit(t, ask(), "overload.memory", "14680064")
+	requireLimit(t, askInParts(), "overload.memory", "14680064")
+	order.Pairs = false
+	for i := range 10_000 {
+		snapshot.Queues = append(snapshot.GetQueues(), &apportionv1.Queue{Name: strconv.Itoa(i)})
+	}
+	requireLimit(t, ask(), "overload.memory", "14680064")
+	requireLimit(t, askInParts(), "overload.memory", "14680064")
 }

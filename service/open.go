@@ -26,26 +26,60 @@ type opened struct {
 	release func()
 }
 
-// memory estimates what answering a call on an input takes.
-func (c *call) memory(ctx context.Context, in *apportionv1.Input) int64 {
+// memory estimates what opening a session on an input takes, and answering steps in it.
+func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
+	policy := c.server.policyOf(in)
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		if c.snapshot.data != nil {
-			return c.snapshot.measure().Memory()
-		}
-		return questionMemory * int64(proto.Size(source.Snapshot))
+		size := c.sizeOf(source.Snapshot)
+		return size.Memory() + c.server.stepMemory(steps, size.Extent(policy))
 	case *apportionv1.Input_SnapshotDigest:
 		key := entryKey{IdentityOf(ctx), source.SnapshotDigest}
-		bytes := c.server.cache.size(key)
+		e, bytes := c.server.cache.find(key), c.server.cache.size(key)
+		if e == nil {
+			return 0
+		}
+		extent := wire.ExtentOf(e.model, policy)
 		if in.GetChange() == nil {
-			return bytes
+			return bytes + c.server.stepMemory(steps, extent)
 		}
-		if e := c.server.cache.find(key); e != nil && c.snapshot.change {
-			return bytes + wire.ChangeMemory(e.model, c.snapshot.data, c.snapshot.measure())
-		}
-		return bytes + questionMemory*int64(proto.Size(in.GetChange()))
+		data, size := c.changeOf(in)
+		return bytes + wire.ChangeMemory(e.model, data, size) + c.server.stepMemory(steps, extent.With(size))
 	}
 	return 0
+}
+
+// sizeOf counts what the snapshot of a request holds, whether or not its bytes were taken out. Bytes that are written again count twice.
+func (c *call) sizeOf(decoded *apportionv1.Snapshot) *wire.Size {
+	if c.snapshot.data != nil {
+		return c.snapshot.measure()
+	}
+	size := wire.SizeOf(decoded, 2*int64(proto.Size(decoded)))
+	return &size
+}
+
+// changeOf returns the bytes of the change of a request, and what it holds. Where it was decoded it is written again.
+func (c *call) changeOf(in *apportionv1.Input) ([]byte, *wire.Size) {
+	if c.snapshot.change {
+		return c.snapshot.data, c.snapshot.measure()
+	}
+	// A text that is not UTF-8 is refused once the change is taken.
+	data, _ := proto.Marshal(in.GetChange())
+	size := wire.Measure(data)
+	return data, &size
+}
+
+// stepMemory estimates what answering steps takes.
+func (s *Server) stepMemory(steps []*apportionv1.Step, e wire.Extent) int64 {
+	return wire.StepMemory(steps, e, s.sessionOptions(nil))
+}
+
+// policyOf returns the policy that an input gives or names, nil if there is none.
+func (s *Server) policyOf(in *apportionv1.Input) *apportionv1.Policy {
+	if p := in.GetPolicy(); p != nil {
+		return p
+	}
+	return (*s.rules.Load())[in.GetPolicyName()].policy
 }
 
 // open opens a session on the input of a unary call.
@@ -318,10 +352,14 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 }
 
 func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
-	return wire.Open(m, r.policy, wire.Options{
+	return wire.Open(m, r.policy, s.sessionOptions(stop))
+}
+
+func (s *Server) sessionOptions(stop func() bool) wire.Options {
+	return wire.Options{
 		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
 		Work: s.options.Work,
-	})
+	}
 }
 
 func basisOf(session *wire.Session, digest string) *apportionv1.Basis {

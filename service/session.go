@@ -126,7 +126,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		if err != nil {
 			return "", err
 		}
-		leave, err := s.enter(v.progress, admission.Decision, v.call.memory(ctx, open.GetInput()))
+		leave, err := s.enter(v.progress, admission.Decision, v.call.memory(ctx, open.GetInput(), nil))
 		if err != nil {
 			return "", err
 		}
@@ -321,7 +321,7 @@ func (v *conversation) answer(next arrival) error {
 // decide answers a batch in its turn, and books what the answers take.
 func (v *conversation) decide(next arrival, r *reply) ([]*apportionv1.Answer, error) {
 	ctx, steps := v.stream.Context(), next.batch.GetSteps()
-	leave, err := v.server.enter(v.progress, admission.Decision, questionMemory*next.bytes)
+	leave, err := v.server.enter(v.progress, admission.Decision, v.session.StepMemory(steps))
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func (c *call) decide(
 		o opened
 		r *reply
 	)
-	leave, err := c.turn(p, method, in)
+	leave, err := c.turn(p, method, in, steps)
 	if err == nil {
 		defer leave()
 		r, err = c.reserve(sent)
@@ -189,8 +189,8 @@ func (c *call) reserve(sent context.Context) (*reply, error) {
 }
 
 // turn waits until a unary call may be worked on.
-func (c *call) turn(p *progress, method string, in *apportionv1.Input) (leave func(), err error) {
-	return c.server.enter(p, rankOf(method), c.memory(p.ctx, in))
+func (c *call) turn(p *progress, method string, in *apportionv1.Input, steps []*apportionv1.Step) (leave func(), err error) {
+	return c.server.enter(p, rankOf(method), c.memory(p.ctx, in, steps))
 }
 
 // rankOf is which work of a method comes first.

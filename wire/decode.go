@@ -100,6 +100,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if d.stop != nil && d.stop() {
 		return policy.ErrStopped
 	}
+	d.c.b.ExpectPlaces(int(size.Nodes), int(size.Queues))
 	d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))

@@ -192,10 +192,12 @@ func (z Size) Memory() int64 {
 	// cpu and memory are dimensions of every model.
 	row := rowBytes(int(z.Dimensions) + 2)
 	// A queue has about 16 rows in each of the plugins that divide, of which there are two at most; a job has accounts, and rows in drf.
-	rows := 3*z.Nodes + 40*z.Queues + 10*z.Jobs + z.Groups
+	// A node has its amounts, what its tasks use, and what they leave.
+	rows := 4*z.Nodes + 40*z.Queues + 10*z.Jobs + z.Groups
+	const indexEntry = 32
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (sizeOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
-		sizeOf[model.Node](1)*z.Nodes + sizeOf[model.Queue](1)*z.Queues +
+		(sizeOf[model.Node](1)+indexEntry)*z.Nodes + (sizeOf[model.Queue](1)+indexEntry)*z.Queues +
 		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
 		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks
 }

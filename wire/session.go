@@ -60,9 +60,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if err != nil {
 		return nil, err
 	}
-	if options.Work <= 0 {
-		options.Work = DefaultWork
-	}
+	options.complete()
 	work := policy.NewWork(options.Work)
 	e, err := engine.OpenWithin(m, compiled, options.Stop, work)
 	if err != nil {
@@ -80,16 +78,24 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 			s.lazy, s.unsettled = true, true
 		}
 	}
-	if s.maximum <= 0 {
-		s.maximum = DefaultAnswerBytes
-	}
-	if s.explain <= 0 {
-		s.explain = DefaultExplainBytes
-	}
-	if s.undo.maximum = options.UndoBytes; s.undo.maximum <= 0 {
-		s.undo.maximum = DefaultUndoBytes
-	}
+	s.undo.maximum = options.UndoBytes
 	return s, nil
+}
+
+// complete replaces what is not given by its default.
+func (o *Options) complete() {
+	if o.AnswerBytes <= 0 {
+		o.AnswerBytes = DefaultAnswerBytes
+	}
+	if o.ExplainBytes <= 0 {
+		o.ExplainBytes = DefaultExplainBytes
+	}
+	if o.Work <= 0 {
+		o.Work = DefaultWork
+	}
+	if o.UndoBytes <= 0 {
+		o.UndoBytes = DefaultUndoBytes
+	}
 }
 
 // Stop replaces the function that long work asks whether to stop.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -88,5 +89,5 @@ func (s *Session) Bytes() int64 {
 	perPlugin := int64(len(v.Queues))*(rowsOfQueue*row/4+64) + int64(v.Jobs.Len())*64
 	changing := int64(v.Jobs.Len())*8 + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
 		int64(len(v.Nodes))*row + int64(len(v.Queues))*rowsOfQueue*row
-	return plugins*perPlugin + changing + int64(v.Journal.Bytes())
+	return plugins*perPlugin + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
 }

@@ -48,6 +48,9 @@ type hunt struct {
 func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnswer, error) {
 	h := hunt{preempt: preempt, omitNames: q.GetOmitNames()}
 	var faults model.Error
+	if n, tasks := selected(q.GetCandidates(), 0), s.engine.View().Tasks.Len(); n > tasks {
+		return nil, faultAt("candidates", "%d candidates are more than there are tasks (%d)", n, tasks)
+	}
 	claimant := s.selectTasks(q.GetClaimant(), "claimant", &faults)
 	named := s.selectTasks(q.GetCandidates(), "candidates", &faults)
 	s.checkClaimants(claimant, !preempt && s.engine.Plans(), &faults)

@@ -155,8 +155,13 @@ func (b *Builder) Reset(asOf int64) {
 	b.Dimensions(nil)
 }
 
-// Expect makes room for what is to come, texts being the bytes of all uids and names of tasks at most. More than that fits as well, at the
-// cost of moving what is there.
+// ExpectPlaces makes room for nodes and queues to come. More than that fit as well, at the cost of moving what is there.
+func (b *Builder) ExpectPlaces(nodes, queues int) {
+	b.m.Nodes, b.m.Queues = room(b.m.Nodes, nodes), room(b.m.Queues, queues)
+}
+
+// Expect makes room for jobs to come and all that they hold, texts being the bytes of all uids and names of tasks at most. More than that
+// fits as well, at the cost of moving what is there.
 func (b *Builder) Expect(jobs, groups, tasks, texts int) {
 	b.jobs, b.groups, b.tasks = room(b.jobs, jobs), room(b.groups, groups), room(b.tasks, tasks)
 	b.written = room(b.written, min(texts, maxText))

@@ -1273,8 +1273,9 @@ type ReclaimStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task; or, with a policy that reclaims by plans (`fair`), the tasks of one job that are to be placed together.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// In this order. Absent: every task that the action itself would consider (implies eligible_only), job by job in order of their uids,
-	// within a job the newest task first by `create_time`, then by uid (`namespace/name` where a task has none; tasks with neither by number).
+	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
+	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
+	// where a task has none; tasks with neither by number).
 	// With a policy that reclaims by plans: in eviction order.
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the reclaim action leaves out: tasks that do not run, are not preemptable, are best effort, belong to the
@@ -1376,8 +1377,9 @@ type PreemptStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// In this order. Absent: every task that the action itself would consider (implies eligible_only), job by job in order of their uids,
-	// within a job the newest task first by `create_time`, then by uid (`namespace/name` where a task has none; tasks with neither by number).
+	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
+	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
+	// where a task has none; tasks with neither by number).
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First leaves out what the preempt action leaves out: tasks that do not run, are not preemptable, are best effort (unless the claimant
 	// is), or belong to another queue or to the claimant's own job.

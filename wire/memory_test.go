@@ -1,0 +1,226 @@
+package wire_test
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/wire"
+)
+
+// allocated returns what a function allocates in all, which is more than it holds at any time.
+func allocated(do func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func unraced(t *testing.T) {
+	t.Helper()
+	if wire.Raced {
+		t.Skip("the race detector takes memory of its own")
+	}
+}
+
+// peakOf returns about how much memory a function holds at a time, garbage that is collected late included.
+func peakOf(do func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	before := heap()
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	done, ended := make(chan struct{}), make(chan int64)
+	go func() {
+		most := int64(0)
+		for {
+			metrics.Read(sample)
+			most = max(most, int64(sample[0].Value.Uint64()))
+			select {
+			case <-done:
+				ended <- most
+				return
+			case <-time.After(50 * time.Microsecond):
+			}
+		}
+	}()
+	do()
+	close(done)
+	return <-ended - before
+}
+
+// everyPlugin is a policy of all plugins that keep accounts and go together.
+const everyPlugin = `tiers { plugins { gang {} } plugins { drf {} } plugins { binpack {} } plugins { node_group {} } plugins { overcommit {} } }
+	tiers { plugins { proportion {} } plugins { capacity { hierarchical: true } } }`
+
+// hostile are snapshots that cost much for their bytes.
+func hostile() map[string]*apportionv1.Snapshot {
+	var dimensions []string
+	for i := range 62 {
+		dimensions = append(dimensions, "d"+strconv.Itoa(i))
+	}
+	nodes := func(n int, dimensions []string) *apportionv1.Snapshot {
+		s := &apportionv1.Snapshot{Dimensions: dimensions}
+		for i := range n {
+			s.Nodes = append(s.Nodes, &apportionv1.Node{Name: strconv.Itoa(i)})
+		}
+		return s
+	}
+	queues := func(n int, dimensions []string) *apportionv1.Snapshot {
+		s := &apportionv1.Snapshot{Dimensions: dimensions, Queues: []*apportionv1.Queue{{Name: "root"}, {Name: "q"}}}
+		for i := range n {
+			s.Queues = append(s.Queues, &apportionv1.Queue{Name: strconv.Itoa(i)})
+		}
+		return s
+	}
+	jobs := func(n int, dimensions []string) *apportionv1.Snapshot {
+		s := queues(0, dimensions)
+		for i := range n {
+			s.Jobs = append(s.Jobs, &apportionv1.Job{Name: strconv.Itoa(i), Queue: "q"})
+		}
+		return s
+	}
+	groups := jobs(1, dimensions)
+	for i := range 10_000 {
+		groups.Jobs[0].Groups = append(groups.Jobs[0].Groups, &apportionv1.TaskGroup{Role: strconv.Itoa(i)})
+	}
+	tasks := jobs(1, nil)
+	tasks.Jobs[0].Groups = []*apportionv1.TaskGroup{{}}
+	for range 50_000 {
+		tasks.Jobs[0].Groups[0].Tasks = append(tasks.Jobs[0].Groups[0].Tasks, &apportionv1.Task{})
+	}
+	return map[string]*apportionv1.Snapshot{
+		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
+		"queues of 64 dimensions": queues(1000, dimensions), "queues without more dimensions": queues(10_000, nil),
+		"jobs of 64 dimensions": jobs(2000, dimensions), "jobs without more dimensions": jobs(20_000, nil),
+		"task groups": groups, "tasks": tasks,
+		"an ordinary snapshot": generate.Snapshot(generate.Shape{Queues: 300, Jobs: 3000, Tasks: 50_000, Nodes: 1000, UIDs: true}),
+	}
+}
+
+func TestASnapshotTakesNoMoreThanIsBookedForIt(t *testing.T) {
+	unraced(t)
+	for name, snapshot := range hostile() {
+		data, err := proto.Marshal(snapshot)
+		require.NoError(t, err)
+		for _, policy := range []string{
+			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } plugins { drf {} } }`,
+			`tiers { plugins { hierarchical_drf {} } plugins { capacity {} } }`,
+		} {
+			size := wire.Measure(data)
+			p := parse(t, &apportionv1.Policy{}, policy)
+			took := allocated(func() {
+				m, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+				require.NoError(t, err, name)
+				_, err = wire.Open(m, p, wire.Options{})
+				require.NoError(t, err, name)
+			})
+			require.Less(t, took, size.Memory(), "%s under %s", name, policy)
+			t.Logf("%-31s %4d times its bytes, booked %4d times", name, took/int64(len(data)), size.Memory()/int64(len(data)))
+		}
+	}
+}
+
+func TestTheSizeOfADecodedSnapshotIsThatOfItsBytes(t *testing.T) {
+	for name, snapshot := range hostile() {
+		data, err := proto.Marshal(snapshot)
+		require.NoError(t, err)
+		measured, decoded := wire.Measure(data), wire.SizeOf(snapshot, int64(len(data)))
+		require.GreaterOrEqual(t, decoded.Memory(), measured.Memory(), name)
+		require.LessOrEqual(t, decoded.Memory(), 2*measured.Memory(), name)
+	}
+}
+
+// TestAQuestionTakesNoMoreThanIsBookedForIt asks questions that cost much for their bytes.
+func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
+	unraced(t)
+	const many = 5000
+	index := func(n int) string { return strings.Repeat("index: 3 ", n) }
+	each := func(n int) string {
+		var list strings.Builder
+		for i := range n {
+			fmt.Fprintf(&list, "index: %d ", i)
+		}
+		return list.String()
+	}
+	questions := map[string][]string{
+		"duplicate candidates":           {`reclaim { claimant { index: 0 } candidates { ` + index(20_000) + ` } }`},
+		"candidates":                     {`reclaim { claimant { index: 0 } candidates { ` + each(20_000) + ` } }`},
+		"candidates, explained":          {`preempt { claimant { index: 0 } explain: true candidates { ` + each(20_000) + ` } }`},
+		"candidates of all":              {`reclaim { claimant { index: 0 } }`},
+		"marks":                          repeat(many, `mark {}`),
+		"marks and changes":              repeat(500, `mark {}`, `set_status { tasks { index: 5 } status: TASK_STATUS_RUNNING }`),
+		"marks and added jobs":           {`mark {}`, `add_job { job { name: "x" queue: "queue-00001" } }`, `mark {}`, `add_job { job { name: "y" queue: "queue-00001" } }`},
+		"small steps":                    repeat(many, `jobs { jobs { index: 1 } }`),
+		"smaller steps":                  repeat(many, `allocatable { tasks { index: 1 } }`),
+		"the same queue":                 {`shares { queues { ` + index(20_000) + ` } }`},
+		"all shares":                     {`shares { jobs {} tree: true }`},
+		"derivations":                    {`shares { explain {} }`},
+		"verdicts":                       {`allocatable { tasks { ` + index(20_000) + ` } }`},
+		"verdicts, explained":            {`preemptive { explain: true tasks { ` + index(5000) + ` } }`},
+		"standings":                      {`jobs {}`},
+		"enqueue":                        {`enqueue {}`},
+		"the order of jobs":              {`order { jobs {} }`},
+		"pairs of tasks":                 {`order { pairs: true tasks { ` + each(1000) + ` } }`},
+		"nodes":                          {`nodes { by_plugin: true tasks { ` + each(200) + ` } }`},
+		"nodes, explained":               {`nodes { explain: true top: 1 tasks { ` + each(200) + ` } }`},
+		"nodes, jointly":                 {`nodes { jointly: true top: 1 tasks { ` + each(200) + ` } }`},
+		"all that is in the snapshot":    {`inspect { nodes: true jobs: true tasks: true }`},
+		"statuses":                       {`set_status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING }`},
+		"why all wait":                   {`explain {}`},
+		"why some wait":                  {`explain { jobs { ` + each(50) + ` } }`},
+		"a job that comes":               {`add_job { job { name: "x" queue: "queue-00001" } }`},
+		"statuses, then all shares anew": {`set_status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING }`, `shares {}`},
+	}
+	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 200, Jobs: 2000, Tasks: 20_000, Nodes: 200, Dimensions: 8, Seed: 1}))
+	require.NoError(t, err)
+	for _, policy := range []string{everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } }`, `tiers { plugins { hierarchical_drf {} } }`} {
+		p := parse(t, &apportionv1.Policy{}, policy)
+		for name, texts := range questions {
+			steps := make([]*apportionv1.Step, len(texts))
+			for i, text := range texts {
+				steps[i] = parse(t, &apportionv1.Step{}, text)
+			}
+			s, err := wire.Open(m, p, wire.Options{})
+			require.NoError(t, err)
+			var answers []*apportionv1.Answer
+			took := peakOf(func() { answers, err = s.DoAll(steps) })
+			require.NoError(t, err, name)
+			require.Empty(t, answers[len(answers)-1].GetError().GetMessage(), name)
+			booked := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+			require.Less(t, took, booked, name)
+			t.Logf("%-31s %5d KiB of %5d booked", name, took>>10, booked>>10)
+		}
+	}
+}
+
+func TestMoreCandidatesThanTasksAreRefused(t *testing.T) {
+	s := within(t, generate.Shape{Queues: 2, Jobs: 2, Tasks: 10, Nodes: 2}, policies["proportion"], 0)
+	candidates := func(n int) string {
+		return ` { claimant { index: 0 } candidates { ` + strings.Repeat("index: 1 ", n) + `} }`
+	}
+	for _, kind := range []string{"reclaim", "preempt"} {
+		require.NotNil(t, ask(t, s, kind+candidates(10)).GetAnswer())
+		require.Empty(t, ask(t, s, kind+candidates(10)).GetError().GetMessage())
+		require.Contains(t, ask(t, s, kind+candidates(11)).GetError().GetMessage(), kind+".candidates: 11 candidates are more than there are tasks (10)")
+	}
+}
+
+// repeat returns texts n times.
+func repeat(n int, texts ...string) []string {
+	var out []string
+	for range n {
+		out = append(out, texts...)
+	}
+	return out
+}
