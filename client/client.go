@@ -39,6 +39,8 @@ type Input struct {
 	Policy *apportionv1.Policy
 	// PolicyName is that of a policy which the operator of the service configured, or in process of one that WithPolicy gave.
 	PolicyName string
+	// Texts has every reason in the answers carry its text.
+	Texts bool
 }
 
 // snapshot is that of the input, however it is given. That of a State is put together for the call.
@@ -74,7 +76,7 @@ func (in Input) nodes(at *held) []string {
 
 // message is the input as it is sent.
 func (in Input) message() *apportionv1.Input {
-	message := &apportionv1.Input{}
+	message := &apportionv1.Input{Texts: in.Texts}
 	switch {
 	case in.State != nil:
 		// It is named once it is held.

@@ -74,7 +74,11 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 		return nil, failure(err)
 	}
 	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop})
-	return session, failure(err)
+	if err != nil {
+		return nil, failure(err)
+	}
+	session.Texts(in.GetTexts())
+	return session, nil
 }
 
 // stopped reports whether the answer is no longer needed.

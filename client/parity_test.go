@@ -71,14 +71,14 @@ type parity struct {
 
 func (p *parity) compare(t *testing.T, input *apportionv1.Input, steps []*apportionv1.Step) {
 	t.Helper()
-	in := client.Input{Snapshot: input.GetSnapshot(), Policy: input.GetPolicy()}
+	in := client.Input{Snapshot: input.GetSnapshot(), Policy: input.GetPolicy(), Texts: true}
 	upload, err := p.remote.Upload(t.Context(), in.Snapshot)
 	if err != nil {
 		_, local := p.local.Simulate(t.Context(), in)
 		sameError(t, local, err)
 		return
 	}
-	uploaded := client.Input{Upload: upload, Policy: in.Policy}
+	uploaded := client.Input{Upload: upload, Policy: in.Policy, Texts: in.Texts}
 	want, err := p.local.Simulate(t.Context(), in, steps...)
 	got, remote := p.remote.Simulate(t.Context(), in, steps...)
 	sameError(t, err, remote)

@@ -28,6 +28,7 @@ func (s *Session) Warnings() []policy.Warning {
 		})
 	}
 	s.warnOfUnoffered(add)
+	s.warnOfSmallNodes(add)
 	for _, p := range s.plugins {
 		if w, ok := p.state.(policy.Warner); ok {
 			w.Warnings(add)
@@ -63,4 +64,27 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 			Text: fmt.Sprintf("queues or jobs name %q, which no node offers", v.Dims.Name(m.First())),
 		})
 	}
+}
+
+// warnOfSmallNodes names nodes with less than one core, which no real node has: amounts of cpu are in milli-cores.
+func (s *Session) warnOfSmallNodes(add func(policy.Warning)) {
+	const core = 1000
+	first, small := model.NodeID(model.None), 0
+	for _, n := range s.view.NodeOrder {
+		if cpu := s.view.Nodes[n].Allocatable.V[resource.CPU]; cpu > 0 && cpu < core {
+			if small++; small == 1 {
+				first = n
+			}
+		}
+	}
+	if small == 0 {
+		return
+	}
+	node := &s.view.Nodes[first]
+	add(policy.Warning{
+		Code: policy.NodeBelowOneCore, Path: fmt.Sprintf("nodes[%d].allocatable", first), Queue: model.None,
+		Text: fmt.Sprintf("nodes with less than 1 core: %d, such as %q with {0}; amounts of cpu are in milli-cores, 1000 for a core",
+			small, node.Name),
+		Dimension: resource.CPU, Amounts: []float64{node.Allocatable.V[resource.CPU]},
+	})
 }

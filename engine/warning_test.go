@@ -15,7 +15,7 @@ import (
 func TestADimensionThatNoNodeOffersIsNamed(t *testing.T) {
 	b := model.NewBuilder(0)
 	b.Dimensions([]string{"cpu", "gpu", "fpga"})
-	b.Node(model.NodeSpec{Name: "n", Allocatable: &model.Amounts{Dimension: []uint32{0, 2}, Amount: []float64{1, 1}}})
+	b.Node(model.NodeSpec{Name: "n", Allocatable: &model.Amounts{Dimension: []uint32{0, 2}, Amount: []float64{1000, 1}}})
 	b.Queue(model.QueueSpec{Name: "q", Capability: &model.Amounts{Dimension: []uint32{0, 1, 2}, Amount: []float64{1, 1, 1}}})
 	m, err := b.Build()
 	require.NoError(t, err)
@@ -24,6 +24,22 @@ func TestADimensionThatNoNodeOffersIsNamed(t *testing.T) {
 
 	require.Equal(t, []policy.Warning{{
 		Code: policy.DimensionNotOffered, Path: "dimensions", Queue: model.None, Text: `queues or jobs name "gpu", which no node offers`,
+	}}, s.Warnings())
+}
+
+func TestNodesBelowOneCoreAreNamed(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu"})
+	for i, cpu := range []float64{1000, 64, 0, 32} {
+		b.Node(model.NodeSpec{Name: "n" + strconv.Itoa(i), Allocatable: &model.Amounts{Dimension: []uint32{0}, Amount: []float64{cpu}}})
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, engine.Policy{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []policy.Warning{{
+		Code: policy.NodeBelowOneCore, Path: "nodes[1].allocatable", Queue: model.None, Dimension: 0, Amounts: []float64{64},
+		Text: `nodes with less than 1 core: 2, such as "n1" with {0}; amounts of cpu are in milli-cores, 1000 for a core`,
 	}}, s.Warnings())
 }
 

@@ -66,6 +66,8 @@ type Decision struct {
 	PolicyName string
 	Policy     *apportionv1.Policy
 	Snapshot   Snapshot
+	// Texts says that the reasons in the answers carry their texts.
+	Texts bool
 	// Basis is nil if the call failed before there was any.
 	Basis *apportionv1.Basis
 	// Answers are in the order of Steps; there are fewer if Err ended the call.

@@ -345,6 +345,7 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 	}
 	return opened{pooled.Session, pooled.basis, func() {
 		pooled.Stop(nil)
+		pooled.Texts(false)
 		pooled.Restore()
 		pooled.bytes = pooled.Bytes()
 		s.cache.give(e, r.digest, pooled)

@@ -93,6 +93,8 @@ func (v *conversation) open() error {
 	v.seen = v.server.watchSession(ctx, open.GetInput().GetPolicyName(), r)
 	digest, err := v.openOn(open, r)
 	if err == nil {
+		v.session.Texts(open.GetInput().GetTexts())
+		v.seen.Texts = open.GetInput().GetTexts()
 		v.memory, err = v.server.sessionMemory.open(TenantOf(ctx), v.seen.Snapshot.Model, v.session)
 	}
 	if err != nil {

@@ -141,6 +141,8 @@ func (c *call) decide(
 		o, err = c.open(ctx, in, p.stop, seen)
 	}
 	if err == nil {
+		o.session.Texts(in.GetTexts())
+		seen.Texts = in.GetTexts()
 		seen.begin(ctx, o.basis)
 		var bytes int
 		answers, bytes, err = seen.ask(o.session, steps)

@@ -16,6 +16,7 @@ import (
 // nothing.
 func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	s.begin()
+	defer s.end()
 	answer, fault := s.do(step)
 	if fault != nil {
 		return nil, fault
@@ -36,6 +37,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 // answers only if the answers altogether are too large, or they are no longer needed; some of the steps have then been done.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.begin()
+	defer s.end()
 	answers := make([]*apportionv1.Answer, 0, len(steps))
 	for i, step := range steps {
 		if s.stopped(i) {
@@ -64,6 +66,9 @@ func (s *Session) begin() {
 	s.out.begin(s.engine.View().Dims, s.maximum)
 	s.work.Renew()
 }
+
+// end lets go of what only the question just answered needed.
+func (s *Session) end() { s.named = nil }
 
 func failed(fault *Fault) *apportionv1.Answer {
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Error{Error: Status(fault)}}
@@ -157,6 +162,7 @@ func (s *Session) change(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if err := s.mayChange(); err != nil {
 		return nil, err
 	}
+	s.named = nil
 	switch q := step.GetStep().(type) {
 	case *apportionv1.Step_Enqueue:
 		return s.enqueue(q.Enqueue)

@@ -17,6 +17,8 @@ const (
 	// numberBytes is at least what a number in a list takes.
 	numberBytes = 10
 	reasonBytes = 64
+	// textBytes is what a text takes beside its bytes.
+	textBytes = 4
 )
 
 // encoder makes the messages of an answer and keeps account of their size. Small messages come out of larger pieces of memory.
@@ -25,7 +27,9 @@ type encoder struct {
 	dims          resource.Dimensions
 	left, maximum int
 	// limit is the setting that maximum is.
-	limit        string
+	limit string
+	// text puts a reason into words; nil: answers carry no texts.
+	text         func(*apportionv1.Reason) string
 	resources    chunk[apportionv1.Resource]
 	reasons      chunk[apportionv1.Reason]
 	verdicts     chunk[apportionv1.Verdict]
@@ -149,6 +153,10 @@ func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
 	e.left -= reasonBytes + len(r.Plugin) + len(r.Role) + len(r.Detail)
+	if e.text != nil && e.left >= 0 {
+		out.Text = e.text(out)
+		e.left -= len(out.Text) + textBytes
+	}
 	return out
 }
 

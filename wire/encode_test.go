@@ -41,6 +41,7 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 		require.NoError(t, prototext.Unmarshal([]byte(rapid.SampledFrom(policies).Draw(t, "policy")), policy))
 		s, err := Open(m, policy, Options{})
 		require.NoError(t, err)
+		s.Texts(rapid.Bool().Draw(t, "texts"))
 		for range rapid.IntRange(1, 5).Draw(t, "steps") {
 			text := rapid.SampledFrom(questions).Draw(t, "question")
 			step := &apportionv1.Step{}

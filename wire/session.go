@@ -1,6 +1,11 @@
 package wire
 
 import (
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/client/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -47,6 +52,8 @@ type Session struct {
 	checks  policy.Checks
 	paths   paths
 	undo    undo
+	// named gives names to what reasons refer to; nil: they are collected when the first text is made.
+	named *text.Names
 	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name; lazy says that some
 	// plugin divides when it is asked, and unsettled that something changed since.
 	work            *policy.Work
@@ -117,7 +124,7 @@ func (s *Session) Basis() *apportionv1.Basis {
 	}
 	for _, w := range s.engine.Warnings() {
 		warning := &apportionv1.Warning{
-			Code: apportionv1.WarningCode(w.Code), Message: cut(w.Text, 4*maxText), Queue: s.out.optional(int(w.Queue)),
+			Code: apportionv1.WarningCode(w.Code), Message: cut(s.warningText(&w), 4*maxText), Queue: s.out.optional(int(w.Queue)),
 		}
 		if w.Path != "" {
 			warning.Path = "snapshot." + w.Path
@@ -125,6 +132,16 @@ func (s *Session) Basis() *apportionv1.Basis {
 		basis.Warnings = append(basis.Warnings, warning)
 	}
 	return basis
+}
+
+// warningText returns the text of a warning with its amounts in people's units.
+func (s *Session) warningText(w *policy.Warning) string {
+	words := w.Text
+	for i, amount := range w.Amounts {
+		shown := quantity.Short(s.engine.View().Dims.Name(w.Dimension), amount)
+		words = strings.ReplaceAll(words, "{"+strconv.Itoa(i)+"}", shown)
+	}
+	return words
 }
 
 // stopped is meant to be called for every row i of a loop, and asks only now and then.

@@ -94,6 +94,7 @@ func writeResource(w *writer, m *apportionv1.Resource) {
 }
 
 func writeReason(w *writer, m *apportionv1.Reason) {
+	w.text(11, m.Text)
 	w.text(10, m.Detail)
 	w.number(9, uint64(m.HierarchyFault))
 	w.text(8, m.Role)

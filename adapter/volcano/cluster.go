@@ -21,14 +21,19 @@ func (r *reader) cluster() (*Cluster, error) {
 		}
 	}
 	r.restrict(snapshot, usedPlacements(present))
+	origins := make([]origin, 0, len(present))
 	for _, j := range present {
 		r.shareRequests(j)
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
+		origins = append(origins, j.written)
 	}
 	snapshot.LeftOut = r.leftOut
 	snapshot.Dimensions = r.dimensions.finish()
-	return &Cluster{Snapshot: snapshot, Warnings: r.warnings.all()}, nil
+	return &Cluster{
+		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty,
+		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins,
+	}, nil
 }
 
 // keptJobs gives priorities to the jobs whose queue exists, by namespace and name, and warns of the others.
@@ -129,7 +134,7 @@ func (p *pod) foreign(schedulers []string) bool {
 	return p.scheduler != "" && !slices.Contains(schedulers, p.scheduler)
 }
 
-// warnOrphans warns of pods that name a PodGroup which is not given.
+// warnOrphans warns of pods whose PodGroup is not in the input.
 func (r *reader) warnOrphans(orphans []*pod) {
 	if len(orphans) == 0 {
 		return

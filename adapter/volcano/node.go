@@ -26,7 +26,7 @@ func (r *reader) node(m metadata, root *value) {
 		group := r.textAt(label)
 		n.Group = &group
 	}
-	r.nodes = append(r.nodes, n)
+	r.nodes, r.nodeOrigins = append(r.nodes, n), append(r.nodeOrigins, origin{doc: r.doc, at: root.at})
 	r.candidates = append(r.candidates, r.candidate(m, spec))
 }
 

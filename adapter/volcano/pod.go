@@ -38,7 +38,7 @@ func (r *reader) pod(m metadata, root *value) {
 		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec)},
 		written:   origin{doc: r.doc, at: root.at},
 	}
-	phase := corev1.PodPhase(r.textAt(status.field("phase")))
+	phase := r.podPhase(status.field("phase"))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	p.task = &apportionv1.Task{
 		Uid:        m.uid,
@@ -50,6 +50,18 @@ func (r *reader) pod(m metadata, root *value) {
 		Detail:     r.detail(m, spec, status, phase),
 	}
 	r.pods = append(r.pods, p)
+}
+
+// podPhase returns the phase of a pod, and warns of one that Kubernetes does not have.
+func (r *reader) podPhase(v *value) corev1.PodPhase {
+	phase := corev1.PodPhase(r.textAt(v))
+	switch phase {
+	case "", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown:
+	default:
+		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			"no phase of a pod: %q; there are Pending, Running, Succeeded, Failed and Unknown, as which it counts", string(phase))
+	}
+	return phase
 }
 
 // taskStatus is the status of a pod. A pod without a phase is one that no API server has seen yet; it starts out pending.

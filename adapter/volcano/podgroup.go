@@ -17,6 +17,8 @@ var (
 type job struct {
 	message       *apportionv1.Job
 	priorityClass string
+	// written is where it was read.
+	written origin
 	// queue is where its queue is named, or the PodGroup itself where none is.
 	queue origin
 	// groups is where each role's group is in the message, requests what the tasks of each group ask for.
@@ -45,7 +47,7 @@ func (r *reader) podGroup(m metadata, root *value) {
 			Name:         m.name,
 			Namespace:    m.namespace,
 			Queue:        queue,
-			Phase:        jobPhase(r.textAt(root.field("status").field("phase"))),
+			Phase:        r.jobPhase(root.field("status").field("phase")),
 			MinAvailable: r.countAt(spec.field("minMember")),
 			MinResources: r.resourceMessage(spec.field("minResources")),
 			CreateTime:   m.created,
@@ -53,6 +55,7 @@ func (r *reader) podGroup(m metadata, root *value) {
 		},
 		topology:      spec.field("networkTopology") != nil && spec.field("networkTopology").textOf("mode") != "soft",
 		priorityClass: r.textAt(spec.field("priorityClassName")),
+		written:       origin{doc: r.doc, at: root.at},
 		queue:         origin{doc: r.doc, at: named.at},
 		groups:        make(map[string]int),
 	}
@@ -93,6 +96,17 @@ func (r *reader) checkTopology(spec *value) {
 	for _, policy := range policies.items {
 		r.known(r.known(policy, subGroupPolicyNames).field("networkTopology"), networkTopologyNames)
 	}
+}
+
+// jobPhase reads the phase of a PodGroup, and warns of what is no phase of Volcano.
+func (r *reader) jobPhase(v *value) apportionv1.JobPhase {
+	name := r.textAt(v)
+	phase := jobPhase(name)
+	if phase == apportionv1.JobPhase_JOB_PHASE_UNKNOWN && name != unknownName {
+		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			"no phase of a PodGroup: %q; there are Pending, Inqueue, Running, Completed and Unknown, as which it counts", name)
+	}
+	return phase
 }
 
 // jobPhase is the phase of a name. A PodGroup without one is pending, as Volcano takes it.

@@ -65,13 +65,6 @@ func (p *problems) add(doc *document, v *value, format string, args ...any) {
 	}
 }
 
-// addKey notes a fault of the name of v, rather than of what it holds.
-func (p *problems) addKey(doc *document, v *value, format string, args ...any) {
-	if p.counted() {
-		p.list(doc, v.keyAt, v.path(), format, args...)
-	}
-}
-
 // addText notes a fault of the text itself, at a position of doc.
 func (p *problems) addText(doc *document, at int, format string, args ...any) {
 	if p.counted() {

@@ -37,40 +37,14 @@ spec:
     memory: -1Gi
     pods: [1]
   reclaimable: 3
-  wieght: 7
-  guarantee: {resources: {cpu: 1}}
-  affinity: {nodeGroupAffinity: {required: [a]}}
 `,
 			want: []string{
 				`f.yaml:5: metadata.creationTimestamp: not a time like 2006-01-02T15:04:05Z: "yesterday"`,
-				`f.yaml:13: spec.wieght: no such field`,
 				`f.yaml:7: spec.weight: negative: -1`,
-				`f.yaml:14: spec.guarantee.resources: no such field`,
 				`f.yaml:12: spec.reclaimable: neither true nor false: "3"`,
 				`f.yaml:9: spec.capability.cpu: not a quantity: "abc"`,
 				`f.yaml:10: spec.capability.memory: negative: "-1Gi"`,
 				`f.yaml:11: spec.capability.pods: not a quantity`,
-				`f.yaml:15: spec.affinity.nodeGroupAffinity.required: no such field`,
-			},
-		},
-		"misspelt fields of a PodGroup, those that are not used included": {
-			manifest: `
-kind: PodGroup
-metadata: {name: j}
-spec:
-  minmember: 3
-  networkTopology: {mod: hard}
-  subGroupPolicy:
-  - {name: a, subGroupSize: 2, size: 3}
-  - {name: b, networkTopology: {tier: 1}}
-  minTaskMember: {worker: -1}
-`,
-			want: []string{
-				`f.yaml:5: spec.minmember: no such field`,
-				`f.yaml:6: spec.networkTopology.mod: no such field`,
-				`f.yaml:8: spec.subGroupPolicy[0].size: no such field`,
-				`f.yaml:9: spec.subGroupPolicy[1].networkTopology.tier: no such field`,
-				`f.yaml:10: spec.minTaskMember.worker: negative: -1`,
 			},
 		},
 		"wrong types": {

@@ -1,6 +1,8 @@
 package volcano
 
 import (
+	"fmt"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -15,8 +17,8 @@ func namesOf(list ...string) names {
 	return set
 }
 
-// The fields of scheduling.volcano.sh/v1beta1, those that nothing here reads included: a name beyond them is a slip of the pen, and
-// would otherwise change a queue without a sound.
+// The fields of scheduling.volcano.sh/v1beta1 of Volcano v1.15.1, those that nothing here reads included. A name beyond them is a typing
+// error or belongs to a newer Volcano; a warning names it, because it has no effect here.
 var (
 	queueSpecNames = namesOf("weight", "capability", "reclaimable", "extendClusters", "guarantee", "affinity", "type", "parent",
 		"deserved", "priority", "dequeueStrategy")
@@ -25,17 +27,25 @@ var (
 	termsNames     = namesOf("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 )
 
-// known is v itself, once its fields are found to be all of those names; nil if it is absent or no object.
+// known returns v, or nil if it is absent or no object, and warns of fields that are not among the names.
 func (r *reader) known(v *value, allowed names) *value {
 	if !r.is(v, object) {
 		return nil
 	}
 	for _, item := range v.items {
 		if !allowed[item.key] {
-			r.found.addKey(r.doc, item, "no such field")
+			r.warnUnknown(item)
 		}
 	}
 	return v
+}
+
+// warnUnknown warns of a field that Volcano v1.15.1 does not have.
+func (r *reader) warnUnknown(item *value) {
+	doc := r.doc
+	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string {
+		return fmt.Sprintf("%s:%d: %s", doc.name, doc.line(item.keyAt), item.path())
+	}, "Volcano v1.15.1 has no such field, so it has no effect here")
 }
 
 // queue reads a Queue. An absent weight is 0, and an absent state admits nothing: so Volcano sees a queue that no API server has
@@ -44,12 +54,13 @@ func (r *reader) queue(m metadata, root *value) {
 	spec := r.known(root.field("spec"), queueSpecNames)
 	weight := r.countAt(spec.field("weight"))
 	guarantee := r.known(spec.field("guarantee"), guaranteeNames)
+	r.queueOrigins = append(r.queueOrigins, origin{doc: r.doc, at: root.at})
 	r.queues = append(r.queues, &apportionv1.Queue{
 		Name:               m.name,
 		Parent:             r.textAt(spec.field("parent")),
 		Weight:             &weight,
 		Priority:           r.wholeAt(spec.field("priority")),
-		State:              queueState(r.textAt(root.field("status").field("state"))),
+		State:              r.queueState(root.field("status").field("state")),
 		Reclaimable:        r.flagAt(spec.field("reclaimable")),
 		Capability:         r.resourceMessage(spec.field("capability")),
 		Guarantee:          r.resourceMessage(guarantee.field("resource")),
@@ -64,6 +75,20 @@ func (r *reader) queue(m metadata, root *value) {
 func (r *reader) resourceMessage(v *value) *apportionv1.Resource {
 	return r.dimensions.message(r.resourcesAt(v))
 }
+
+// queueState reads the state of a queue, and warns of what is no state of Volcano.
+func (r *reader) queueState(v *value) apportionv1.QueueState {
+	name := r.textAt(v)
+	state := queueState(name)
+	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != "" && name != unknownName {
+		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			"no state of a queue: %q; there are Open, Closing, Closed and Unknown, as which it counts", name)
+	}
+	return state
+}
+
+// unknownName is what Volcano calls a state or a phase that it does not know.
+const unknownName = "Unknown"
 
 // queueState is the state of a name; only these three are told apart from not known.
 func queueState(name string) apportionv1.QueueState {

@@ -3,6 +3,8 @@ package volcano
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,39 @@ type Cluster struct {
 	Snapshot *apportionv1.Snapshot
 	// Warnings name what was left out.
 	Warnings []*apportionv1.Warning
+	// Empty names the sources that hold no object.
+	Empty []string
+
+	// queues, jobs and nodes are where those of the snapshot were written, at the same positions.
+	queues, jobs, nodes []origin
+}
+
+// Place returns where a queue, a job or a node of the snapshot was written, as `file:line`, given a path of a warning or of a violation
+// such as `snapshot.queues[3].capability`. It returns "" for a path that names none of them. The sources stay in memory as long as the
+// Cluster does.
+func (c *Cluster) Place(path string) string {
+	kind, index, ok := entityOf(path)
+	if !ok {
+		return ""
+	}
+	list := map[string][]origin{"queues": c.queues, "jobs": c.jobs, "nodes": c.nodes}[kind]
+	if index >= len(list) {
+		return ""
+	}
+	return list[index].String()
+}
+
+// entityPath is how paths refer to an entity of a snapshot.
+var entityPath = regexp.MustCompile(`^(?:open\.)?(?:input\.)?snapshot\.(queues|jobs|nodes)\[(\d{1,9})\]`)
+
+// entityOf returns which list of a snapshot a path is about, and the position in it.
+func entityOf(path string) (kind string, index int, ok bool) {
+	match := entityPath.FindStringSubmatch(path)
+	if match == nil {
+		return "", 0, false
+	}
+	index, err := strconv.Atoi(match[2])
+	return match[1], index, err == nil
 }
 
 // Option sets what the objects of a cluster do not say.
@@ -31,12 +66,25 @@ func WithClusterLabel(label string) Option {
 	return func(r *reader) { r.label = label }
 }
 
+// WithProgress has progress called now and then with the number of bytes read so far, of all sources together.
+func WithProgress(progress func(read int)) Option {
+	return func(r *reader) { r.progress = progress }
+}
+
 // defaultScheduler is the name of Volcano's scheduler unless its configuration gives another.
 const defaultScheduler = "volcano"
 
 // WithSchedulers names the schedulers whose pods are considered. Default: volcano. A waiting pod of another one is left out.
 func WithSchedulers(names ...string) Option {
 	return func(r *reader) { r.schedulers = names }
+}
+
+// Schedulers returns the names of the schedulers whose pods are considered with these options, at least one.
+func Schedulers(opts ...Option) []string {
+	if names := newReader(opts).schedulers; len(names) > 0 {
+		return names
+	}
+	return []string{defaultScheduler}
 }
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
@@ -47,9 +95,15 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	for _, background := range []bool{false, true} {
 		r.background = background
 		for _, source := range sources {
-			if source.Background == background {
-				eachObject(source, &r.found, r.object)
+			if source.Background != background {
+				continue
 			}
+			before := r.objects
+			eachObject(source, &r.found, r.object)
+			if r.objects == before && r.found.total == 0 {
+				r.empty = append(r.empty, source.Name)
+			}
+			r.sources += len(source.Data)
 		}
 	}
 	return r.cluster()
@@ -82,9 +136,17 @@ type reader struct {
 
 	// doc is the document of the object being read.
 	doc *document
+	// objects counts those seen, empty names the sources without any.
+	objects int
+	empty   []string
+	// progress is told how much is read: sources bytes of those before, and cut of the items of this one.
+	progress     func(read int)
+	sources, cut int
 
 	queues []*apportionv1.Queue
 	nodes  []*apportionv1.Node
+	// queueOrigins and nodeOrigins are where they were written, at the same positions.
+	queueOrigins, nodeOrigins []origin
 	// candidates are the nodes, at the same positions, as Kubernetes' own code looks at them.
 	candidates []*corev1.Node
 	placements placements
@@ -130,7 +192,9 @@ func newReader(opts []Option) *reader {
 
 // object reads one object.
 func (r *reader) object(doc *document, root *value) {
+	r.advance(doc, root)
 	r.doc = doc
+	r.objects++
 	if root.kind != object {
 		r.found.add(doc, root, "not an object of Kubernetes")
 		return
@@ -163,6 +227,24 @@ func (r *reader) hidden(key identity) bool {
 		return seen
 	}
 	return r.given[key.kind]
+}
+
+// advance tells how much has been read once root, of doc, is at hand.
+func (r *reader) advance(doc *document, root *value) {
+	if r.progress == nil {
+		return
+	}
+	if !doc.lines {
+		r.progress(r.sources + root.at)
+		return
+	}
+	if r.doc == nil || r.doc.name != doc.name {
+		r.cut = 0
+	}
+	if r.doc != doc {
+		r.cut += len(doc.data)
+	}
+	r.progress(r.sources + r.cut)
 }
 
 // readerOf is the method that reads a kind, nil if it is not read. An object without apiVersion is taken for what its kind says.

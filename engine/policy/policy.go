@@ -239,6 +239,7 @@ const (
 	HierarchyWeightIgnored    WarningCode = 17
 	WarningsTruncated         WarningCode = 18
 	TasksOffNode              WarningCode = 20
+	NodeBelowOneCore          WarningCode = 21
 )
 
 // Warning is one of them.
@@ -246,8 +247,11 @@ type Warning struct {
 	Code WarningCode
 	// Path of the field within the snapshot, such as `queues[3].capability`.
 	Path string
-	// Text for people.
+	// Text for people. {0} and {1} stand for the amounts, which are shown in people's units where the text is shown.
 	Text string
 	// Queue concerned, or model.None.
 	Queue model.QueueID
+	// Amounts of Dimension, in its units.
+	Amounts   []float64
+	Dimension int
 }

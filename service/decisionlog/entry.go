@@ -33,6 +33,8 @@ type Entry struct {
 	PolicyName     string `json:"policy_name,omitempty"`
 	PolicyDigest   string `json:"policy_digest,omitempty"`
 	SnapshotDigest string `json:"snapshot_digest,omitempty"`
+	// Texts says that the reasons in the answers carry their texts; of a session its opening says so.
+	Texts bool `json:"texts,omitempty"`
 	// Seconds is how long answering the steps took.
 	Seconds float64 `json:"seconds"`
 	// Dimensions are the names that numbers of dimensions in the answers stand for.

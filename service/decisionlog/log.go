@@ -162,7 +162,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	e := &Entry{
 		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Scheduler: d.Scheduler, Sent: d.Sent, Batch: d.Batch,
 		End: d.Last, EngineVersion: engine.Version, PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(),
-		SnapshotDigest: d.Snapshot.Digest, Seconds: d.Took.Seconds(),
+		SnapshotDigest: d.Snapshot.Digest, Texts: d.Texts, Seconds: d.Took.Seconds(),
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now()

@@ -201,7 +201,9 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	}
 	m, policy, why, fault := r.basis(e)
 	if why == "" && fault == nil {
-		session, fault = wire.Open(m, policy, wire.Options{})
+		if session, fault = wire.Open(m, policy, wire.Options{}); fault == nil {
+			session.Texts(e.Texts)
+		}
 	}
 	if e.Session != "" {
 		if r.sessions == nil {

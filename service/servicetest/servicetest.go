@@ -149,6 +149,7 @@ func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*a
 	open := &apportionv1.OpenSession{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest},
 		Rule:   &apportionv1.Input_PolicyName{PolicyName: policy},
+		Texts:  true,
 	}}
 	require.NoError(tb, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: open}}))
 	opened, err := stream.Recv()

@@ -18,13 +18,14 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		if guaranteed > total {
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), guaranteed, total),
+				Text:      fmt.Sprintf("guarantees of %s add up to {0}, and the cluster has {1}", s.v.Dims.Name(d)),
+				Dimension: d, Amounts: []float64{guaranteed, total},
 			})
 		}
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
 			add(policy.Warning{
 				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("%s is guaranteed away entirely: queues without a guarantee of it are given none, whatever they deserve",
+				Text: fmt.Sprintf("all %s is guaranteed: queues without a guarantee of it are given none, whatever they deserve",
 					s.v.Dims.Name(d)),
 			})
 		}
@@ -106,8 +107,8 @@ func (s *TreeState) warnOfRoot(add func(policy.Warning), root model.QueueID) {
 func (s *TreeState) warnOfParent(add func(policy.Warning), q, parent model.QueueID) {
 	if over := resource.Uncovered(s.capability[parent], s.capability[q]); over != 0 {
 		d := over.First()
-		s.warn(add, policy.ChildExceedsParent, q, "capability", fmt.Sprintf("a capability of %g %s is above %g, that of the parent",
-			s.capability[q].V[d], s.v.Dims.Name(d), s.capability[parent].V[d]))
+		s.warnAmounts(add, q, "capability", fmt.Sprintf("a capability of {0} %s is above {1}, that of the parent", s.v.Dims.Name(d)),
+			d, s.capability[q].V[d], s.capability[parent].V[d])
 	}
 	if zero := zeroCapability(&s.v.Queues[q]); zero != 0 {
 		s.warn(add, policy.ZeroCapabilityIsUnlimited, q, "capability",
@@ -123,7 +124,8 @@ func (s *TreeState) warnOfChildren(add func(policy.Warning), q model.QueueID) {
 			d := over.First()
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g", s.v.Dims.Name(d), s.guarantee[q].V[d], s.v.Total.V[d]),
+				Text:      fmt.Sprintf("guarantees of %s add up to {0}, and the cluster has {1}", s.v.Dims.Name(d)),
+				Dimension: d, Amounts: []float64{s.guarantee[q].V[d], s.v.Total.V[d]},
 			})
 		}
 		return
@@ -139,9 +141,9 @@ func (s *TreeState) warnOfChildren(add func(policy.Warning), q model.QueueID) {
 		}
 		if over := resource.Uncovered(each.rows[q], sum); over != 0 {
 			d := over.First()
-			s.warn(add, policy.ChildExceedsParent, q, each.field,
-				fmt.Sprintf("the %s of %s of the children adds up to %g, above %g of the queue",
-					each.field, s.v.Dims.Name(d), sum.V[d], each.rows[q].V[d]))
+			s.warnAmounts(add, q, each.field,
+				fmt.Sprintf("the %s of %s of the children adds up to {0}, above {1} of the queue", each.field, s.v.Dims.Name(d)),
+				d, sum.V[d], each.rows[q].V[d])
 		}
 	}
 }
@@ -151,6 +153,14 @@ func (s *State) warnOfCapability(add func(policy.Warning), q model.QueueID) {
 		s.warn(add, policy.GuaranteeAboveCapability, q, "guarantee",
 			fmt.Sprintf("the guarantee of %s is above the capability: deserved is raised to it", s.v.Dims.Name(over.First())))
 	}
+}
+
+// warnAmounts warns that amounts of a child, or of all children, exceed the parent's.
+func (s *State) warnAmounts(add func(policy.Warning), q model.QueueID, field, text string, dimension int, amounts ...float64) {
+	add(policy.Warning{
+		Code: policy.ChildExceedsParent, Path: fmt.Sprintf("queues[%d].%s", q, field), Text: text, Queue: q,
+		Dimension: dimension, Amounts: amounts,
+	})
 }
 
 func (s *State) warn(add func(policy.Warning), code policy.WarningCode, q model.QueueID, field, text string) {

@@ -51,14 +51,15 @@ func (s *State) warnOfTotal(add func(policy.Warning)) {
 		if guaranteed > total {
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: -1,
-				Text: fmt.Sprintf("guarantees of %s add up to %g of %g: deserved may exceed the cluster",
-					s.v.Dims.Name(d), guaranteed, total),
+				Text: fmt.Sprintf("guarantees of %s add up to {0}, and the cluster has {1}: deserved may exceed the cluster",
+					s.v.Dims.Name(d)),
+				Dimension: d, Amounts: []float64{guaranteed, total},
 			})
 		}
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
 			add(policy.Warning{
 				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: -1,
-				Text: fmt.Sprintf("%s is guaranteed away entirely: for the other queues unlimited where shares are divided, 0 at enqueue",
+				Text: fmt.Sprintf("all %s is guaranteed: for the other queues it is unlimited where shares are divided, and 0 at enqueue",
 					s.v.Dims.Name(d)),
 			})
 		}

@@ -460,6 +460,8 @@ const (
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
 	// A change removed nodes that tasks were on: these are on no node now.
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
+	// Nodes have less than one core: perhaps amounts of cpu are in cores where they should be in milli-cores.
+	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
 )
 
 // Enum value maps for WarningCode.
@@ -485,6 +487,7 @@ var (
 		18: "WARNING_CODE_TRUNCATED",
 		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
 		20: "WARNING_CODE_TASKS_OFF_NODE",
+		21: "WARNING_CODE_NODE_BELOW_ONE_CORE",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                  0,
@@ -507,6 +510,7 @@ var (
 		"WARNING_CODE_TRUNCATED":                    18,
 		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
 		"WARNING_CODE_TASKS_OFF_NODE":               20,
+		"WARNING_CODE_NODE_BELOW_ONE_CORE":          21,
 	}
 )
 
@@ -786,7 +790,9 @@ type Reason struct {
 	// What is wrong with the queue tree, for HIERARCHY_REFUSED. `queue` is the queue at fault.
 	HierarchyFault HierarchyFault `protobuf:"varint,9,opt,name=hierarchy_fault,json=hierarchyFault,proto3,enum=apportion.v1.HierarchyFault" json:"hierarchy_fault,omitempty"`
 	// Words of the snapshot that the rule rests on: the rule of a node set, why a node takes no tasks. Empty: the numbers say all.
-	Detail        string `protobuf:"bytes,10,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,10,opt,name=detail,proto3" json:"detail,omitempty"`
+	// The reason as a sentence without its period, with names and people's units. Only where Input.texts asks for it.
+	Text          string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,6 +893,13 @@ func (x *Reason) GetHierarchyFault() HierarchyFault {
 func (x *Reason) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *Reason) GetText() string {
+	if x != nil {
+		return x.Text
 	}
 	return ""
 }
@@ -1454,7 +1467,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x19apportion/v1/reason.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"a\n" +
 	"\aVerdict\x12&\n" +
 	"\x04vote\x18\x01 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xd5\x02\n" +
+	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xe9\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x19\n" +
@@ -1466,7 +1479,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x04role\x18\b \x01(\tR\x04role\x12E\n" +
 	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFault\x12\x16\n" +
 	"\x06detail\x18\n" +
-	" \x01(\tR\x06detailB\b\n" +
+	" \x01(\tR\x06detail\x12\x12\n" +
+	"\x04text\x18\v \x01(\tR\x04textB\b\n" +
 	"\x06_queueB\f\n" +
 	"\n" +
 	"_dimension\"\x8b\x01\n" +
@@ -1590,7 +1604,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
 	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\x87\x06\n" +
+	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xad\x06\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1612,7 +1626,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
 	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
-	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\"\x04\b\x0e\x10\x0e*\x80\x05\n" +
+	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12$\n" +
+	" WARNING_CODE_NODE_BELOW_ONE_CORE\x10\x15\"\x04\b\x0e\x10\x0e*\x80\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +

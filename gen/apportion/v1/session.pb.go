@@ -35,7 +35,9 @@ type Input struct {
 	//	*Input_PolicyName
 	Rule isInput_Rule `protobuf_oneof:"rule"`
 	// Changes the snapshot of `snapshot_digest`: the question is about the result, which is not kept. Not together with `snapshot`.
-	Change        *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
+	Change *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
+	// Every reason in the answers carries its text. Answers are then larger by about 100 bytes a reason, which count towards their limit.
+	Texts         bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +127,13 @@ func (x *Input) GetChange() *Change {
 		return x.Change
 	}
 	return nil
+}
+
+func (x *Input) GetTexts() bool {
+	if x != nil {
+		return x.Texts
+	}
+	return false
 }
 
 type isInput_Source interface {
@@ -555,14 +564,15 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xfb\x01\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\x91\x02\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
 	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12.\n" +
 	"\x06policy\x18\x03 \x01(\v2\x14.apportion.v1.PolicyH\x01R\x06policy\x12!\n" +
 	"\vpolicy_name\x18\x04 \x01(\tH\x01R\n" +
 	"policyName\x12,\n" +
-	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeR\x06changeB\b\n" +
+	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeR\x06change\x12\x14\n" +
+	"\x05texts\x18\x06 \x01(\bR\x05textsB\b\n" +
 	"\x06sourceB\x06\n" +
 	"\x04rule\"[\n" +
 	"\fUploadHeader\x12\x16\n" +
