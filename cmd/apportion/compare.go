@@ -22,7 +22,7 @@ func newCompare(s streams) *cobra.Command {
 	var policies []string
 	command := &cobra.Command{
 		Use:   "compare --policy A --policy B",
-		Short: "Tell what another policy would change, and for whom",
+		Short: "Tell what another policy would change, queue by queue and job by job",
 		Long: `Tell what would change if the cluster were decided about by policy B in place of A: what queues
 deserve and in which order they come, which jobs may enter and be allocated, and whom they may
 evict; and what is unfair about each: which property of docs/fair.md its answers break, with the numbers
@@ -89,7 +89,7 @@ func (a *asking) compare(ctx context.Context, was, is string) error {
 	} else if given && a.input.asOf == "" {
 		a.input.asOf = time.Now().UTC().Format(time.RFC3339)
 	}
-	loaded, err := a.input.load(a.in)
+	loaded, err := a.input.load(a.streams)
 	if err != nil {
 		return err
 	}

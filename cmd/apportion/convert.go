@@ -57,7 +57,7 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
 				render.Warnings(s.err, warnings)
 				result = policy
 			} else {
-				loaded, err := input.load(s.in)
+				loaded, err := input.load(s)
 				if err != nil {
 					return err
 				}

@@ -160,7 +160,7 @@ func isPolicy(name string) bool {
 
 func (d *differing) readPolicy(name string) (*input, error) {
 	flags := d.input.by(name)
-	return flags.load(d.in)
+	return flags.load(d.streams)
 }
 
 // readFiles reads a file or directory, with the rest of the cluster behind it.
@@ -181,7 +181,7 @@ func (d *differing) readFiles(name string) (*input, error) {
 			sources = append(sources, source)
 		}
 	}
-	return flags.read(sources)
+	return flags.read(d.streams, sources)
 }
 
 // decide asks all that is compared.

@@ -37,7 +37,7 @@ is explained, as by pending.`,
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
 				if all {
-					return pending(ctx, q, &listFlags{})
+					return pending(ctx, q, &listFlags{keys: []string{"cause"}})
 				}
 				index, err := q.snapshot.JobOrTask(names[0])
 				switch {
@@ -51,6 +51,7 @@ is explained, as by pending.`,
 		},
 	}
 	a.register(command, true)
+	a.completeArgs(command, 1, waitingJobNames)
 	command.Flags().BoolVar(&all, "all", false, "explain every job that waits")
 	return command
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,19 +25,22 @@ type input struct {
 	client.Input
 	snapshot *lookup.Snapshot
 	warnings []*apportionv1.Warning
+	// cluster is nil for a snapshot in the contract's own form, which file names.
+	cluster *volcano.Cluster
+	file    string
 }
 
 // load reads the files that the flags name.
-func (f *inputFlags) load(in io.Reader) (*input, error) {
-	sources, err := f.sources(in)
+func (f *inputFlags) load(s streams) (*input, error) {
+	sources, err := f.sources(s.in)
 	if err != nil {
 		return nil, err
 	}
-	return f.read(sources)
+	return f.read(s, sources)
 }
 
 // read makes an input of manifests that were read.
-func (f *inputFlags) read(sources []volcano.Source) (*input, error) {
+func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	policy, warnings, err := f.rules()
 	if err != nil {
 		return nil, err
@@ -54,14 +58,20 @@ func (f *inputFlags) read(sources []volcano.Source) (*input, error) {
 		if given {
 			snapshot.AsOf = moment.UnixNano()
 		}
-		loaded.Snapshot = snapshot
+		loaded.Snapshot, loaded.file = snapshot, f.snapshot
 	} else {
-		options := f.options(moment, given)
-		cluster, err := volcano.ReadManifests(sources, options...)
+		progress := newProgress(s.err, sources)
+		cluster, err := volcano.ReadManifests(sources, append(f.options(moment, given), progress.option()...)...)
+		progress.end()
 		if err != nil {
 			return nil, err
 		}
-		loaded.Snapshot, loaded.warnings = cluster.Snapshot, slices.Concat(cluster.Warnings, warnings)
+		missing, err := emptiness(sources, cluster)
+		if err != nil {
+			return nil, err
+		}
+		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
+		loaded.warnings = slices.Concat(cluster.Warnings, missing, warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
@@ -85,8 +95,45 @@ func readSnapshot(file string) (*apportionv1.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, fmt.Errorf("%s is empty: a snapshot is expected, as `apportion convert` writes it", file)
+	}
 	snapshot := &apportionv1.Snapshot{}
 	return snapshot, document.Unmarshal(file, data, snapshot)
+}
+
+// emptiness returns an error if the manifests hold no object at all, and else warnings of what is missing in them.
+func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportionv1.Warning, error) {
+	var lines []string
+	var warnings []*apportionv1.Warning
+	for _, source := range sources {
+		if !slices.Contains(cluster.Empty, source.Name) {
+			continue
+		}
+		what := "holds no object of Kubernetes, such as a list without items"
+		if len(bytes.TrimSpace(source.Data)) == 0 {
+			what = "is empty"
+		}
+		lines = append(lines, source.Name+" "+what)
+		warnings = append(warnings, &apportionv1.Warning{Path: source.Name, Message: "the file " + what})
+	}
+	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
+		return nil, fmt.Errorf("nothing to ask about: %s; `apportion help` shows the kubectl command that lists a cluster",
+			strings.Join(lines, ", "))
+	}
+	snapshot := cluster.Snapshot
+	for _, kind := range []struct {
+		count int
+		words string
+	}{
+		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
+		{len(snapshot.GetNodes()), "no Node is in the input: no task has room anywhere"},
+	} {
+		if kind.count == 0 {
+			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
+		}
+	}
+	return warnings, nil
 }
 
 // sources are the manifests: files, the files of directories in the order of their names, or standard input.

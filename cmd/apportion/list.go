@@ -23,16 +23,40 @@ import (
 type listFlags struct {
 	namespace string
 	all       bool
-	sort      string
+	sort      []string
+	// keys are what can be sorted by, the default first.
+	keys []string
 }
 
 func (f *listFlags) register(command *cobra.Command, keys ...string) {
 	flags := command.Flags()
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only jobs of this `NAMESPACE`")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces, which is the default")
-	flags.StringVar(&f.sort, "sort", keys[0], "sort by this `COLUMN`: "+strings.Join(keys, ", "))
+	flags.StringSliceVar(&f.sort, "sort", keys[:1], "sort by these `KEYS`, the first of them first: "+strings.Join(keys, ", "))
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	mustComplete(command, "sort", keys...)
+	f.keys = keys
+}
+
+// order returns the comparison by all keys asked for, each of which compare must know.
+func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r T) int, error) {
+	var by []func(l, r T) int
+	for _, key := range f.sort {
+		if !slices.Contains(f.keys, key) {
+			return nil, fmt.Errorf("--sort: no key %q; there are %s", key, strings.Join(f.keys, ", "))
+		}
+		if known := compare[key]; known != nil {
+			by = append(by, known)
+		}
+	}
+	return func(l, r T) int {
+		for _, one := range by {
+			if c := one(l, r); c != 0 {
+				return c
+			}
+		}
+		return 0
+	}, nil
 }
 
 // wants reports whether a job is listed.
@@ -48,8 +72,12 @@ func newPending(s streams) *cobra.Command {
 		Use:   "pending",
 		Short: "Say of every job that waits why it does, in groups by cause",
 		Long: `Say of every job that waits why it does, in groups by cause, the largest first. Jobs and pods that
-the scheduler does not consider are listed at the end. The exit code is 0 whatever waits.`,
+the scheduler does not consider are listed at the end. The exit code is 0 whatever waits.
+
+--sort takes keys: cause (the default) makes the groups, and further keys sort the jobs in each; a
+list that does not begin with cause is one table. priority and tasks sort the highest first.`,
 		Example: `  apportion pending -f cluster.yaml
+  apportion pending --sort queue,priority -f cluster.yaml
   apportion pending -n ml -f cluster.yaml -o name`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -57,7 +85,8 @@ the scheduler does not consider are listed at the end. The exit code is 0 whatev
 		},
 	}
 	a.register(command, false)
-	list.register(command, "cause")
+	list.register(command, "cause", "name", "queue", "priority", "tasks")
+	a.complete(command, "namespace", namespaceNames)
 	command.Flags().Lookup("output").Usage = "table, wide, json, yaml or name"
 	return command
 }
@@ -66,7 +95,7 @@ the scheduler does not consider are listed at the end. The exit code is 0 whatev
 func (a *asking) list(ctx context.Context, do func(context.Context, *question) error) error {
 	switch a.output.format {
 	case formatName, formatWide:
-		loaded, err := a.input.load(a.in)
+		loaded, err := a.input.load(a.streams)
 		if err != nil {
 			return err
 		}
@@ -88,6 +117,9 @@ func pending(ctx context.Context, q *question, list *listFlags) error {
 		return err
 	}
 	answer := explanations.Answer
+	if err := sortPending(q, answer, list); err != nil {
+		return err
+	}
 	wanted := func(e *apportionv1.Explanation) bool {
 		jobs := q.snapshot.GetJobs()
 		return int(e.GetJob()) < len(jobs) && list.wants(jobs[e.GetJob()])
@@ -104,7 +136,39 @@ func pending(ctx context.Context, q *question, list *listFlags) error {
 		q.output.format = formatTable
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
-	return q.write(explanations.Basis, response, func(p *render.Printer) { p.Pending(answer, wanted) })
+	return q.write(explanations.Basis, response, func(p *render.Printer) {
+		p.Pending(answer, len(list.sort) == 0 || list.sort[0] == "cause", wanted)
+	})
+}
+
+// sortPending sorts the jobs of an answer, and those of each group, as the flags say.
+func sortPending(q *question, answer *apportionv1.ExplainAnswer, list *listFlags) error {
+	priority := func(e *apportionv1.Explanation) int32 {
+		if jobs := q.snapshot.GetJobs(); int(e.GetJob()) < len(jobs) {
+			return jobs[e.GetJob()].GetPriority()
+		}
+		return 0
+	}
+	compare, err := order(list, map[string]func(l, r *apportionv1.Explanation) int{
+		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
+		"queue": func(l, r *apportionv1.Explanation) int {
+			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
+		},
+		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },
+		"tasks":    func(l, r *apportionv1.Explanation) int { return cmp.Compare(r.GetWaitingTasks(), l.GetWaitingTasks()) },
+	})
+	if err != nil || len(list.sort) == 0 || slices.Equal(list.sort, []string{"cause"}) {
+		return err
+	}
+	slices.SortStableFunc(answer.GetJobs(), compare)
+	rank := make(map[uint32]int, len(answer.GetJobs()))
+	for i, e := range answer.GetJobs() {
+		rank[e.GetJob()] = i
+	}
+	for _, group := range answer.GetGroups() {
+		slices.SortFunc(group.GetJobs(), func(l, r uint32) int { return cmp.Compare(rank[l], rank[r]) })
+	}
+	return nil
 }
 
 // newJobs is `apportion jobs`.
@@ -112,9 +176,11 @@ func newJobs(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	var list listFlags
 	command := &cobra.Command{
-		Use:     "jobs",
-		Short:   "List jobs with their queues, phases and counts of tasks",
-		Example: `  apportion jobs -n ml --sort waiting -f cluster.yaml`,
+		Use:   "jobs",
+		Short: "List jobs with their queues, phases and counts of tasks",
+		Long: `List jobs with their queues and phases, and count their waiting and running tasks. -o wide adds all
+tasks, the priority and the minimum resources. priority, waiting and running sort the highest first.`,
+		Example: `  apportion jobs -n ml --sort queue,waiting -f cluster.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.list(command.Context(), func(_ context.Context, q *question) error { return q.jobs(&list) })
@@ -122,6 +188,7 @@ func newJobs(s streams) *cobra.Command {
 	}
 	a.register(command, false)
 	list.register(command, "name", "queue", "priority", "waiting", "running")
+	a.complete(command, "namespace", namespaceNames)
 	command.Flags().Lookup("output").Usage = "table, wide, json, yaml or name"
 	return command
 }
@@ -181,15 +248,15 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 // jobs lists the jobs of the input.
 func (q *question) jobs(list *listFlags) error {
 	rows := q.jobRows(list)
-	compare, known := map[string]func(l, r jobRow) int{
+	compare, err := order(list, map[string]func(l, r jobRow) int{
 		"name":     func(l, r jobRow) int { return cmp.Compare(l.Name, r.Name) },
 		"queue":    func(l, r jobRow) int { return cmp.Compare(l.Queue, r.Queue) },
 		"priority": func(l, r jobRow) int { return cmp.Compare(r.Priority, l.Priority) },
 		"waiting":  func(l, r jobRow) int { return cmp.Compare(r.Waiting, l.Waiting) },
 		"running":  func(l, r jobRow) int { return cmp.Compare(r.Running, l.Running) },
-	}[list.sort]
-	if !known {
-		return fmt.Errorf("--sort: no column %q", list.sort)
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(rows, func(l, r jobRow) int { return cmp.Or(compare(l, r), cmp.Compare(l.Name, r.Name)) })
 	headings := []string{"JOB", "QUEUE", "PHASE", ">WAITING", ">RUNNING", ">MINIMUM"}
@@ -206,8 +273,10 @@ func (q *question) jobs(list *listFlags) error {
 func newQueues(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	command := &cobra.Command{
-		Use:     "queues",
-		Short:   "List queues with their states and counts of jobs",
+		Use:   "queues",
+		Short: "List queues with their states and counts of jobs",
+		Long: `List queues with their states and weights, and count their jobs by phase. -o wide adds the priority and
+the parent.`,
 		Example: `  apportion queues -f cluster.yaml -o wide`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 )
 
@@ -51,11 +51,20 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return exitNo
 	}
 	text := describe(err)
-	if strings.Contains(text, "\n") {
-		text = "the input has faults\n" + text
+	if n := faultsOf(err); n > 1 {
+		text = fmt.Sprintf("the input has %d faults\n%s", n, text)
 	}
 	fmt.Fprintln(errOut, "apportion: "+text)
 	return exitCode(err)
+}
+
+// faultsOf counts the faults of the input that an error lists.
+func faultsOf(err error) int {
+	if faults, ok := errors.AsType[*volcano.Error](err); ok {
+		return faults.Total
+	}
+	_, total := client.Violations(err)
+	return total
 }
 
 // describe puts an error into words.
@@ -65,6 +74,9 @@ func describe(err error) string {
 		return err.Error()
 	}
 	text := client.Describe(err)
+	if named, ok := errors.AsType[*namedError](err); ok {
+		text = named.Error()
+	}
 	if exitCode(err) == exitService {
 		return fmt.Sprintf("%s (%s)", text, st.Code())
 	}

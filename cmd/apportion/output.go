@@ -34,7 +34,7 @@ func (a *asking) ask(ctx context.Context, do func(context.Context, *question) er
 	if err := a.output.check(); err != nil {
 		return err
 	}
-	loaded, err := a.input.load(a.in)
+	loaded, err := a.input.load(a.streams)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,10 @@ func (a *asking) askAbout(ctx context.Context, loaded *input, do func(context.Co
 		return err
 	}
 	defer done()
-	return do(ctx, &question{asking: a, input: loaded, decider: decider})
+	if err := a.output.checkResources(loaded.snapshot); err != nil {
+		return err
+	}
+	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
 }
 
 // check refuses formats that do not exist.
@@ -70,7 +73,7 @@ func (q *question) printer(basis *apportionv1.Basis) *render.Printer {
 // warn writes the warnings of the input and of the answer.
 func (q *question) warn(basis *apportionv1.Basis) {
 	render.Warnings(q.err, q.warnings)
-	render.Warnings(q.err, unsaid(basis.GetWarnings(), q.warnings))
+	render.Warnings(q.err, q.placed(unsaid(basis.GetWarnings(), q.warnings)))
 }
 
 // unsaid leaves out plugins that a warning about the configuration has named already, by file and line.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,7 +71,7 @@ func (c *cause) agrees(t *testing.T) {
 		flags.config = config
 	}
 	flags.asOf = c.headers["as-of"]
-	in, err := flags.load(strings.NewReader(""))
+	in, err := flags.load(streams{in: strings.NewReader(""), err: io.Discard})
 	require.NoError(t, err)
 	decider := client.InProcess()
 	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(in, c.headers["job"])}})

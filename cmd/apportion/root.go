@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -21,16 +22,17 @@ type streams struct {
 
 const exitCodes = `
 Exit codes: 0 the answer is yes, or there was nothing to decide; 1 wrong usage or input; 2 the answer
-is no (the job may not enter, the task may not be allocated, nobody may be evicted, the job must
+is no (the job may not enter, the task may not be allocated, no task may be evicted, the job must
 wait); 3 the server could not be reached, or failed.`
 
 // newRoot is the command line.
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apportion",
-		Short: "Decide who may have what of a shared cluster, and say why",
+		Short: "Decide what each queue and job may have of a shared cluster, and say why",
 		Long: `Apportion decides about the fair sharing of a cluster's resources exactly as the Volcano scheduler
-does: who deserves what, which job may enter, who must give way. Its input is what kubectl prints:
+does: what each queue deserves, which jobs may enter, which tasks may be evicted. Its input is what
+kubectl prints:
 
   kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml > cluster.yaml
   apportion shares -f cluster.yaml
@@ -58,6 +60,7 @@ does: who deserves what, which job may enter, who must give way. Its input is wh
 		newWhatIf(s), newCompare(s), newDiff(s), newUI(s), newSimulate(s), newSession(s))
 	add("files", newTest(s), newValidate(s), newConvert(s), newGenerate(s), newReplay(s), newVerify(s))
 	add("service", newServe(s), newConfig(s), newHealth(s), newPolicies(s), newVersion(s))
+	root.AddCommand(newMan(root))
 	return root
 }
 
@@ -114,17 +117,31 @@ func (f *outputFlags) register(command *cobra.Command, resources bool) {
 
 // style is how tables are drawn.
 func (f *outputFlags) style(out io.Writer) render.Style {
-	return render.Style{ASCII: f.ascii || !speaksUTF8(), Color: isTerminal(out) && os.Getenv("NO_COLOR") == ""}
+	terminal := terminalOf(out)
+	return render.Style{
+		ASCII: f.ascii || !speaksUTF8(), Color: terminal != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Width: widthOf(terminal),
+	}
 }
 
-// isTerminal says whether a person looks at the output directly.
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	if !ok {
-		return false
+// terminalOf returns the terminal that is written to, nil if it is none.
+func terminalOf(out io.Writer) *os.File {
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
 	}
-	stat, err := file.Stat()
-	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	return nil
+}
+
+// widthOf returns how many columns a terminal has, 0 if that is not known.
+func widthOf(terminal *os.File) int {
+	if terminal == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(terminal.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // speaksUTF8 looks at the locale as the C library does: the first of three variables that is set decides.
@@ -164,6 +181,9 @@ func (a *asking) register(command *cobra.Command, resources bool) {
 	a.output.register(command, resources)
 	a.server.register(command.Flags())
 	mustComplete(command, "policy", client.Presets()...)
+	if resources {
+		a.complete(command, "resource", resourceNames)
+	}
 	for name, extensions := range map[string][]string{"file": {formatYAML, "yml", formatJSON}, "config": {"conf", formatYAML, "yml"}} {
 		if err := command.MarkFlagFilename(name, extensions...); err != nil {
 			command.PrintErrln(err)

@@ -42,6 +42,7 @@ with what is deserved; * marks the resource that decides the queue's share.`,
 		},
 	}
 	a.register(command, true)
+	a.completeArgs(command, 0, queueNames)
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add how the numbers came about, step by step")
 	command.Flags().BoolVar(&ask.JobShares, "jobs", false, "add the dominant share of every job (drf)")
 	command.Flags().BoolVar(&ask.Tree, "fair-tree", false, "add the weighted tree of hierarchical drf")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"regexp"
@@ -265,7 +266,7 @@ func (r *runner) input(test *suite.Test) (*input, error) {
 			r.files = append(r.files, name)
 		}
 	}
-	loaded, err := flags.read(sources)
+	loaded, err := flags.read(streams{err: io.Discard}, sources)
 	if err == nil {
 		r.inputs[key] = loaded
 	}

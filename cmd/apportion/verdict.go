@@ -51,6 +51,7 @@ queue by queue. Jobs are named NAMESPACE/NAME, or NAME alone.`,
 		},
 	}
 	a.register(command, false)
+	a.completeArgs(command, 0, jobNames)
 	return command
 }
 
@@ -93,6 +94,7 @@ queue may take it from others. Tasks are named NAMESPACE/NAME of the pod, or NAM
 		},
 	}
 	a.register(command, false)
+	a.completeArgs(command, 0, waitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "ask for all tasks together; they must belong to one queue")
 	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
 		"ask by the numbers alone, whatever the queue's state, as Volcano's preemption simulation does")
@@ -132,9 +134,11 @@ scores them. The exit code is 2 if a task fits no node.`,
 		},
 	}
 	a.register(command, false)
+	a.completeArgs(command, 0, waitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also ask whether all tasks have room at the same time")
 	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this many best nodes of each task; 0: all")
 	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "ask about this node only (repeatable)")
+	a.complete(command, "node", nodeNames)
 	return command
 }
 
@@ -152,10 +156,10 @@ func fitting(answer *apportionv1.NodesAnswer) bool {
 func newReclaim(s streams) *cobra.Command {
 	return newVictims(s, false, &cobra.Command{
 		Use:   "reclaim TASK...",
-		Short: "Tell whom a task may evict in other queues",
-		Long: `Tell whom a task may evict in other queues to get what its queue deserves, and why everybody else is
-spared. Without --candidate all tasks are considered that Volcano's reclaim action would consider.
-The task is named NAMESPACE/NAME of the pod, or NAME alone.
+		Short: "Tell which tasks of other queues a task may evict",
+		Long: `Tell which tasks of other queues a task may evict to get what its queue deserves, and why the others
+are left alone. Without --candidate all tasks are considered that Volcano's reclaim action would
+consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.
 
 Policy fair answers with a plan: which tasks to evict, none of them in vain, and where the claimant goes.
 Several tasks of one job claim together.`,
@@ -167,9 +171,9 @@ Several tasks of one job claim together.`,
 func newPreempt(s streams) *cobra.Command {
 	return newVictims(s, true, &cobra.Command{
 		Use:   "preempt TASK",
-		Short: "Tell whom a task may evict in its own queue",
-		Long: `Tell whom a task may evict in its own queue, and why everybody else is spared. Without --candidate
-all tasks are considered that Volcano's preempt action would consider. The task is named
+		Short: "Tell which tasks of its own queue a task may evict",
+		Long: `Tell which tasks of its own queue a task may evict, and why the others are left alone. Without
+--candidate all tasks are considered that Volcano's preempt action would consider. The task is named
 NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion preempt ml/urgent-worker-0 -f cluster.yaml`,
 	})
@@ -212,10 +216,12 @@ func newVictims(s streams, preempt bool, command *cobra.Command) *cobra.Command 
 		})
 	}
 	a.register(command, false)
+	a.completeArgs(command, 1, waitingTaskNames)
 	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider this `TASK` (repeatable), in the order given")
+	a.complete(command, "candidate", placedTaskNames)
 	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first leave out of the candidates what Volcano's action leaves out")
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
-	command.Flags().BoolVar(&all, "all", false, "list every candidate that is spared, not a few for each reason")
+	command.Flags().BoolVar(&all, "all", false, "list every candidate that is left alone, not a few for each reason")
 	return command
 }
 

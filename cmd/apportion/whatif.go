@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -21,8 +21,20 @@ func newWhatIf(s streams) *cobra.Command {
 		Use:   "whatif --job FILE",
 		Short: "Tell what would happen if a job were submitted now",
 		Long: `Tell what would happen if a job were submitted to the cluster now: would it enter its queue, might
-it be allocated, whom would it evict, and what would everybody deserve then. The file holds a
-Volcano Job (batch.volcano.sh), a PodGroup with its Pods, or this:
+it be allocated, which tasks could be evicted for it, and what would each queue deserve then. The
+file holds one of these kinds:
+
+  Job of batch.volcano.sh    with the PodGroup that Volcano's job controller makes
+  PodGroup with its Pods     as they are
+  PyTorchJob                 as Kubeflow's training operator does with --gang-scheduler-name=volcano:
+                             the queue is spec.runPolicy.schedulingPolicy.queue
+  RayJob, RayCluster         as KubeRay does with --batch-scheduler=volcano: the queue is the label
+                             volcano.sh/queue-name
+  Job of batch, JobSet,      as Volcano's podgroup controller does for plain pods: the queue is the
+  Deployment, ReplicaSet,    annotation scheduling.volcano.sh/queue-name of the pod template, the
+  StatefulSet                minimum is 1 or the owner's scheduling.volcano.sh/group-min-member
+
+or a job in short:
 
   name: train
   namespace: ml
@@ -79,19 +91,24 @@ func (a *asking) submit(file string) (*input, *submission.Submission, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	loaded := &input{snapshot: submitted.Snapshot, warnings: append(submitted.Cluster.Warnings, warnings...)}
+	loaded := &input{snapshot: submitted.Snapshot, cluster: submitted.Cluster}
+	loaded.warnings = slices.Concat(submitted.Cluster.Warnings, warnings, submitted.Warnings)
 	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, policy, a.input.policyName
 	return loaded, submitted, nil
 }
 
 func whatIf(ctx context.Context, q *question, s *submission.Submission) error {
-	larger, index := q.snapshot.With(s.Job)
+	larger, indices := q.snapshot, &apportionv1.Jobs{}
 	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
-	simulation, err := q.decider.Simulate(ctx, q.Input,
-		shares,
-		&apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: s.Job}}},
-		shares,
-		explainStep(index))
+	steps := []*apportionv1.Step{shares}
+	for _, job := range s.Jobs {
+		var index uint32
+		larger, index = larger.With(job)
+		indices.Index = append(indices.Index, index)
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
+	}
+	steps = append(steps, shares, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: indices}}})
+	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
 	if err != nil {
 		return err
 	}
@@ -100,17 +117,20 @@ func whatIf(ctx context.Context, q *question, s *submission.Submission) error {
 			return err
 		}
 	}
-	explained := simulation.Answers[3].GetExplain().GetJobs()[0]
-	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
+	answers := simulation.Answers
+	explained := answers[len(answers)-1].GetExplain().GetJobs()
+	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: answers}
 	err = q.write(simulation.Basis, response, func(p *render.Printer) {
 		p.Snapshot = larger
-		p.Line("if %s were submitted to queue %s now:\n", p.Paint(render.Strong, lookup.JobName(s.Job)), s.Job.GetQueue())
-		p.Findings(explained)
-		p.Changes(simulation.Answers[0].GetShares(), simulation.Answers[2].GetShares())
-		p.Verdict(explained)
+		p.Submitted(s.Jobs, explained, answers[0].GetShares(), answers[len(answers)-2].GetShares())
 	})
 	if err != nil {
 		return err
 	}
-	return verdict(goesOn(explained))
+	for _, e := range explained {
+		if !goesOn(e) {
+			return errDecidedNo
+		}
+	}
+	return nil
 }

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// barWidth is how many columns a bar takes, the mark included.
-const barWidth = 24
-
 // glyphs are the characters of bars.
 type glyphs struct {
 	full, empty, mark string
@@ -23,25 +20,25 @@ func (s Style) glyphs() glyphs {
 	return glyphs{full: "█", empty: "░", mark: "│", parts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"}}
 }
 
-// Bar shows how much of a bound is used: the mark stands where the bound is, and what is used beyond it lies behind the mark. The
-// percentage follows.
-func (s Style) Bar(used, bound float64) string {
+// Bar shows in so many columns how much of a bound is used: the mark stands where the bound is, and what is used beyond it lies behind the
+// mark. The percentage follows.
+func (s Style) Bar(used, bound float64, columns int) string {
 	g := s.glyphs()
 	switch {
 	case math.IsInf(bound, 1):
-		return strings.Repeat(g.empty, barWidth-1) + g.mark + " no bound"
+		return strings.Repeat(g.empty, columns-1) + g.mark + " no bound"
 	case bound <= 0 && used <= 0:
 		return ""
 	case bound <= 0:
-		return g.mark + strings.Repeat(g.full, barWidth-1) + " none deserved"
+		return g.mark + strings.Repeat(g.full, columns-1) + " none deserved"
 	}
 	percent := fmt.Sprintf(" %3.0f%%", 100*used/bound)
 	if used <= bound {
-		return s.fill(barWidth-1, used/bound) + g.mark + percent
+		return s.fill(columns-1, used/bound) + g.mark + percent
 	}
-	within := max(1, int(math.Round(float64(barWidth-1)*bound/used)))
-	within = min(within, barWidth-2)
-	return strings.Repeat(g.full, within) + g.mark + strings.Repeat(g.full, barWidth-1-within) + percent
+	within := max(1, int(math.Round(float64(columns-1)*bound/used)))
+	within = min(within, columns-2)
+	return strings.Repeat(g.full, within) + g.mark + strings.Repeat(g.full, columns-1-within) + percent
 }
 
 // Gauge shows a part of a whole without a mark.

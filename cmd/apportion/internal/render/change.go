@@ -44,7 +44,7 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 	}
 	p.Line("")
 	if table.Empty() {
-		p.Line("nobody would deserve more or less")
+		p.Line("no queue would deserve more or less")
 		return
 	}
 	p.table(table)

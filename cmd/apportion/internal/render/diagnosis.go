@@ -1,8 +1,10 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/apportion/apportion/client/lookup"
 	"github.com/apportion/apportion/client/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -26,6 +28,25 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 	p.table(table)
 }
 
+// Submitted shows what would become of jobs that are submitted together, and which queues would deserve something else then.
+func (p *Printer) Submitted(jobs []*apportionv1.Job, explained []*apportionv1.Explanation, before, after *apportionv1.SharesAnswer) {
+	if len(jobs) == 1 {
+		p.Line("if %s were submitted to queue %s now:\n", p.Paint(Strong, lookup.JobName(jobs[0])), jobs[0].GetQueue())
+		p.Findings(explained[0])
+		p.Changes(before, after)
+		p.Verdict(explained[0])
+		return
+	}
+	p.Line("if %d jobs were submitted now, each with a PodGroup of its own:\n", len(jobs))
+	table := p.NewTable("", "JOB", "QUEUE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "QUEUE")
+	for i, e := range explained {
+		goesOn := e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN
+		table.Row(p.mark(goesOn), e.GetName(), jobs[i].GetQueue(), count(e.GetWaitingTasks()), e.GetText())
+	}
+	p.table(table)
+	p.Changes(before, after)
+}
+
 // QueueShares shows the accounts of queues without their order.
 func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 	for _, plugin := range answer.GetPlugins() {
@@ -35,8 +56,16 @@ func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 	}
 }
 
-// lineWidth is where long sentences are broken.
+// lineWidth is where long sentences are broken, at most.
 const lineWidth = 100
+
+// textWidth is where sentences are broken.
+func (s Style) textWidth() int {
+	if s.Width > 0 {
+		return min(s.Width, lineWidth)
+	}
+	return lineWidth
+}
 
 // Verdict says what holds a job back.
 func (p *Printer) Verdict(e *apportionv1.Explanation) {
@@ -53,31 +82,33 @@ func (p *Printer) Verdict(e *apportionv1.Explanation) {
 // Text writes paragraphs, one a line, broken between words.
 func (p *Printer) Text(paint Paint, paragraphs string) {
 	for paragraph := range strings.SplitSeq(paragraphs, "\n") {
-		for _, line := range wrap(paragraph, lineWidth) {
+		for _, line := range wrap(paragraph, p.textWidth()) {
 			p.Line("%s", p.Paint(paint, line))
 		}
 	}
 }
 
-// Pending shows jobs that wait with the reason of each, in groups by cause, the largest first. wanted says which jobs are shown.
-func (p *Printer) Pending(a *apportionv1.ExplainAnswer, wanted func(*apportionv1.Explanation) bool) {
+// Pending shows jobs that wait with the reason of each: in groups by cause, the largest first, or in the order of the answer. wanted says
+// which jobs are shown.
+func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, wanted func(*apportionv1.Explanation) bool) {
 	of := make(map[uint32]*apportionv1.Explanation, len(a.GetJobs()))
+	var all []uint32
 	for _, e := range a.GetJobs() {
 		of[e.GetJob()] = e
+		all = append(all, e.GetJob())
 	}
-	for _, group := range a.GetGroups() {
-		table := p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth)
-		rows := 0
-		for _, index := range group.GetJobs() {
-			e := of[index]
-			if e == nil || !wanted(e) {
-				continue
+	groups := a.GetGroups()
+	if !grouped {
+		groups = []*apportionv1.PendingGroup{{Jobs: all}}
+	}
+	for i, group := range groups {
+		if table, rows := p.pendingTable(group.GetJobs(), of, wanted); rows > 0 {
+			if i > 0 {
+				p.Line("")
 			}
-			rows++
-			table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
-		}
-		if rows > 0 {
-			p.Heading("%d %s", rows, group.GetText())
+			if grouped {
+				p.Line("%s", p.Paint(Strong, fmt.Sprintf("%d %s", rows, group.GetText())))
+			}
 			p.table(table)
 		}
 	}
@@ -89,6 +120,22 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, wanted func(*apportionv1
 	}
 	p.Line("")
 	p.Text(Strong, a.GetText())
+}
+
+// pendingTable is a table of jobs that wait, and how many rows it has.
+func (p *Printer) pendingTable(
+	jobs []uint32, of map[uint32]*apportionv1.Explanation, wanted func(*apportionv1.Explanation) bool,
+) (table *Table, rows int) {
+	table = p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
+	for _, index := range jobs {
+		e := of[index]
+		if e == nil || !wanted(e) {
+			continue
+		}
+		rows++
+		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
+	}
+	return table, rows
 }
 
 // found is what the check that blocks found.

@@ -32,17 +32,18 @@ func TestBarsShowWhatIsUsedOfABound(t *testing.T) {
 		{"nothing deserved, nothing used", 0, 0, ""},
 		{"no bound", 5, math.Inf(1), ".......................| no bound"},
 	} {
-		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.bar, ascii.Bar(test.used, test.bound)) })
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.bar, ascii.Bar(test.used, test.bound, 24)) })
 	}
-	require.Equal(t, "█████████████▊░░░░░░░░░│  60%", render.Style{}.Bar(16, 80.0/3))
+	require.Equal(t, "█████████████▊░░░░░░░░░│  60%", render.Style{}.Bar(16, 80.0/3, 24))
 }
 
 func TestBarsAreOfOneWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		used, bound := rapid.Float64Range(0, 1e9).Draw(t, "used"), rapid.Float64Range(1e-3, 1e9).Draw(t, "bound")
 		style := render.Style{ASCII: rapid.Bool().Draw(t, "ascii")}
-		bar, _, _ := strings.Cut(style.Bar(used, bound), " ")
-		require.Equal(t, 24, utf8.RuneCountInString(bar), bar)
+		columns := rapid.IntRange(8, 48).Draw(t, "columns")
+		bar, _, _ := strings.Cut(style.Bar(used, bound, columns), " ")
+		require.Equal(t, columns, utf8.RuneCountInString(bar), bar)
 		require.Equal(t, 16, utf8.RuneCountInString(style.Gauge(used, bound, 16)))
 	})
 }

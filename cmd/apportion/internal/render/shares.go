@@ -48,8 +48,9 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	}
 	dimensions := p.shown(dominant, resources...)
 	words := vocabularyOf(plugin)
-	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">"+words.deserved, ">ALLOCATED", ">REQUEST", ">AT MOST",
-		"ALLOCATED OF "+words.deserved)
+	bars := "ALLOCATED OF " + words.deserved
+	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">"+words.deserved, ">ALLOCATED", ">REQUEST", ">AT MOST", bars).
+		Optional("WEIGHT", "GUARANTEE", "REQUEST", "AT MOST", bars)
 	weighted := slices.ContainsFunc(plugin.GetQueues(), func(q *apportionv1.QueueShare) bool { return q.GetWeight() > 0 })
 	var idle []string
 	for _, q := range p.inOrder(answer, plugin.GetQueues()) {
@@ -86,12 +87,15 @@ func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight stri
 		if q.Dominant != nil && int(q.GetDominant()) == d && q.GetShare() > 0 {
 			dimension += "*"
 		}
-		bar := p.Bar(value(q.GetAllocated(), d), value(q.GetDeserved(), d))
-		if value(q.GetDeserved(), d) <= 0 && value(q.GetAllocated(), d) > 0 {
-			bar = p.Paint(Bad, bar)
+		allocated, deserved := value(q.GetAllocated(), d), value(q.GetDeserved(), d)
+		bar := func(columns int) string {
+			if deserved <= 0 && allocated > 0 {
+				return p.Paint(Bad, p.Bar(allocated, deserved, columns))
+			}
+			return p.Bar(allocated, deserved, columns)
 		}
-		table.Row(name, weight, dimension, cell(p.Names, q.GetGuarantee(), d), cell(p.Names, q.GetDeserved(), d),
-			cell(p.Names, q.GetAllocated(), d), cell(p.Names, q.GetRequest(), d), cell(p.Names, q.GetRealCapability(), d), bar)
+		table.BarRow(8, bar, name, weight, dimension, cell(p.Names, q.GetGuarantee(), d), cell(p.Names, q.GetDeserved(), d),
+			cell(p.Names, q.GetAllocated(), d), cell(p.Names, q.GetRequest(), d), cell(p.Names, q.GetRealCapability(), d), "")
 		name, weight = "", ""
 	}
 	if rows == 0 {

@@ -14,6 +14,8 @@ type Style struct {
 	ASCII bool
 	// Color marks verdicts.
 	Color bool
+	// Width is that of the terminal; 0: there is none, and what is shown has a fixed width.
+	Width int
 }
 
 // Paint is a colour with a meaning.
@@ -60,14 +62,37 @@ type Table struct {
 	style    Style
 	headings []string
 	right    []bool
-	rows     [][]string
-	// wrap is where the last column is broken; 0: nowhere.
+	rows     []row
+	// wrap is where the last column is broken; 0: where the width ends.
 	wrap int
+	// bars is the column of bars, -1 if there is none.
+	bars int
+	// optional are the columns that are left out where the width is too small, in this order.
+	optional []string
 }
+
+// row is the cells of a row, and its bar.
+type row struct {
+	cells []string
+	bar   func(columns int) string
+}
+
+const (
+	// fixedWidth is how wide tables are where no terminal says it.
+	fixedWidth = 120
+	// standardBar, leastBar and mostBar are how many columns a bar takes, beside the text that follows it.
+	standardBar, leastBar, mostBar = 24, 8, 48
+	// barText is how many columns the text behind a bar may take.
+	barText = 6
+	// leastText is how narrow the last column may become.
+	leastText = 24
+	// gap stands between two columns.
+	gap = 2
+)
 
 // NewTable begins a table.
 func (s Style) NewTable(headings ...string) *Table {
-	t := &Table{style: s}
+	t := &Table{style: s, bars: -1}
 	for _, heading := range headings {
 		name, right := strings.CutPrefix(heading, ">")
 		t.headings = append(t.headings, name)
@@ -76,26 +101,27 @@ func (s Style) NewTable(headings ...string) *Table {
 	return t
 }
 
-// Wrap breaks the cells of the last column between words, at so many columns.
+// Wrap breaks the cells of the last column between words, at so many columns, or where the table would be wider than the terminal.
 func (t *Table) Wrap(columns int) *Table {
 	t.wrap = columns
 	return t
 }
 
+// Optional names the columns to leave out where the terminal is too narrow for all, the first of them first.
+func (t *Table) Optional(headings ...string) *Table {
+	t.optional = headings
+	return t
+}
+
 // Row adds a row; cells that are missing at its end are empty.
 func (t *Table) Row(cells ...string) {
-	last := len(t.headings) - 1
-	if t.wrap == 0 || len(cells) <= last {
-		t.rows = append(t.rows, cells)
-		return
-	}
-	for i, line := range wrap(cells[last], t.wrap) {
-		if i == 0 {
-			t.rows = append(t.rows, append(slices.Clone(cells[:last]), line))
-			continue
-		}
-		t.rows = append(t.rows, append(make([]string, last), line))
-	}
+	t.rows = append(t.rows, row{cells: cells})
+}
+
+// BarRow adds a row with a bar in one column, whose cell is empty. The bar is as wide as the terminal allows.
+func (t *Table) BarRow(column int, bar func(columns int) string, cells ...string) {
+	t.bars = column
+	t.rows = append(t.rows, row{cells: cells, bar: bar})
 }
 
 // Empty says whether the table has no rows.
@@ -103,25 +129,148 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // Write writes the table.
 func (t *Table) Write(out io.Writer) {
-	widths := make([]int, len(t.headings))
-	for i, heading := range t.headings {
-		widths[i] = width(heading)
-	}
-	for _, row := range t.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
+	dropped := t.fit()
+	t.drawBars()
+	t.wrapLast()
+	widths := t.widths()
 	headings := make([]string, len(t.headings))
 	for i, heading := range t.headings {
 		headings[i] = t.style.Paint(Strong, heading)
 	}
 	var text strings.Builder
 	t.line(&text, widths, headings)
-	for _, row := range t.rows {
-		t.line(&text, widths, row)
+	for _, r := range t.rows {
+		t.line(&text, widths, r.cells)
+	}
+	if len(dropped) > 0 {
+		text.WriteString("narrow terminal: without " + strings.Join(dropped, ", ") + "\n")
 	}
 	write(out, text.String())
+}
+
+// widths are how wide the columns are, bars that are not drawn yet left out.
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.headings))
+	for i, heading := range t.headings {
+		widths[i] = width(heading)
+	}
+	for _, r := range t.rows {
+		for i, cell := range r.cells {
+			widths[i] = max(widths[i], width(cell))
+		}
+	}
+	return widths
+}
+
+// total is how wide a table of such columns is.
+func total(widths []int) int {
+	sum := gap * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+// fit leaves out optional columns until the table fits the terminal, and returns their headings.
+func (t *Table) fit() (dropped []string) {
+	for _, heading := range t.optional {
+		if t.style.Width == 0 || t.least() <= t.style.Width {
+			break
+		}
+		i := slices.Index(t.headings, heading)
+		if i < 0 {
+			continue
+		}
+		if heading == "" {
+			heading = "the bars"
+		}
+		dropped = append(dropped, heading)
+		t.headings, t.right = slices.Delete(t.headings, i, i+1), slices.Delete(t.right, i, i+1)
+		for k := range t.rows {
+			r := &t.rows[k]
+			if i < len(r.cells) {
+				r.cells = slices.Delete(slices.Clone(r.cells), i, i+1)
+			}
+			if i == t.bars {
+				r.bar = nil
+			}
+		}
+		switch {
+		case i == t.bars:
+			t.bars = -1
+		case i < t.bars:
+			t.bars--
+		}
+	}
+	return dropped
+}
+
+// least is how wide the table is at least.
+func (t *Table) least() int {
+	widths := t.widths()
+	last := len(widths) - 1
+	switch {
+	case t.bars >= 0:
+		widths[t.bars] = max(leastBar+barText, width(t.headings[t.bars]))
+	case !t.right[last]:
+		widths[last] = min(widths[last], leastText)
+	}
+	return total(widths)
+}
+
+// drawBars fills the column of bars.
+func (t *Table) drawBars() {
+	if t.bars < 0 {
+		return
+	}
+	columns := standardBar
+	if t.style.Width > 0 {
+		widths := t.widths()
+		widths[t.bars] = 0
+		columns = min(max(t.style.Width-total(widths)-barText, leastBar), mostBar)
+	}
+	for i := range t.rows {
+		if r := &t.rows[i]; r.bar != nil {
+			r.cells = slices.Clone(r.cells)
+			r.cells[t.bars] = r.bar(columns)
+		}
+	}
+}
+
+// wrapLast breaks the cells of the last column between words, where that is asked for or the terminal is too narrow.
+func (t *Table) wrapLast() {
+	last := len(t.headings) - 1
+	columns := t.wrap
+	if t.style.Width > 0 || columns > 0 {
+		widths := t.widths()
+		widths[last] = 0
+		room := fixedWidth
+		if t.style.Width > 0 {
+			room = t.style.Width
+		}
+		room = max(room-total(widths), leastText)
+		if columns == 0 || columns > room {
+			columns = room
+		}
+	}
+	if columns == 0 || t.right[last] || t.bars == last {
+		return
+	}
+	var rows []row
+	for _, r := range t.rows {
+		if len(r.cells) <= last || width(r.cells[last]) <= columns {
+			rows = append(rows, r)
+			continue
+		}
+		for i, line := range wrap(r.cells[last], columns) {
+			if i == 0 {
+				rows = append(rows, row{cells: append(slices.Clone(r.cells[:last]), line)})
+				continue
+			}
+			rows = append(rows, row{cells: append(make([]string, last), line)})
+		}
+	}
+	t.rows = rows
 }
 
 func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
@@ -129,7 +278,7 @@ func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
 	for i, cell := range cells {
 		space := strings.Repeat(" ", widths[i]-width(cell))
 		if i > 0 {
-			line.WriteString("  ")
+			line.WriteString(strings.Repeat(" ", gap))
 		}
 		if t.right[i] {
 			line.WriteString(space + cell)
@@ -141,7 +290,7 @@ func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
 	text.WriteByte('\n')
 }
 
-// write passes a text on. The caller that closes the output learns that the reader has gone away.
+// write passes a text on. Whether the reader is gone shows when the output is closed.
 func write(out io.Writer, text string) {
 	if _, err := io.WriteString(out, text); err != nil {
 		return

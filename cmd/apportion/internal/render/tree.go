@@ -8,9 +8,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// gaugeWidth is how many columns a gauge of the tree takes.
-const gaugeWidth = 16
-
 // Tree shows the queues as a tree, with a gauge for each dimension: what is allocated, of what the queue may hold at most or of the
 // cluster's total where nothing bounds it.
 func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Resource) {
@@ -30,7 +27,9 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 	}
 	dimensions := p.shown(nil, resources...)
 	words := vocabularyOf(plugin)
-	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">"+words.deserved, ">CAPABILITY")
+	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">"+words.deserved, ">CAPABILITY").
+		Optional("CAPABILITY", "GUARANTEE", "")
+	capabilities := p.capabilities()
 	for _, b := range p.branches() {
 		share := shares[b.name]
 		label, rest := b.label(p.ASCII)
@@ -41,14 +40,39 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 		if share.GetOverused() {
 			label += p.Paint(Bad, words.unserved)
 		}
-		p.branchRows(table, share, total, dimensions, label, rest)
+		p.branchRows(table, share, capabilities[b.name], total, dimensions, label, rest)
 	}
 	p.table(table)
-	p.Line("\n%s allocated; a gauge is full at what the queue may hold, or at the cluster's total", p.glyphs().full)
+	p.Line("")
+	p.Text("", p.glyphs().full+" allocated; a gauge is full at OF: what the queue may hold at most, or else the cluster's total.")
+	p.Text("", "- means not set, or nothing allocated; 0 means none; unlimited means that no capability is set.")
+}
+
+// capabilities are those that the snapshot sets, by queue.
+func (p *Printer) capabilities() map[string]*apportionv1.Resource {
+	set := make(map[string]*apportionv1.Resource, len(p.Snapshot.GetQueues()))
+	for _, q := range p.Snapshot.GetQueues() {
+		set[q.GetName()] = q.GetCapability()
+	}
+	return set
+}
+
+// capability shows the capability of a queue: that which is set, or which counts in its place. 0 of cpu or memory bounds nothing.
+func (p *Printer) capability(set, counts *apportionv1.Resource, dimension int) string {
+	name := p.Names.Dimensions[dimension]
+	// A snapshot numbers its dimensions as answers do.
+	amount, present := at(set, dimension)
+	if present && (amount > 0 || name != "cpu" && name != "memory") {
+		return cell(p.Names, set, dimension)
+	}
+	if value(counts, dimension) > 0 {
+		return cell(p.Names, counts, dimension)
+	}
+	return "unlimited"
 }
 
 func (p *Printer) branchRows(
-	table *Table, share *apportionv1.QueueShare, total *apportionv1.Resource, dimensions []int, label, rest string,
+	table *Table, share *apportionv1.QueueShare, capability, total *apportionv1.Resource, dimensions []int, label, rest string,
 ) {
 	for _, d := range dimensions {
 		bound, present := at(share.GetRealCapability(), d)
@@ -56,9 +80,12 @@ func (p *Printer) branchRows(
 		if !present || math.IsInf(bound, 1) {
 			bound, shown = value(total, d), cell(p.Names, total, d)
 		}
-		table.Row(label, p.Names.Dimensions[d], p.Gauge(value(share.GetAllocated(), d), bound, gaugeWidth),
-			cell(p.Names, share.GetAllocated(), d), shown,
-			cell(p.Names, share.GetGuarantee(), d), cell(p.Names, share.GetDeserved(), d), cell(p.Names, share.GetCapability(), d))
+		gauge := func(columns int) string {
+			return p.Gauge(value(share.GetAllocated(), d), bound, min(columns, 2*standardBar/3))
+		}
+		table.BarRow(2, gauge, label, p.Names.Dimensions[d], "", cell(p.Names, share.GetAllocated(), d), shown,
+			cell(p.Names, share.GetGuarantee(), d), cell(p.Names, share.GetDeserved(), d),
+			p.capability(capability, share.GetCapability(), d))
 		label = rest
 	}
 	if len(dimensions) == 0 {

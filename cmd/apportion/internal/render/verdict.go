@@ -123,13 +123,13 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	}
 	switch {
 	case !answer.GetDecided():
-		p.Line("%s: no plugin of the policy has an opinion on whom it may evict", name)
+		p.Line("%s: no plugin of the policy has an opinion on evictions", name)
 	case answer.GetPlan().GetMade() && len(answer.GetVictims()) == 0:
 		p.Line("%s needs no eviction: there is room, or room is being released", name)
 	case answer.GetPlan() != nil && !answer.GetPlan().GetMade():
 		p.Line("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Reason{answer.GetPlan().GetRefusal()}))
 	case len(answer.GetVictims()) == 0:
-		p.Line("%s may evict nobody", name)
+		p.Line("%s may evict no task", name)
 	default:
 		p.Heading("%s may evict, in this order:", name)
 		table := p.NewTable("TASK", "QUEUE", "NODE", ">PRIORITY", "FREES")

@@ -3,10 +3,10 @@ package submission
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,15 +18,18 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Submission is a job and the cluster that it is to enter, over the same dimensions.
+// Submission is the jobs of a file and the cluster that they are to enter, over the same dimensions.
 type Submission struct {
 	Cluster  *volcano.Cluster
 	Snapshot *lookup.Snapshot
-	Job      *apportionv1.Job
+	// Jobs are those that the file makes, in the order in which they are submitted: one, or several of a JobSet.
+	Jobs []*apportionv1.Job
+	// Warnings are about the file, not about the cluster.
+	Warnings []*apportionv1.Warning
 }
 
-// Read reads the job of a file, which is one of these: a Volcano Job (batch.volcano.sh), a PodGroup with its Pods, or a job as in a
-// scenario file. Its queue and priority class are those of the cluster.
+// Read reads the jobs of a file. The file holds one workload: a Volcano Job, a PodGroup with its Pods, a workload of another kind (see
+// Kinds), or a job as in a scenario file. The queue and the priority class are those of the cluster.
 func Read(file string, data []byte, cluster []volcano.Source, options ...volcano.Option) (*Submission, error) {
 	documents, err := split(file, data)
 	if err != nil {
@@ -35,30 +38,66 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 	if len(documents) == 1 && field(documents[0], "kind") == nil {
 		return plain(file, documents[0], cluster, options)
 	}
-	sources := []volcano.Source{{Name: file, Data: data}}
-	var jobs []*volcanoJob
-	for _, document := range documents {
-		if kind := field(document, "kind"); kind != nil && kind.Value == "Job" {
-			job, err := readVolcanoJob(file, document)
-			if err != nil {
+	var groups []*group
+	var warnings []*apportionv1.Warning
+	for _, root := range documents {
+		read := kindOf(root)
+		if read == nil {
+			if err := unreadable(file, root); err != nil {
 				return nil, err
 			}
-			jobs = append(jobs, job)
+			continue
 		}
-	}
-	switch {
-	case len(jobs) > 0 && len(documents) > 1:
-		return nil, &document.FaultError{File: file, Message: "a Job stands alone in its file"}
-	case len(jobs) == 1:
-		if sources, err = jobs[0].expand(file); err != nil {
+		if len(documents) > 1 {
+			message := "a " + field(root, "kind").Value + " stands alone in its file"
+			return nil, &document.FaultError{File: file, Line: root.Line, Message: message}
+		}
+		w := &workload{file: file, root: root}
+		if groups, err = read(w); err != nil {
+			return nil, err
+		}
+		if warnings, err = w.checkScheduler(groups, options); err != nil {
 			return nil, err
 		}
 	}
-	submission, err := among(file, sources, cluster, options)
-	if err == nil && len(jobs) == 1 {
-		jobs[0].setMinimum(submission)
+	var sources []volcano.Source
+	if groups != nil {
+		sources, err = expand(file, groups)
+	} else {
+		data, err = completed(data, documents)
+		sources = []volcano.Source{{Name: file, Data: data}}
 	}
-	return submission, err
+	if err != nil {
+		return nil, err
+	}
+	submission, err := among(file, sources, cluster, options)
+	if err != nil {
+		return nil, err
+	}
+	submission.Warnings = warnings
+	for i, job := range submission.Jobs {
+		if i < len(groups) {
+			groups[i].complete(submission.Snapshot, job)
+		}
+	}
+	return submission, nil
+}
+
+// unreadable refuses kinds that make pods in a way that is not known here. Objects that make none are left to the reader of manifests.
+func unreadable(file string, root *yaml.Node) error {
+	kind := field(root, "kind")
+	if kind == nil || field(field(root, "spec"), "template") == nil && !strings.HasSuffix(kind.Value, "Job") {
+		return nil
+	}
+	version := ""
+	if v := field(root, "apiVersion"); v != nil {
+		version = v.Value + " "
+	}
+	return &document.FaultError{
+		File: file, Line: root.Line, Key: "kind",
+		Message: fmt.Sprintf("%s%s is not read; there are %s, or a PodGroup with its Pods",
+			version, kind.Value, strings.Join(Kinds(), ", ")),
+	}
 }
 
 // split parses a stream of documents, the items of lists one by one.
@@ -120,10 +159,10 @@ func plain(file string, root *yaml.Node, sources []volcano.Source, options []vol
 		}
 		return nil, &document.FaultError{File: file, Line: line, Key: "queue", Message: err.Error()}
 	}
-	return &Submission{Cluster: cluster, Snapshot: snapshot, Job: job}, nil
+	return &Submission{Cluster: cluster, Snapshot: snapshot, Jobs: []*apportionv1.Job{job}}, nil
 }
 
-// among reads the job's objects together with the cluster's, and takes the job out again.
+// among reads the job's objects together with the cluster's, and takes the jobs out again.
 func among(file string, job, cluster []volcano.Source, options []volcano.Option) (*Submission, error) {
 	before, err := volcano.ReadManifests(cluster, options...)
 	if err != nil {
@@ -147,197 +186,31 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 		}
 	}
 	if len(added) == 0 {
-		var messages []string
-		for _, warning := range together.Warnings[len(before.Warnings):] {
-			messages = append(messages, warning.GetMessage())
-		}
-		if len(messages) == 0 {
-			messages = []string{"neither a Job nor a PodGroup is in it"}
-		}
-		return nil, &document.FaultError{File: file, Message: strings.Join(messages, "; ")}
-	}
-	if len(added) > 1 {
-		return nil, &document.FaultError{File: file, Message: fmt.Sprintf("%d jobs are in it; one is expected", len(added))}
+		return nil, &document.FaultError{File: file, Message: whyNone(before, together)}
 	}
 	snapshot.Jobs = kept
-	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Job: added[0]}, nil
+	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Jobs: added}, nil
 }
 
-// volcanoJob is what is read of a Job of Volcano.
-type volcanoJob struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Spec struct {
-		Queue             string        `json:"queue"`
-		MinAvailable      *int32        `json:"minAvailable"`
-		PriorityClassName string        `json:"priorityClassName"`
-		Tasks             []volcanoTask `json:"tasks"`
-	} `json:"spec"`
-}
-
-type volcanoTask struct {
-	Name         string `json:"name"`
-	Replicas     *int32 `json:"replicas"`
-	MinAvailable *int32 `json:"minAvailable"`
-	Template     struct {
-		Metadata map[string]any `json:"metadata"`
-		Spec     map[string]any `json:"spec"`
-	} `json:"template"`
-}
-
-const volcanoJobs = "batch.volcano.sh/"
-
-func readVolcanoJob(file string, root *yaml.Node) (*volcanoJob, error) {
-	if version := field(root, "apiVersion"); version == nil || !strings.HasPrefix(version.Value, volcanoJobs) {
-		return nil, &document.FaultError{File: file, Line: root.Line, Message: "a Job of " + volcanoJobs + "v1alpha1 is expected"}
+// whyNone says why a file makes no job: what it names is left out, or nothing in it is a job.
+func whyNone(before, together *volcano.Cluster) string {
+	known := make(map[string]bool, len(before.Snapshot.GetLeftOut()))
+	for _, l := range before.Snapshot.GetLeftOut() {
+		known[l.GetNamespace()+"/"+l.GetName()] = true
 	}
-	var content map[string]any
-	if err := root.Decode(&content); err != nil {
-		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
+	queues := make([]string, 0, len(together.Snapshot.GetQueues()))
+	for _, q := range together.Snapshot.GetQueues() {
+		queues = append(queues, q.GetName())
 	}
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
-	}
-	job := &volcanoJob{}
-	if err := json.Unmarshal(raw, job); err != nil {
-		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			message := "a " + mismatch.Value + " is not expected"
-			return nil, &document.FaultError{File: file, Line: root.Line, Key: mismatch.Field, Message: message}
+	for _, l := range together.Snapshot.GetLeftOut() {
+		if known[l.GetNamespace()+"/"+l.GetName()] || l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE {
+			continue
 		}
-		return nil, &document.FaultError{File: file, Line: root.Line, Message: "not a Job: " + err.Error()}
-	}
-	if job.Metadata.Namespace == "" {
-		job.Metadata.Namespace = "default"
-	}
-	err = job.complete(file, root)
-	return job, err
-}
-
-// complete writes out the defaults that Volcano's webhook sets, and refuses what nobody could run.
-func (j *volcanoJob) complete(file string, root *yaml.Node) error {
-	tasks := field(field(root, "spec"), "tasks")
-	total := int32(0)
-	for i := range j.Spec.Tasks {
-		t := &j.Spec.Tasks[i]
-		if t.Name == "" {
-			t.Name = fmt.Sprintf("default%d", i)
+		like := "; there are " + strings.Join(queues, ", ")
+		if similar := lookup.Similar(l.GetQueue(), slices.Values(queues)); similar != "" {
+			like = fmt.Sprintf("; did you mean %q?", similar)
 		}
-		if t.Replicas == nil {
-			t.Replicas = new(int32(1))
-		}
-		if *t.Replicas < 0 || *t.Replicas > maxReplicas {
-			return &document.FaultError{
-				File: file, Line: tasks.Content[i].Line, Key: fmt.Sprintf("spec.tasks[%d].replicas", i),
-				Message: fmt.Sprintf("not between 0 and %d", maxReplicas),
-			}
-		}
-		if t.MinAvailable == nil {
-			t.MinAvailable = t.Replicas
-		}
-		total += *t.Replicas
+		return fmt.Sprintf("%s/%s is to enter queue %q, which does not exist%s", l.GetNamespace(), l.GetName(), l.GetQueue(), like)
 	}
-	if j.Spec.MinAvailable == nil {
-		j.Spec.MinAvailable = &total
-	}
-	return nil
-}
-
-// maxReplicas bounds how many pods a job has.
-const maxReplicas = 100_000
-
-// expand writes the PodGroup and the Pods that Volcano makes of the job.
-func (j *volcanoJob) expand(file string) ([]volcano.Source, error) {
-	minimum := make(map[string]int32, len(j.Spec.Tasks))
-	for i := range j.Spec.Tasks {
-		minimum[j.Spec.Tasks[i].Name] = *j.Spec.Tasks[i].MinAvailable
-	}
-	spec := map[string]any{"minMember": *j.Spec.MinAvailable, "minTaskMember": minimum}
-	if j.Spec.Queue != "" {
-		spec["queue"] = j.Spec.Queue
-	}
-	if j.Spec.PriorityClassName != "" {
-		spec["priorityClassName"] = j.Spec.PriorityClassName
-	}
-	group, err := json.Marshal(map[string]any{
-		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": j.Metadata.Name, "namespace": j.Metadata.Namespace},
-		"spec":     spec, "status": map[string]any{"phase": "Pending"},
-	})
-	if err != nil {
-		return nil, err
-	}
-	sources := []volcano.Source{{Name: file + " (its PodGroup)", Data: group}}
-	for i := range j.Spec.Tasks {
-		t := &j.Spec.Tasks[i]
-		var pods bytes.Buffer
-		for k := range *t.Replicas {
-			pod, err := json.Marshal(j.pod(t, k))
-			if err != nil {
-				return nil, err
-			}
-			pods.Write(pod)
-			pods.WriteByte('\n')
-		}
-		sources = append(sources, volcano.Source{Name: fmt.Sprintf("%s (pods of task %s)", file, t.Name), Data: pods.Bytes()})
-	}
-	return sources, nil
-}
-
-// pod is a pod of a task, named and labelled as Volcano does it.
-func (j *volcanoJob) pod(t *volcanoTask, index int32) map[string]any {
-	annotations := map[string]any{"scheduling.k8s.io/group-name": j.Metadata.Name, "volcano.sh/task-spec": t.Name}
-	if given, ok := t.Template.Metadata["annotations"].(map[string]any); ok {
-		for key, value := range given {
-			if _, taken := annotations[key]; !taken {
-				annotations[key] = value
-			}
-		}
-	}
-	return map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{
-			"name": fmt.Sprintf("%s-%s-%d", j.Metadata.Name, t.Name, index), "namespace": j.Metadata.Namespace,
-			"annotations": annotations, "labels": t.Template.Metadata["labels"],
-		},
-		"spec": t.Template.Spec, "status": map[string]any{"phase": "Pending"},
-	}
-}
-
-// setMinimum gives the job the minimum resources that Volcano's controller writes: those of each task's minimum, then of further pods in
-// the order of the tasks until the job's minimum is reached; or just of the job's first pods if the tasks' minima are more than the
-// job's.
-func (j *volcanoJob) setMinimum(s *Submission) {
-	asked, total := make(map[string]int32, len(j.Spec.Tasks)), int32(0)
-	for i := range j.Spec.Tasks {
-		asked[j.Spec.Tasks[i].Name] = *j.Spec.Tasks[i].MinAvailable
-		total += *j.Spec.Tasks[i].MinAvailable
-	}
-	left := *j.Spec.MinAvailable
-	amounts := make([]float64, len(s.Snapshot.GetDimensions()))
-	count := func(group *apportionv1.TaskGroup, tasks int32) {
-		left -= tasks
-		for i, index := range group.GetRequest().GetDimension() {
-			amounts[index] += float64(tasks) * group.GetRequest().GetAmount()[i]
-		}
-	}
-	if left >= total {
-		for _, group := range s.Job.GetGroups() {
-			count(group, asked[group.GetRole()])
-		}
-	} else {
-		clear(asked)
-	}
-	for _, group := range s.Job.GetGroups() {
-		count(group, max(0, min(left, int32(len(group.GetTasks()))-asked[group.GetRole()])))
-	}
-	minimum := &apportionv1.Resource{}
-	for index, amount := range amounts {
-		if name := s.Snapshot.GetDimensions()[index]; name != "pods" && amount > 0 {
-			minimum.Dimension, minimum.Amount = append(minimum.Dimension, uint32(index)), append(minimum.Amount, amount)
-		}
-	}
-	s.Job.MinResources = minimum
+	return "no job is in it; there are " + strings.Join(Kinds(), ", ") + ", or a PodGroup with its Pods"
 }

@@ -1,0 +1,96 @@
+package submission
+
+import (
+	"bytes"
+	"maps"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// containerLists are the fields of a pod's specification that list containers.
+var containerLists = []string{"initContainers", "containers"}
+
+// withRequests returns the specification of a pod as the API server completes it: a container that limits a resource and does not say what
+// it requests of it requests the limit.
+func withRequests(spec map[string]any) map[string]any {
+	out := maps.Clone(spec)
+	for _, list := range containerLists {
+		containers, ok := spec[list].([]any)
+		if !ok {
+			continue
+		}
+		completed := make([]any, len(containers))
+		for i, container := range containers {
+			completed[i] = withContainerRequests(container)
+		}
+		out[list] = completed
+	}
+	return out
+}
+
+func withContainerRequests(container any) any {
+	fields, _ := container.(map[string]any)
+	resources, _ := fields["resources"].(map[string]any)
+	limits, _ := resources["limits"].(map[string]any)
+	if len(limits) == 0 {
+		return container
+	}
+	requests := maps.Clone(limits)
+	if given, ok := resources["requests"].(map[string]any); ok {
+		maps.Copy(requests, given)
+	}
+	fields, resources = maps.Clone(fields), maps.Clone(resources)
+	resources["requests"], fields["resources"] = requests, resources
+	return fields
+}
+
+// completed returns the text of a stream of documents whose pods are completed likewise; data itself if nothing is missing in it.
+func completed(data []byte, documents []*yaml.Node) ([]byte, error) {
+	changed := false
+	for _, root := range documents {
+		if kind := field(root, "kind"); kind == nil || kind.Value != "Pod" {
+			continue
+		}
+		for _, list := range containerLists {
+			containers := field(field(root, "spec"), list)
+			if containers == nil {
+				continue
+			}
+			for _, container := range containers.Content {
+				changed = completeContainer(container) || changed
+			}
+		}
+	}
+	if !changed {
+		return data, nil
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	for _, root := range documents {
+		if err := encoder.Encode(root); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+// completeContainer adds the requests that are missing, and reports whether any are.
+func completeContainer(container *yaml.Node) bool {
+	resources := field(container, "resources")
+	limits, requests := field(resources, "limits"), field(resources, "requests")
+	if limits == nil || limits.Kind != yaml.MappingNode {
+		return false
+	}
+	if requests == nil {
+		requests = &yaml.Node{Kind: yaml.MappingNode}
+		resources.Content = append(resources.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "requests"}, requests)
+	}
+	changed := false
+	for i := 0; i+1 < len(limits.Content) && requests.Kind == yaml.MappingNode; i += 2 {
+		if field(requests, limits.Content[i].Value) == nil {
+			requests.Content = append(requests.Content, limits.Content[i], limits.Content[i+1])
+			changed = true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,172 @@
+package submission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// maxReplicas bounds how many pods a set has, and maxGroups how many PodGroups a workload.
+const (
+	maxReplicas = 100_000
+	maxGroups   = 1_000
+)
+
+// The annotations that pods are found by, and those that say what plain pods want.
+const (
+	groupNameKey = "scheduling.k8s.io/group-name"
+	roleKey      = "volcano.sh/task-spec"
+	queueKey     = "scheduling.volcano.sh/queue-name"
+	minMemberKey = "scheduling.volcano.sh/group-min-member"
+)
+
+// group is a PodGroup and its pods, as the controller of a workload makes them.
+type group struct {
+	name, namespace      string
+	queue, priorityClass string
+	minMember            int32
+	// minResources are those that the workload names; nil: the sum of what the sets count.
+	minResources map[string]any
+	sets         []podSet
+}
+
+// podSet is a number of equal pods.
+type podSet struct {
+	// role tells the sets of a group apart. name is what the names of its pods begin with, before their number.
+	role, name string
+	replicas   int32
+	// minimum is that of the role; nil: it has none of its own.
+	minimum  *int32
+	template template
+	// counted is how many of its pods the group's minimum resources hold. later says that its pods come after the others have started.
+	counted int32
+	later   bool
+}
+
+// template is what is read of the template of a pod.
+type template struct {
+	Metadata struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec map[string]any `json:"spec"`
+}
+
+// scheduler is the name of the scheduler that the template names.
+func (t *template) scheduler() string {
+	name, _ := t.Spec["schedulerName"].(string)
+	return name
+}
+
+// expand writes the PodGroups and Pods.
+func expand(file string, groups []*group) ([]volcano.Source, error) {
+	var sources []volcano.Source
+	for _, g := range groups {
+		made, err := g.expand(file)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, made...)
+	}
+	return sources, nil
+}
+
+func (g *group) expand(file string) ([]volcano.Source, error) {
+	spec := map[string]any{"minMember": g.minMember}
+	minimum := make(map[string]int32)
+	for i := range g.sets {
+		if g.sets[i].minimum != nil {
+			minimum[g.sets[i].role] = *g.sets[i].minimum
+		}
+	}
+	if len(minimum) > 0 {
+		spec["minTaskMember"] = minimum
+	}
+	if g.queue != "" {
+		spec["queue"] = g.queue
+	}
+	if g.priorityClass != "" {
+		spec["priorityClassName"] = g.priorityClass
+	}
+	if g.minResources != nil {
+		spec["minResources"] = g.minResources
+	}
+	made, err := json.Marshal(map[string]any{
+		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+		"metadata": map[string]any{"name": g.name, "namespace": g.namespace},
+		"spec":     spec, "status": map[string]any{"phase": "Pending"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	sources := []volcano.Source{{Name: file + " (its PodGroup)", Data: made}}
+	for i := range g.sets {
+		var pods bytes.Buffer
+		for k := range g.sets[i].replicas {
+			pod, err := json.Marshal(g.pod(&g.sets[i], k))
+			if err != nil {
+				return nil, err
+			}
+			pods.Write(pod)
+			pods.WriteByte('\n')
+		}
+		sources = append(sources, volcano.Source{Name: fmt.Sprintf("%s (pods %s)", file, g.sets[i].name), Data: pods.Bytes()})
+	}
+	return sources, nil
+}
+
+// pod is a pod of a set. Like Volcano's controllers it belongs to the group; its scheduler is the default of the reader.
+func (g *group) pod(set *podSet, index int32) map[string]any {
+	annotations := maps.Clone(set.template.Metadata.Annotations)
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	annotations[groupNameKey] = g.name
+	if set.role != "" {
+		annotations[roleKey] = set.role
+	}
+	spec := withRequests(set.template.Spec)
+	delete(spec, "schedulerName")
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"name": fmt.Sprintf("%s-%d", set.name, index), "namespace": g.namespace,
+			"annotations": annotations, "labels": set.template.Metadata.Labels,
+		},
+		"spec": spec, "status": map[string]any{"phase": "Pending"},
+	}
+}
+
+// complete gives the job the minimum resources that the controller writes, and takes out the pods that come later.
+func (g *group) complete(snapshot *lookup.Snapshot, job *apportionv1.Job) {
+	counted, later := make(map[string]int32, len(g.sets)), make(map[string]bool, len(g.sets))
+	for i := range g.sets {
+		counted[g.sets[i].role], later[g.sets[i].role] = g.sets[i].counted, g.sets[i].later
+	}
+	amounts := make([]float64, len(snapshot.GetDimensions()))
+	kept := job.GetGroups()[:0]
+	for _, tasks := range job.GetGroups() {
+		for i, index := range tasks.GetRequest().GetDimension() {
+			amounts[index] += float64(counted[tasks.GetRole()]) * tasks.GetRequest().GetAmount()[i]
+		}
+		if !later[tasks.GetRole()] {
+			kept = append(kept, tasks)
+		}
+	}
+	job.Groups = kept
+	if g.minResources != nil {
+		return
+	}
+	minimum := &apportionv1.Resource{}
+	for index, amount := range amounts {
+		if name := snapshot.GetDimensions()[index]; name != "pods" && amount > 0 {
+			minimum.Dimension, minimum.Amount = append(minimum.Dimension, uint32(index)), append(minimum.Amount, amount)
+		}
+	}
+	job.MinResources = minimum
+}

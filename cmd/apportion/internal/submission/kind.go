@@ -1,0 +1,161 @@
+package submission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// kind is a kind of workload: its API group, and how the PodGroups that it leads to are made.
+type kind struct {
+	group, name string
+	read        func(*workload) ([]*group, error)
+}
+
+// kinds are all that are read. The core group of Kubernetes is "".
+var kinds = []kind{
+	{"batch.volcano.sh", "Job", (*workload).volcanoJob},
+	{"batch", "Job", (*workload).batchJob},
+	{"kubeflow.org", "PyTorchJob", (*workload).pyTorchJob},
+	{"ray.io", "RayJob", (*workload).rayJob},
+	{"ray.io", "RayCluster", (*workload).rayCluster},
+	{"jobset.x-k8s.io", "JobSet", (*workload).jobSet},
+	{"apps", "Deployment", (*workload).replicas},
+	{"apps", "ReplicaSet", (*workload).replicas},
+	{"apps", "StatefulSet", (*workload).replicas},
+}
+
+// Kinds lists the workloads that are read, as API group and kind.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name + " (" + k.group + ")"
+	}
+	return names
+}
+
+// kindOf returns how a document is read, nil if it is no workload known here.
+func kindOf(root *yaml.Node) func(*workload) ([]*group, error) {
+	name, version := field(root, "kind"), field(root, "apiVersion")
+	if name == nil || version == nil {
+		return nil
+	}
+	of, _, _ := strings.Cut(version.Value, "/")
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name.Value && k.group == of })
+	if i < 0 {
+		return nil
+	}
+	return kinds[i].read
+}
+
+// workload is a document that is read.
+type workload struct {
+	file string
+	root *yaml.Node
+	// unscheduled says that its pods are scheduled by what their template names, where nothing else sets it: Volcano leaves them alone
+	// unless that is its own scheduler.
+	unscheduled bool
+}
+
+// metadata is what is read of the metadata of a workload.
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// decode reads the document into a struct of the fields that matter. A field of a wrong type is a fault that names it.
+func (w *workload) decode(into any, meta *metadata) error {
+	var content map[string]any
+	if err := w.root.Decode(&content); err != nil {
+		return w.fault(w.root, "", "%v", err)
+	}
+	raw, err := json.Marshal(content)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return w.fault(w.at(mismatch.Field), mismatch.Field, "a %s is not expected", mismatch.Value)
+	}
+	if err != nil {
+		return w.fault(w.root, "", "%v", err)
+	}
+	if meta.Name == "" {
+		return w.fault(w.root, "metadata.name", "a name is missing")
+	}
+	if meta.Namespace == "" {
+		meta.Namespace = "default"
+	}
+	return nil
+}
+
+// at is the node of a path of keys, or the last of them that is there.
+func (w *workload) at(path string) *yaml.Node {
+	at := w.root
+	for key := range strings.SplitSeq(path, ".") {
+		next := field(at, key)
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return at
+}
+
+func (w *workload) fault(at *yaml.Node, key, format string, args ...any) error {
+	return &document.FaultError{File: w.file, Line: at.Line, Key: key, Message: fmt.Sprintf(format, args...)}
+}
+
+// replicasAt checks a number of pods.
+func (w *workload) replicasAt(path string, n int32) error {
+	if n < 0 || n > maxReplicas {
+		return w.fault(w.at(path), path, "not between 0 and %d", maxReplicas)
+	}
+	return nil
+}
+
+// needTemplate refuses a template without containers.
+func (w *workload) needTemplate(path string, t *template) error {
+	if len(t.Spec) == 0 {
+		return w.fault(w.at(path), path+".spec", "the specification of the pods is missing")
+	}
+	return nil
+}
+
+// checkScheduler warns of pods that Volcano leaves to another scheduler, as they name none, and refuses those that name another one.
+func (w *workload) checkScheduler(groups []*group, options []volcano.Option) ([]*apportionv1.Warning, error) {
+	own := volcano.Schedulers(options...)
+	for _, g := range groups {
+		for i := range g.sets {
+			name := g.sets[i].template.scheduler()
+			switch {
+			case name == "" && w.unscheduled:
+				return []*apportionv1.Warning{{
+					Path: w.file,
+					Message: fmt.Sprintf("its pods name no scheduler, so that Volcano leaves them to Kubernetes' own; the answer is for "+
+						"schedulerName: %s", own[0]),
+				}}, nil
+			case name != "" && !slices.Contains(own, name):
+				return nil, w.fault(w.root, "schedulerName", "pods are left to the scheduler %q; --scheduler %s asks about it", name, name)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// or is the value that a pointer points to, or another one.
+func or[T any](given *T, otherwise T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// entityPath is how paths refer to a queue, job or node of a snapshot, and to a field of it.
+var entityPath = regexp.MustCompile(`^(?:open\.)?(?:input\.)?snapshot\.(queue|job|node)s\[(\d{1,9})\]\.?(.*)$`)
+
+// place returns the path of a warning or a violation as people write it. `snapshot.queues[3].capability` is
+// `cluster.yaml:12: queue research: capability` in manifests, and `snapshot.yaml: queues[3] (research): capability` in a snapshot of the
+// contract. Other paths of the snapshot are the name of its file; paths of a policy stay as they are.
+func (in *input) place(path string) string {
+	match := entityPath.FindStringSubmatch(path)
+	if match == nil {
+		if path == "snapshot" || strings.HasPrefix(path, "snapshot.") {
+			return in.file
+		}
+		return path
+	}
+	index, err := strconv.Atoi(match[2])
+	if err != nil {
+		return path
+	}
+	name := in.nameOf(match[1], index)
+	parts := []string{in.file, fmt.Sprintf("%ss[%d] (%s)", match[1], index, name)}
+	if in.cluster != nil {
+		parts = []string{in.cluster.Place(path), match[1] + " " + name}
+	} else if name == "" {
+		parts[1] = fmt.Sprintf("%ss[%d]", match[1], index)
+	}
+	if match[3] != "" {
+		parts = append(parts, match[3])
+	}
+	return strings.Join(parts, ": ")
+}
+
+// nameOf returns the name of a queue, job or node of the snapshot, "" if it has none.
+func (in *input) nameOf(kind string, index int) string {
+	s := in.snapshot
+	switch {
+	case s == nil:
+	case kind == "queue" && index < len(s.GetQueues()):
+		return s.GetQueues()[index].GetName()
+	case kind == "job" && index < len(s.GetJobs()):
+		return lookup.JobName(s.GetJobs()[index])
+	case kind == "node" && index < len(s.GetNodes()):
+		return s.GetNodes()[index].GetName()
+	}
+	return ""
+}
+
+// placed returns warnings with places in place of paths.
+func (in *input) placed(warnings []*apportionv1.Warning) []*apportionv1.Warning {
+	out := make([]*apportionv1.Warning, len(warnings))
+	for i, w := range warnings {
+		out[i] = &apportionv1.Warning{Code: w.GetCode(), Path: in.place(w.GetPath()), Message: w.GetMessage(), Queue: w.Queue}
+	}
+	return out
+}
+
+// namedError is an error whose violations are described with names in place of positions.
+type namedError struct {
+	error
+
+	described string
+}
+
+func (e *namedError) Error() string { return e.described }
+
+func (e *namedError) Unwrap() error { return e.error }
+
+// named describes the violations of an error by what they are about.
+func (in *input) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	listed, total := client.Violations(err)
+	if len(listed) == 0 {
+		return err
+	}
+	lines := make([]string, 0, len(listed)+1)
+	for _, v := range listed {
+		if place := in.place(v.Path); place != "" {
+			lines = append(lines, place+": "+v.Detail)
+		} else {
+			lines = append(lines, v.Detail)
+		}
+	}
+	if total > len(listed) {
+		lines = append(lines, fmt.Sprintf("and %d more", total-len(listed)))
+	}
+	return &namedError{err, strings.Join(lines, "\n")}
+}
+
+// checkResources refuses names of resources that the snapshot does not have.
+func (f *outputFlags) checkResources(snapshot *lookup.Snapshot) error {
+	known := resourceNames(snapshot)
+	for _, asked := range f.resources {
+		if slices.Contains(known, asked) {
+			continue
+		}
+		all := strings.Join(snapshot.GetDimensions(), ", ")
+		if like := lookup.Similar(asked, slices.Values(known)); like != "" {
+			return fmt.Errorf("--resource: no resource %q; did you mean %q? There are %s", asked, like, all)
+		}
+		return fmt.Errorf("--resource: no resource %q; there are %s", asked, all)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apportion/apportion/adapter/volcano"
+)
+
+// slowBytes is how large manifests are whose reading takes long enough to be shown.
+const slowBytes = 16 << 20
+
+// progress is a line on a terminal that shows how much of the manifests is read. The zero value shows nothing.
+type progress struct {
+	out          io.Writer
+	total, shown int
+}
+
+// newProgress returns a line for reading sources, which shows nothing unless they are large and out is a terminal.
+func newProgress(out io.Writer, sources []volcano.Source) *progress {
+	p := &progress{shown: -1}
+	for _, source := range sources {
+		p.total += len(source.Data)
+	}
+	if p.total >= slowBytes && terminalOf(out) != nil {
+		p.out = out
+	}
+	return p
+}
+
+// option has the reader of manifests tell how much it has read.
+func (p *progress) option() []volcano.Option {
+	if p.out == nil {
+		return nil
+	}
+	return []volcano.Option{volcano.WithProgress(p.show)}
+}
+
+// show writes the line anew if a percentage has been gained.
+func (p *progress) show(read int) {
+	if percent := min(int(100*float64(read)/float64(p.total)), 100); percent > p.shown {
+		p.shown = percent
+		fmt.Fprintf(p.out, "\r\x1b[Kreading %d MiB of manifests: %d %%", p.total>>20, percent)
+	}
+}
+
+// end removes the line.
+func (p *progress) end() {
+	if p.out != nil && p.shown >= 0 {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}
