@@ -89,8 +89,8 @@ func (d *Desk) admit() ([]*Job, error) {
 	return admitted, nil
 }
 
-// queues are the queues that may be served, in order.
-func (d *Desk) queues() ([]int, error) {
+// queues are the queues that may be served, in order; all: the others too.
+func (d *Desk) queues(all bool) ([]int, error) {
 	answers, err := d.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
 			Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}},
@@ -108,7 +108,7 @@ func (d *Desk) queues() ([]int, error) {
 	}
 	var queues []int
 	for _, queue := range answers[0].GetOrder().GetSorted() {
-		if !overused[queue] {
+		if all || !overused[queue] {
 			queues = append(queues, int(queue))
 		}
 	}

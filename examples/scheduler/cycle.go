@@ -26,24 +26,31 @@ type cycle struct {
 	undo []func()
 	// tentative evictions count when the attempt succeeds.
 	tentative []Eviction
+	// placements counts the attempts that succeeded, seen are the states after them, and repeats counts those that were seen before.
+	placements, repeats int
+	seen                map[string]bool
 }
 
-// decide runs a cycle on the state and returns who was evicted.
-func decide(ctx context.Context, decider *client.Client, policy Policy, state *State) ([]Eviction, error) {
+// decide runs a cycle on the state and returns who was evicted, and how often the cluster came back to where it was before.
+func decide(ctx context.Context, decider *client.Client, policy Policy, state *State) (evictions []Eviction, repeats int, err error) {
 	if len(state.jobs) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	desk, err := openDesk(ctx, decider, policy.Message, state)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	c := &cycle{state: state, desk: desk}
-	for _, action := range []func() error{c.enqueue, c.allocate, c.preempt, c.reclaim} {
+	c := &cycle{state: state, desk: desk, seen: map[string]bool{state.key(): true}}
+	actions := []func() error{c.enqueue, c.allocate, c.preempt, c.reclaim}
+	if policy.Plans {
+		actions = []func() error{c.enqueue, c.allocateAll, c.preempt, c.reclaimByPlans}
+	}
+	for _, action := range actions {
 		if err := action(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return c.evictions, desk.close()
+	return c.evictions, c.repeats, desk.close()
 }
 
 // enqueue lets jobs in.
@@ -95,7 +102,7 @@ func (c *cycle) nextQueue(waiting [][]*Job) (int, error) {
 	if !slices.ContainsFunc(waiting, func(jobs []*Job) bool { return len(jobs) > 0 }) {
 		return -1, nil
 	}
-	queues, err := c.desk.queues()
+	queues, err := c.desk.queues(false)
 	if err != nil {
 		return -1, err
 	}
@@ -160,10 +167,7 @@ func (c *cycle) attempt(job *Job, find func(*Job, int) (int, error)) (bool, erro
 			return false, err
 		}
 		if ready {
-			c.evictions = append(c.evictions, c.tentative...)
-			if job.Began == never {
-				job.Began = c.state.now
-			}
+			c.commit(job)
 			return true, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/service"
 )
 
@@ -55,6 +56,25 @@ func TestTheBuiltInDayHasTheFiguresThatTheReadmeShows(t *testing.T) {
 	summary, _, _ := strings.Cut(report, "SHARES UNDER")
 	summary = strings.TrimRight(summary, "\n") + "\n"
 	same(t, "README.md", []byte(before+figuresBegin+summary+figuresEnd+after))
+}
+
+// TestFairWastesNothingAndRepeatsNoState lives the built-in day, and the beginning of others, under fair: no GPU is idle that a job could use,
+// and no plan leads back to a state before.
+func TestFairWastesNothingAndRepeatsNoState(t *testing.T) {
+	cluster, err := readCluster(bytes.NewReader(defaultCluster))
+	require.NoError(t, err)
+	policy, err := policyNamed(fair)
+	require.NoError(t, err)
+	builtIn, err := readTrace(bytes.NewReader(defaultTrace))
+	require.NoError(t, err)
+	for name, trace := range map[string][]Submission{"built-in": builtIn, "seed 11": generateTrace(11)[:40], "seed 12": generateTrace(12)[:40]} {
+		result, err := Simulate(t.Context(), client.InProcess(), cluster, trace, policy)
+		require.NoError(t, err)
+		require.Zero(t, result.Repeats, name)
+		for _, sample := range result.Samples {
+			require.Zero(t, sample.Wasted, "%s, %s", name, clock(sample.At))
+		}
+	}
 }
 
 func TestTheBuiltInDayIsTheOneThatSeedSixDraws(t *testing.T) {

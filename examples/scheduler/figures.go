@@ -44,6 +44,15 @@ func (r *Result) figures(c *Cluster) []Figures {
 	return all
 }
 
+// wasted is how many GPU hours were idle although a job waited that would have fit.
+func (r *Result) wasted() float64 {
+	hours := 0.0
+	for i := range r.Samples {
+		hours += float64(r.Samples[i].Wasted) * float64(r.until(i)-r.Samples[i].At) / float64(hour)
+	}
+	return hours
+}
+
 // until is when the sample at a position ends.
 func (r *Result) until(i int) int64 {
 	if i+1 < len(r.Samples) {

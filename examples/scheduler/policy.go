@@ -12,6 +12,8 @@ import (
 type Policy struct {
 	Name    string
 	Message *apportionv1.Policy
+	// Plans says that it reclaims by plans.
+	Plans bool
 }
 
 // dividers are what the policies differ in. Beside it each has priority and gang for jobs, and binpack to fill node after node, all in
@@ -21,7 +23,11 @@ var dividers = []struct{ name, plugin string }{
 	{"capacity", "capacity"},
 	{"drf", "drf"},
 	{"hierarchical-drf", "drf/hierarchical"},
+	{fair, fair},
 }
+
+// fair is this project's own policy.
+const fair = "fair"
 
 func policyNames() []string {
 	names := make([]string, 0, len(dividers))
@@ -39,7 +45,7 @@ func policyNamed(name string) (Policy, error) {
 				return Policy{}, err
 			}
 			message.TierWalk = apportionv1.TierWalk_TIER_WALK_STRICT
-			return Policy{Name: name, Message: message}, nil
+			return Policy{Name: name, Message: message, Plans: name == fair}, nil
 		}
 	}
 	return Policy{}, fmt.Errorf("no policy %q; there are %s", name, strings.Join(policyNames(), ", "))

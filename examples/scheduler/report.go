@@ -21,7 +21,7 @@ func reportDay(w io.Writer, c *Cluster, trace []Submission, results []*Result) {
 	from, to := trace[0].Arrival, trace[len(trace)-1].Arrival
 	fmt.Fprintf(w, "THE DAY (GPUs in use from the first arrival to the last, and until all is done)\n")
 	table := newTable(w)
-	table.row("policy", "in use", "until done", "all done", "evictions", "GPU h lost", "GPU h short", "mean wait", "cycles")
+	table.row("policy", "in use", "until done", "all done", "evictions", "GPU h lost", "GPU h short", "GPU h wasted", "mean wait", "cycles", "repeats")
 	for _, result := range results {
 		lost, short := 0.0, 0.0
 		var waits []int64
@@ -30,7 +30,7 @@ func reportDay(w io.Writer, c *Cluster, trace []Submission, results []*Result) {
 		}
 		table.row(result.Policy,
 			percent(result.utilisation(c, from, max(to, from+1))), percent(result.utilisation(c, from, result.end())), clock(result.end()),
-			len(result.Evictions), tenth(lost), tenth(short), span(mean(waits)), result.Cycles)
+			len(result.Evictions), tenth(lost), tenth(short), tenth(result.wasted()), span(mean(waits)), result.Cycles, result.Repeats)
 	}
 	table.end()
 }

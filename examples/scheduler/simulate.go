@@ -17,14 +17,16 @@ type Result struct {
 	// Samples hold from their moment to the next one's.
 	Samples   []Sample
 	Evictions []Eviction
-	// Cycles is how many moments had decisions to take.
-	Cycles int
+	// Cycles is how many moments had decisions to take, Repeats how often the cluster came back, within one of them, to a state before.
+	Cycles, Repeats int
 }
 
 // Sample is what each queue has at a moment, in GPUs.
 type Sample struct {
 	At     int64
 	Queues []Holding
+	// Wasted GPUs are idle although a job waits that would fit.
+	Wasted int64
 }
 
 // Holding is one queue's part of a sample.
@@ -54,11 +56,12 @@ func Simulate(ctx context.Context, decider *client.Client, cluster *Cluster, tra
 			job := newJob(&trace[0])
 			state.jobs, result.Jobs, trace = append(state.jobs, job), append(result.Jobs, job), trace[1:]
 		}
-		evictions, err := decide(ctx, decider, policy, state)
+		evictions, repeats, err := decide(ctx, decider, policy, state)
 		if err != nil {
 			return nil, err
 		}
 		result.Cycles++
+		result.Repeats += repeats
 		result.Evictions = append(result.Evictions, evictions...)
 		sample, err := state.sample(ctx, decider, measure)
 		if err != nil {
@@ -102,7 +105,7 @@ func (s *State) pass(to int64) {
 
 // sample measures the moment. What a queue is entitled to is Apportion's answer too.
 func (s *State) sample(ctx context.Context, decider *client.Client, measure *apportionv1.Policy) (Sample, error) {
-	sample := Sample{At: s.now, Queues: make([]Holding, len(s.cluster.Queues))}
+	sample := Sample{At: s.now, Queues: make([]Holding, len(s.cluster.Queues)), Wasted: s.wasted()}
 	for _, job := range s.jobs {
 		holding := &sample.Queues[s.cluster.queue(job.Queue)]
 		holding.Used += job.running() * job.Each.GPU
