@@ -8,6 +8,31 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
+// What a proposal says of what it changes.
+const (
+	oneTier = "all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair each " +
+		"plugin protects its tasks"
+	drfLeftOut = "drf is left out: it orders jobs by dominant share, but fair sets room aside for jobs by priority " +
+		"and age, and they must be served in that order"
+	hdrfLeftOut = "drf with enableHierarchy is left out: its tree of annotations orders queues, which fair does by the " +
+		"parents of queues; write the weights there"
+	overcommitKept = "overcommit is kept: it keeps jobs outside that fair would let in, so that room they could use may " +
+		"stay idle"
+	proportionBecomes = "proportion becomes fair with base NONE: weights decide the whole share, a guarantee lifts it; " +
+		"shares are whole units and add up to no more than there is"
+	unusedIsLent    = "what a queue cannot use is lent; in Volcano a queue never holds more than it deserves"
+	guaranteeIsLent = "a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to " +
+		"withhold it as Volcano does"
+	capacityBecomes = "capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as it " +
+		"has a use for it"
+	surplusByWeight = "what is left beyond that is divided by weight, which capacity does not look at; in Volcano it goes " +
+		"to whoever comes first"
+	deservedCut = "deserved amounts that do not fit together are cut in proportion; in Volcano they are promised all " +
+		"the same"
+	ancestorsCount = "ancestorReclaimLevel %d is not carried over: under fair every queue between the victim and the " +
+		"nearest common ancestor must hold more than its line"
+)
+
 // ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the policy of plugin fair that comes nearest to it. The warnings say
 // what of the configuration is not carried over, or means something else, and why.
 func ReadConfigurationAsFair(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
@@ -30,8 +55,8 @@ func AsFair(policy *apportionv1.Policy) (*apportionv1.Policy, []*apportionv1.War
 	return c.fair(policy.GetTiers()), c.warnings.all()
 }
 
-// fair puts the plugins that go with fair into one tier, and fair behind them: it is asked after those that protect tasks, about what all of
-// them let go.
+// fair puts the plugins that go with fair into one tier, and fair behind them: it is asked after those that protect tasks, about what
+// all of them let go.
 func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 	tier := &apportionv1.Tier{}
 	var divides *apportionv1.Plugin
@@ -41,8 +66,7 @@ func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 			continue
 		}
 		if filled++; filled == 2 {
-			c.changed(t.GetPlugins()[0], "all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair each plugin "+
-				"protects its tasks")
+			c.changed(t.GetPlugins()[0], oneTier)
 		}
 		for _, p := range t.GetPlugins() {
 			switch {
@@ -53,14 +77,12 @@ func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 				}
 				divides = p
 			case p.GetDrf() != nil:
-				c.changed(p, "drf is left out: it orders jobs by dominant share, but fair sets room aside for jobs by priority and age, and they "+
-					"must be served in that order")
+				c.changed(p, drfLeftOut)
 			case p.GetHierarchicalDrf() != nil:
-				c.changed(p, "drf with enableHierarchy is left out: its tree of annotations orders queues, which fair does by the parents of "+
-					"queues; write the weights there")
+				c.changed(p, hdrfLeftOut)
 			case p.GetOvercommit() != nil:
 				tier.Plugins = append(tier.Plugins, p)
-				c.changed(p, "overcommit is kept: it keeps jobs outside that fair would let in, so that room they could use may stay idle")
+				c.changed(p, overcommitKept)
 			default:
 				tier.Plugins = append(tier.Plugins, p)
 			}
@@ -78,20 +100,18 @@ func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
 	case p == nil:
 		return out
 	case p.GetProportion() != nil:
-		c.changed(p, "proportion becomes fair with base NONE: weights decide the whole share, a guarantee lifts it; shares are whole units and "+
-			"add up to no more than there is")
-		c.changed(p, "what a queue cannot use is lent; in Volcano a queue never holds more than it deserves")
-		c.changed(p, "a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to withhold it as Volcano does")
+		c.changed(p, proportionBecomes)
+		c.changed(p, unusedIsLent)
+		c.changed(p, guaranteeIsLent)
 	default:
 		settings.Base = apportionv1.FairBase_FAIR_BASE_DESERVED
-		c.changed(p, "capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as it has a use for it")
-		c.changed(p, "what is left beyond that is divided by weight, which capacity does not look at; in Volcano it goes to whoever comes first")
-		c.changed(p, "deserved amounts that do not fit together are cut in proportion; in Volcano they are promised all the same")
-		c.changed(p, "a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to withhold it as Volcano does")
+		c.changed(p, capacityBecomes)
+		c.changed(p, surplusByWeight)
+		c.changed(p, deservedCut)
+		c.changed(p, guaranteeIsLent)
 	}
 	if level := p.GetCapacity().GetAncestorReclaimLevel(); level > 0 {
-		c.changed(p, "ancestorReclaimLevel %d is not carried over: under fair every queue between the victim and the nearest common ancestor must "+
-			"hold more than its line", level)
+		c.changed(p, ancestorsCount, level)
 	}
 	if len(p.GetDisabled()) > 0 {
 		var names []string

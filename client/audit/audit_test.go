@@ -54,9 +54,9 @@ func TestBreachesHaveWitnesses(t *testing.T) {
 		witness         []string
 	}{
 		{"drf", "proportion", []string{
-			"nothing wanted is idle: b-1 of queue b asks for 3 cpu, 1Gi memory; node node has room, nothing else may start, and yet it waits: " +
+			"nothing wanted is idle: b-1 of queue b asks for 3 cpu, 1Gi memory; node n0 has room, nothing else may start, and yet it waits: " +
 				"queue b deserves 5 of cpu: 3 taken, 3 more asked (proportion)",
-			"nothing wanted is idle: a-3 of queue a asks for 1 cpu, 4Gi memory; node node has room, nothing else may start, and yet it waits: " +
+			"nothing wanted is idle: a-3 of queue a asks for 1 cpu, 4Gi memory; node n0 has room, nothing else may start, and yet it waits: " +
 				"queue a deserves 15Gi of memory: 12Gi taken, 4Gi more asked (proportion)",
 		}},
 		{"guarantee", "proportion", []string{
@@ -68,7 +68,8 @@ func TestBreachesHaveWitnesses(t *testing.T) {
 				"while queues b, c keep what is beyond a guarantee: queue b is within what it deserves: 3 of 3.33 of cpu (proportion)",
 		}},
 		{"circle", "capacity", []string{
-			"no circles: after 3 evictions the same tasks run on the same nodes as before: b-0 of queue b evicts a-1, a-0, a-0 of queue a evicts b-0",
+			"no circles: after 3 evictions the same tasks run on the same nodes as before: b-0 of queue b evicts a-1, a-0, " +
+				"a-0 of queue a evicts b-0",
 		}},
 		{"too-many-guarantees", "capacity", []string{
 			"no more than there is: the queues deserve 10 nvidia.com/gpu together, and there are 7: a 5, b 5",
@@ -121,8 +122,9 @@ func random(t *testing.T, seed uint64) *apportionv1.Snapshot {
 			left -= guarantee
 		}
 		b.Queue(client.Queue{
-			Name: fmt.Sprintf("q%d", q), Weight: uint32(1 + r.IntN(2)), Guarantee: client.Resources{"cpu": fmt.Sprint(guarantee), "memory": fmt.Sprintf("%dGi", guarantee)},
-			Deserved: client.Resources{"cpu": fmt.Sprint(max(guarantee, r.IntN(total))), "memory": "16Gi"},
+			Name: fmt.Sprintf("q%d", q), Weight: uint32(1 + r.IntN(2)),
+			Guarantee: client.Resources{"cpu": fmt.Sprint(guarantee), "memory": fmt.Sprintf("%dGi", guarantee)},
+			Deserved:  client.Resources{"cpu": fmt.Sprint(max(guarantee, r.IntN(total))), "memory": "16Gi"},
 		})
 	}
 	for q := range queues {

@@ -40,7 +40,8 @@ func TestTheFieldsExamples(t *testing.T) {
 	var peers []peer
 	require.NoError(t, yaml.Unmarshal(data, &peers))
 	var table strings.Builder
-	table.WriteString("| cluster | Volcano | `fair` | KAI | Koordinator | YARN (fair) | Kueue (fair sharing) |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	table.WriteString("| cluster | Volcano | `fair` | KAI | Koordinator | YARN (fair) | Kueue (fair sharing) |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, p := range peers {
 		source, err := os.ReadFile(filepath.Join(directory, p.Example+".yaml"))
 		require.NoError(t, err)

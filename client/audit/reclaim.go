@@ -242,7 +242,8 @@ func (s *state) guarantees() error {
 		said[queue] = true
 		due := s.written(s.queueNamed(queue).GetGuarantee(), d)
 		s.add(Breach{
-			Property: GuaranteesHold, Queue: queue, Job: lookup.JobName(task.Job), Dimension: s.names.Dimensions[d], Given: held[queue][d], Due: due,
+			Property: GuaranteesHold, Queue: queue, Job: lookup.JobName(task.Job),
+			Dimension: s.names.Dimensions[d], Given: held[queue][d], Due: due,
 		}, "queue %s holds %s of its guarantee of %s %s; %s asks for %s and waits, while %s what is beyond a guarantee: %s",
 			queue, s.short(d, held[queue][d]), s.short(d, due), s.names.Dimensions[d], s.who(block), s.asks(block), others, why)
 	}
@@ -355,7 +356,8 @@ func (k *keeping) queues() string {
 // known are refusals of plans that docs/fair.md lists among the known limits.
 func known(code apportionv1.ReasonCode) bool {
 	switch code {
-	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM, apportionv1.ReasonCode_REASON_CODE_NO_PLAN, apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:
+	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM, apportionv1.ReasonCode_REASON_CODE_NO_PLAN,
+		apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:
 		return true
 	default:
 		return false

@@ -76,7 +76,8 @@ func (s *state) admit() error {
 	return nil
 }
 
-// waiting lists the blocks that wait, in order, at most as many as the limits say. Where a gang waits, single tasks of its job do not count.
+// waiting lists the blocks that wait, in order, at most as many as the limits say. Where a gang waits, single tasks of its job do not
+// count.
 func (s *state) waiting() ([][]uint32, error) {
 	jobs, err := s.inOrder()
 	var list [][]uint32

@@ -46,8 +46,7 @@ func (a *auditor) leaves() []*apportionv1.Queue {
 // sums compares what queues deserve together with what there is.
 func (a *auditor) sums() {
 	sum := make([]float64, len(a.names.Dimensions))
-	var list [][]string
-	list = make([][]string, len(sum))
+	list := make([][]string, len(sum))
 	for _, q := range a.leaves() {
 		for d, x := range a.row(a.queues[q.GetName()].GetDeserved()) {
 			if x > 0 {
@@ -59,7 +58,8 @@ func (a *auditor) sums() {
 	for d, x := range sum {
 		if total := a.total[d]; x > total*(1+rounding) && total > 0 && !math.IsInf(x, 1) {
 			a.add(Breach{Property: NoMoreThanThereIs, Dimension: a.names.Dimensions[d], Given: x, Due: total},
-				"the queues deserve %s %s together, and there are %s: %s", a.short(d, x), a.names.Dimensions[d], a.short(d, total), few(list[d]))
+				"the queues deserve %s %s together, and there are %s: %s", a.short(d, x), a.names.Dimensions[d], a.short(d, total),
+				few(list[d]))
 		}
 	}
 }

@@ -21,7 +21,8 @@ func reportDay(w io.Writer, c *Cluster, trace []Submission, results []*Result) {
 	from, to := trace[0].Arrival, trace[len(trace)-1].Arrival
 	fmt.Fprintf(w, "THE DAY (GPUs in use from the first arrival to the last, and until all is done)\n")
 	table := newTable(w)
-	table.row("policy", "in use", "until done", "all done", "evictions", "GPU h lost", "GPU h short", "GPU h wasted", "mean wait", "cycles", "repeats")
+	table.row("policy", "in use", "until done", "all done", "evictions",
+		"GPU h lost", "GPU h short", "GPU h wasted", "mean wait", "cycles", "repeats")
 	for _, result := range results {
 		lost, short := 0.0, 0.0
 		var waits []int64

@@ -275,8 +275,8 @@ func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason,
 	return within, false
 }
 
-// calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in tried. The
-// reason names the first dimension that is short and how much of it the candidate holds.
+// calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in
+// tried. The reason names the first dimension that is short and how much of it the candidate holds.
 func (t *trial) calm(p place, r *request, shared resource.Mask) (policy.Reason, bool) {
 	s := t.s
 	t.tried.copyFrom(&t.rise)
