@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
+	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -17,12 +18,16 @@ import (
 func newWhatIf(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	var file string
+	var v variation.Variation
 	command := &cobra.Command{
-		Use:   "whatif --job FILE",
-		Short: "Tell what would happen if a job were submitted now",
-		Long: `Tell what would happen if a job were submitted to the cluster now: would it enter its queue, might
-it be allocated, which tasks could be evicted for it, and what would each queue deserve then. The
-file holds one of these kinds:
+		Use:   "whatif [--job FILE] [--set KIND/NAME.FIELD=VALUE]...",
+		Short: "Tell what would happen if a job were submitted, or the cluster were another one",
+		Long: `Tell what would happen if something were different: a queue's weight or limit, a job's priority,
+more or fewer nodes, a job that has ended, a job that is submitted now. All flags make one change;
+the answer shows the shares of queues, the jobs that wait and what could be evicted, before and after.
+
+With --job alone: would the job enter its queue, might it be allocated, which tasks could be evicted
+for it, and what would each queue deserve then. The file holds one of these kinds:
 
   Job of batch.volcano.sh    with the PodGroup that Volcano's job controller makes
   PodGroup with its Pods     as they are
@@ -44,26 +49,56 @@ or a job in short:
   groups:
   - {role: worker, replicas: 4, request: {cpu: "8", memory: 64Gi, nvidia.com/gpu: "8"}}
 
-The exit code is 2 if the job would have to wait.`,
-		Example: `  apportion whatif --job train.yaml -f cluster.yaml`,
-		Args:    cobra.NoArgs,
+What --set can set:
+
+  queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
+  queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none takes it away
+  job/NAMESPACE/NAME.priority, .queue, .minAvailable
+  node/NAME.allocatable.RESOURCE
+
+The exit code is 2 if the submitted job would have to wait.`,
+		Example: `  apportion whatif --job train.yaml -f cluster.yaml
+  apportion whatif --set queue/vision.weight=5 --set queue/vision.capability.gpu=64 -f cluster.yaml
+  apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := a.output.check(); err != nil {
 				return err
 			}
-			loaded, submitted, err := a.submit(file)
-			if err != nil {
-				return err
-			}
-			return a.askAbout(command.Context(), loaded, func(ctx context.Context, q *question) error { return whatIf(ctx, q, submitted) })
+			return a.whatIf(command.Context(), file, &v)
 		},
 	}
 	a.register(command, true)
 	command.Flags().StringVar(&file, "job", "", "`FILE` of the job")
-	if err := errors.Join(command.MarkFlagRequired("job"), command.MarkFlagFilename("job", "yaml", "yml", "json")); err != nil {
+	a.registerVariation(command, &v)
+	if err := command.MarkFlagFilename("job", "yaml", "yml", "json"); err != nil {
 		command.PrintErrln(err)
 	}
 	return command
+}
+
+// whatIf asks about a job that is submitted, a cluster that differs, or both.
+func (a *asking) whatIf(ctx context.Context, file string, v *variation.Variation) error {
+	if file == "" {
+		if v.Empty() {
+			return errNothingToTry
+		}
+		loaded, err := a.input.load(a.streams)
+		if err != nil {
+			return err
+		}
+		return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error { return vary(ctx, q, v, nil) })
+	}
+	loaded, submitted, err := a.submit(file)
+	if err != nil {
+		return err
+	}
+	return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error {
+		if v.Empty() {
+			return whatIf(ctx, q, submitted)
+		}
+		return vary(ctx, q, v, submitted.Jobs)
+	})
 }
 
 // submit reads the cluster and the job.

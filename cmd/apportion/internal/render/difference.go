@@ -1,0 +1,216 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Side is what is known of a cluster before or after a change.
+type Side struct {
+	Shares *apportionv1.SharesAnswer
+	// Waiting are all jobs that wait, Held some of those that something holds back, with who could be evicted for them.
+	Waiting, Held *apportionv1.ExplainAnswer
+}
+
+// Difference shows two clusters side by side where they differ: the shares of queues, the jobs that wait, and who could be evicted.
+func (p *Printer) Difference(before, after Side) {
+	p.shareDifference(before.Shares, after.Shares)
+	p.waitingDifference(before.Waiting, after.Waiting)
+	p.evictionDifference(before.Held, after.Held)
+}
+
+// shareDifference has a row for each queue and resource with an amount that differs.
+func (p *Printer) shareDifference(before, after *apportionv1.SharesAnswer) {
+	was, is := dividing(before), dividing(after)
+	if was == nil || is == nil {
+		return
+	}
+	earlier := make(map[string]*apportionv1.QueueShare, len(was.GetQueues()))
+	for _, q := range was.GetQueues() {
+		earlier[q.GetName()] = q
+	}
+	amounts := []func(*apportionv1.QueueShare) *apportionv1.Resource{
+		(*apportionv1.QueueShare).GetDeserved, (*apportionv1.QueueShare).GetAllocated,
+		(*apportionv1.QueueShare).GetRequest, (*apportionv1.QueueShare).GetRealCapability,
+	}
+	var resources []*apportionv1.Resource
+	for _, q := range slices.Concat(was.GetQueues(), is.GetQueues()) {
+		resources = append(resources, q.GetDeserved(), q.GetAllocated())
+	}
+	dimensions := p.shown(nil, resources...)
+	table := p.NewTable("QUEUE", "RESOURCE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST")
+	for _, q := range p.inOrder(after, is.GetQueues()) {
+		old, name := earlier[q.GetName()], q.GetName()
+		for _, d := range dimensions {
+			row, differs := []string{name, p.Names.Dimensions[d]}, false
+			for _, amount := range amounts {
+				row = append(row, p.fromTo(amount(old), amount(q), d))
+				differs = differs || changed(amount(old), amount(q), d)
+			}
+			if differs {
+				table.Row(row...)
+				name = ""
+			}
+		}
+	}
+	p.Line("")
+	if table.Empty() {
+		p.Line("no queue would have another share")
+		return
+	}
+	p.table(table)
+}
+
+// changed reports whether an amount differs by more than rounding.
+func changed(before, after *apportionv1.Resource, dimension int) bool {
+	x, had := at(before, dimension)
+	y, has := at(after, dimension)
+	return had != has || differ(x, y)
+}
+
+// fromTo shows an amount, or what becomes of it.
+func (p *Printer) fromTo(before, after *apportionv1.Resource, dimension int) string {
+	is := cell(p.Names, after, dimension)
+	if !changed(before, after, dimension) {
+		return is
+	}
+	was := cell(p.Names, before, dimension)
+	if was == is {
+		// They differ by less than is usually shown.
+		name := p.Names.Dimensions[dimension]
+		was, is = quantity.Format(name, value(before, dimension)), quantity.Format(name, value(after, dimension))
+	}
+	return was + " " + p.arrow() + " " + is
+}
+
+func (p *Printer) arrow() string {
+	if p.ASCII {
+		return "->"
+	}
+	return "→"
+}
+
+// waitingDifference has a row for each job whose outcome differs, and counts the others.
+func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
+	earlier := explanations(before)
+	table := p.NewTable("JOB", "QUEUE", "NOW", "THEN", "FOUND THEN").Wrap(lineWidth / 2)
+	same, seen := 0, map[string]bool{}
+	for _, e := range after.GetJobs() {
+		seen[e.GetUid()] = true
+		now, then := outcome(earlier[e.GetUid()]), outcome(e)
+		if now == then {
+			same++
+			continue
+		}
+		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), now, p.Paint(paintOf(e), then), found(e))
+	}
+	for _, e := range before.GetJobs() {
+		if !seen[e.GetUid()] {
+			table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), outcome(e), "-", "")
+		}
+	}
+	if table.Empty() {
+		p.Line("\n%s", plural(same, "no job would wait", "the job that waits would fare alike", "the %d jobs that wait would fare alike"))
+		return
+	}
+	p.Heading("jobs that wait")
+	p.table(table)
+	if same > 0 {
+		p.Line("%s", plural(same, "", "1 other job that waits would fare alike", "%d other jobs that wait would fare alike"))
+	}
+}
+
+func plural(n int, none, one, many string) string {
+	switch n {
+	case 0:
+		return none
+	case 1:
+		return one
+	}
+	return fmt.Sprintf(many, n)
+}
+
+func explanations(a *apportionv1.ExplainAnswer) map[string]*apportionv1.Explanation {
+	of := make(map[string]*apportionv1.Explanation, len(a.GetJobs()))
+	for _, e := range a.GetJobs() {
+		of[e.GetUid()] = e
+	}
+	return of
+}
+
+// outcome says in a few words how a job fares. Nil: it does not wait.
+func outcome(e *apportionv1.Explanation) string {
+	switch {
+	case e == nil:
+		return "-"
+	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.Blocking != nil:
+		return "held back: " + text.Enum(e.GetFindings()[e.GetBlocking()].GetCheck(), "CHECK_KIND_")
+	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		return "goes on"
+	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		return "complete"
+	}
+	return "not known"
+}
+
+func paintOf(e *apportionv1.Explanation) Paint {
+	switch e.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		return Good
+	default:
+		return Bad
+	}
+}
+
+// evictionDifference has a row for each job for which others could be evicted before or after.
+func (p *Printer) evictionDifference(before, after *apportionv1.ExplainAnswer) {
+	was, is := explanations(before), explanations(after)
+	table := p.NewTable("JOB", "COULD EVICT NOW", "COULD EVICT THEN")
+	row := func(e *apportionv1.Explanation) {
+		now, then := p.evictable(was[e.GetUid()]), p.evictable(is[e.GetUid()])
+		if now != then {
+			table.Row(e.GetName(), now, then)
+		}
+	}
+	for _, e := range after.GetJobs() {
+		row(e)
+	}
+	for _, e := range before.GetJobs() {
+		if is[e.GetUid()] == nil {
+			row(e)
+		}
+	}
+	if table.Empty() {
+		return
+	}
+	p.Heading("who could be evicted")
+	p.table(table)
+}
+
+// evictable says who could be evicted for a job.
+func (p *Printer) evictable(e *apportionv1.Explanation) string {
+	for _, f := range e.GetFindings() {
+		if f.GetCheck() != apportionv1.CheckKind_CHECK_KIND_EVICTION {
+			continue
+		}
+		could := f.GetEvictable()
+		if could.GetCount() == 0 {
+			return "nothing"
+		}
+		queues := make([]string, len(could.GetQueues()))
+		for i, queue := range could.GetQueues() {
+			queues[i] = p.Names.Queue(queue)
+		}
+		words := fmt.Sprintf("%d of %s", could.GetCount(), strings.Join(queues, ", "))
+		if could.GetEnough() {
+			return words + ": enough"
+		}
+		return words + ": not enough"
+	}
+	return "not needed"
+}

@@ -1,0 +1,307 @@
+package variation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// setting is one --set: KIND/NAME.FIELD=VALUE, where a resource may follow the field.
+type setting struct {
+	edit                   *edit
+	name, resource, value  string
+	before, after, subject string
+}
+
+// fields of a kind by name, each with what sets it. A field that ends in a period is followed by a resource.
+type fields map[string]func(*setting) error
+
+var kinds = map[string]fields{
+	"queue": {
+		"weight":      queueField((*setting).weight),
+		"priority":    queueField(func(s *setting, q *apportionv1.Queue) error { return s.priority(&q.Priority) }),
+		"state":       queueField((*setting).state),
+		"reclaimable": queueField((*setting).reclaimable),
+		"capability.": queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Capability) }),
+		"guarantee.":  queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Guarantee) }),
+		"deserved.":   queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Deserved) }),
+	},
+	"job": {
+		"priority":     jobField(func(s *setting, j *apportionv1.Job) error { return s.priority(&j.Priority) }),
+		"queue":        jobField((*setting).moveTo),
+		"minAvailable": jobField((*setting).minimum),
+	},
+	"node": {
+		"allocatable.": nodeField(func(s *setting, n *apportionv1.Node) error { return s.amount(&n.Allocatable) }),
+	},
+}
+
+// set reads one --set.
+func (e *edit) set(flag, text string) {
+	target, value, assigned := strings.Cut(text, "=")
+	kind, rest, named := strings.Cut(target, "/")
+	if !assigned || !named {
+		e.fault(flag, "KIND/NAME.FIELD=VALUE is expected, such as queue/research.weight=5")
+		return
+	}
+	known, ok := kinds[kind]
+	if !ok {
+		e.fault(flag, "no kind %q%s; there are %s", kind, meant(kind, maps.Keys(kinds)), list(maps.Keys(kinds)))
+		return
+	}
+	s := &setting{edit: e, value: value}
+	field, apply := s.split(known, rest)
+	if apply == nil {
+		e.fault(flag, "a %s has no such field%s; there are %s", kind, meantField(rest, known), described(known))
+		return
+	}
+	if err := apply(s); err != nil {
+		e.fault(flag, "%w", err)
+		return
+	}
+	if s.resource != "" {
+		field += s.resource
+	}
+	e.line("set %s of %s %s to %s (now %s)", field, kind, s.subject, s.after, s.before)
+}
+
+// split finds the field in NAME.FIELD: names may hold periods, and so may resources.
+func (s *setting) split(known fields, rest string) (string, func(*setting) error) {
+	best, name := -1, ""
+	for field := range known {
+		at := -1
+		if strings.HasSuffix(field, ".") {
+			at = strings.Index(rest, "."+field)
+		} else if strings.HasSuffix(rest, "."+field) {
+			at = len(rest) - len(field) - 1
+		}
+		if at > 0 && (best < 0 || at < best) {
+			best, name = at, field
+		}
+	}
+	if best < 0 {
+		return "", nil
+	}
+	s.name = rest[:best]
+	if strings.HasSuffix(name, ".") {
+		s.resource = rest[best+1+len(name):]
+	}
+	return name, known[name]
+}
+
+func queueField(apply func(*setting, *apportionv1.Queue) error) func(*setting) error {
+	return func(s *setting) error {
+		e := s.edit
+		index, err := e.snapshot.Queue(s.name)
+		if err != nil {
+			return e.missing(err, "queues")
+		}
+		if e.queues[index] == nil {
+			e.queues[index] = proto.CloneOf(e.snapshot.GetQueues()[index])
+		}
+		s.subject = s.name
+		return apply(s, e.queues[index])
+	}
+}
+
+func jobField(apply func(*setting, *apportionv1.Job) error) func(*setting) error {
+	return func(s *setting) error {
+		e := s.edit
+		index, err := e.snapshot.Job(s.name)
+		if err != nil {
+			return e.missing(err, "jobs")
+		}
+		if earlier, goes := e.ended[index]; goes {
+			return fmt.Errorf("the job is ended by %s", earlier)
+		}
+		if e.jobs[index] == nil {
+			e.jobs[index] = proto.CloneOf(e.snapshot.GetJobs()[index])
+			e.leaveNodes(e.jobs[index])
+		}
+		s.subject = lookup.JobName(e.jobs[index])
+		return apply(s, e.jobs[index])
+	}
+}
+
+// leaveNodes takes the tasks of a job off nodes that go.
+func (e *edit) leaveNodes(job *apportionv1.Job) {
+	for _, group := range job.GetGroups() {
+		for _, task := range group.GetTasks() {
+			if task.Node != nil && e.gone[task.GetNode()] != "" {
+				task.Node = nil
+			}
+		}
+	}
+}
+
+func nodeField(apply func(*setting, *apportionv1.Node) error) func(*setting) error {
+	return func(s *setting) error {
+		e := s.edit
+		index, err := e.snapshot.Node(s.name)
+		if err != nil {
+			return e.missing(err, "nodes")
+		}
+		if earlier, goes := e.gone[index]; goes {
+			return fmt.Errorf("the node is removed by %s", earlier)
+		}
+		s.subject = s.name
+		return apply(s, e.changedNode(index))
+	}
+}
+
+func (s *setting) weight(q *apportionv1.Queue) error {
+	weight, err := strconv.ParseUint(s.value, 10, 31)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number from 0 to %d", s.value, math.MaxInt32)
+	}
+	s.before, s.after = "1", s.value
+	if q.Weight != nil {
+		s.before = strconv.FormatUint(uint64(q.GetWeight()), 10)
+	}
+	q.Weight = new(uint32(weight))
+	return nil
+}
+
+func (s *setting) priority(at *int32) error {
+	priority, err := strconv.ParseInt(s.value, 10, 32)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number of 32 bits", s.value)
+	}
+	s.before, s.after = strconv.Itoa(int(*at)), s.value
+	*at = int32(priority)
+	return nil
+}
+
+func (s *setting) minimum(j *apportionv1.Job) error {
+	minimum, err := strconv.ParseUint(s.value, 10, 31)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number from 0 to %d", s.value, math.MaxInt32)
+	}
+	s.before, s.after = strconv.FormatUint(uint64(j.GetMinAvailable()), 10), s.value
+	j.MinAvailable = uint32(minimum)
+	return nil
+}
+
+func (s *setting) moveTo(j *apportionv1.Job) error {
+	if _, err := s.edit.snapshot.Queue(s.value); err != nil {
+		return s.edit.missing(err, "queues")
+	}
+	s.before, s.after = j.GetQueue(), s.value
+	j.Queue = s.value
+	return nil
+}
+
+var states = map[string]apportionv1.QueueState{
+	"open": apportionv1.QueueState_QUEUE_STATE_OPEN, "closing": apportionv1.QueueState_QUEUE_STATE_CLOSING,
+	"closed": apportionv1.QueueState_QUEUE_STATE_CLOSED,
+}
+
+func (s *setting) state(q *apportionv1.Queue) error {
+	state, ok := states[strings.ToLower(s.value)]
+	if !ok {
+		return fmt.Errorf("no state %q; there are %s", s.value, list(maps.Keys(states)))
+	}
+	s.before, s.after = "open", strings.ToLower(s.value)
+	for name, known := range states {
+		if known == q.GetState() {
+			s.before = name
+		}
+	}
+	q.State = state
+	return nil
+}
+
+func (s *setting) reclaimable(q *apportionv1.Queue) error {
+	on, err := strconv.ParseBool(s.value)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", s.value)
+	}
+	s.before, s.after = "true", s.value
+	if q.Reclaimable != nil {
+		s.before = strconv.FormatBool(q.GetReclaimable())
+	}
+	q.Reclaimable = &on
+	return nil
+}
+
+// none is the value that takes an amount away.
+const none = "none"
+
+// amount sets the amount of a resource.
+func (s *setting) amount(of **apportionv1.Resource) error {
+	dimension, err := s.dimension()
+	if err != nil {
+		return err
+	}
+	name := s.edit.names[dimension]
+	resource := *of
+	at := slices.Index(resource.GetDimension(), dimension)
+	s.resource, s.before, s.after = name, none, s.value
+	if at >= 0 {
+		s.before = quantity.Format(name, resource.GetAmount()[at])
+	}
+	if s.value == none {
+		if at < 0 {
+			return fmt.Errorf("there is no %s to take away", name)
+		}
+		resource.Dimension, resource.Amount = slices.Delete(resource.Dimension, at, at+1), slices.Delete(resource.Amount, at, at+1)
+		return nil
+	}
+	amount, err := quantity.Parse(name, s.value)
+	if err != nil {
+		return err
+	}
+	if resource == nil {
+		resource = &apportionv1.Resource{}
+		*of = resource
+	}
+	if at < 0 {
+		resource.Dimension, resource.Amount = append(resource.Dimension, dimension), append(resource.Amount, amount)
+		return nil
+	}
+	resource.Amount[at] = amount
+	return nil
+}
+
+// dimension finds a resource by its name, or by the part of it behind the slash.
+func (s *setting) dimension() (uint32, error) {
+	e := s.edit
+	if s.resource == "" {
+		return 0, errors.New("a resource is expected behind the field, such as capability.cpu")
+	}
+	if at := slices.Index(e.names, s.resource); at >= 0 {
+		return uint32(at), nil
+	}
+	var found []string
+	for _, name := range e.names {
+		if _, last, _ := strings.Cut(name, "/"); last == s.resource {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return uint32(slices.Index(e.names, found[0])), nil
+	case len(found) > 1:
+		return 0, fmt.Errorf("more than one resource is called %s: %s", s.resource, strings.Join(found, ", "))
+	case slices.Contains([]string{"cpu", "memory", "pods", "ephemeral-storage"}, s.resource) || strings.Contains(s.resource, "/"):
+		e.names = append(e.names, s.resource)
+		return uint32(len(e.names) - 1), nil
+	}
+	short := slices.Clone(e.names)
+	for i, name := range short {
+		if _, last, cut := strings.Cut(name, "/"); cut {
+			short[i] = last
+		}
+	}
+	return 0, fmt.Errorf("no resource %q%s; the cluster has %s", s.resource, meant(s.resource, slices.Values(short)), some(e.names))
+}

@@ -1,0 +1,298 @@
+// Package variation makes a Change of what people would like to try on a cluster: another weight, more nodes, a job that has ended.
+package variation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Variation is what differs from a cluster, as flags say it. The order within each list is that of the flags.
+type Variation struct {
+	// Set holds KIND/NAME.FIELD=VALUE.
+	Set []string
+	// Add is how many nodes are added, and Like names in parallel the node that they are copies of.
+	Add  []int
+	Like []string
+	// Remove, Cordon and Uncordon name nodes, Finish jobs.
+	Remove, Cordon, Uncordon, Finish []string
+}
+
+// Empty reports whether nothing differs.
+func (v *Variation) Empty() bool {
+	return len(v.Set)+len(v.Add)+len(v.Like)+len(v.Remove)+len(v.Cordon)+len(v.Uncordon)+len(v.Finish) == 0
+}
+
+// Made is what a Variation makes of a cluster.
+type Made struct {
+	// Base is the cluster with the dimensions of both.
+	Base   *lookup.Snapshot
+	Change *apportionv1.Change
+	// Lines say what changes, for people.
+	Lines []string
+}
+
+// Of returns the Change of a cluster, or an error for each flag that does not fit it. jobs are submitted too.
+func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made, error) {
+	e := &edit{
+		snapshot: cluster, names: slices.Clone(cluster.GetDimensions()),
+		nodes: map[uint32]*apportionv1.Node{}, queues: map[uint32]*apportionv1.Queue{}, jobs: map[uint32]*apportionv1.Job{},
+		gone: map[uint32]string{}, ended: map[uint32]string{},
+	}
+	v.nodes(e)
+	v.added(e)
+	for _, name := range v.Finish {
+		e.finish("--finish "+name, name)
+	}
+	for _, set := range v.Set {
+		e.set("--set "+set, set)
+	}
+	if err := errors.Join(e.faults...); err != nil {
+		return nil, err
+	}
+	for _, job := range jobs {
+		e.change.Jobs = append(e.change.Jobs, job)
+		e.line("submit %s to queue %s", lookup.JobName(job), job.GetQueue())
+	}
+	return e.made(), nil
+}
+
+func (v *Variation) nodes(e *edit) {
+	for _, name := range v.Remove {
+		flag := "--remove-node " + name
+		if index, ok := e.node(flag, name); ok {
+			e.gone[index] = flag
+			e.change.RemoveNodes = append(e.change.RemoveNodes, name)
+			e.line("remove node %s%s", name, e.tasksOn(index))
+		}
+	}
+	for _, name := range v.Cordon {
+		e.cordon("--cordon "+name, name, true)
+	}
+	for _, name := range v.Uncordon {
+		e.cordon("--uncordon "+name, name, false)
+	}
+}
+
+// added adds copies of nodes.
+func (v *Variation) added(e *edit) {
+	if len(v.Add) != len(v.Like) {
+		e.fault("--add-nodes", "each --add-nodes N needs a --like NODE, and the other way round; nodes are %s", some(Nodes(e.snapshot)))
+		return
+	}
+	taken := map[string]bool{}
+	for _, node := range e.snapshot.GetNodes() {
+		taken[node.GetName()] = true
+	}
+	for i, count := range v.Add {
+		flag := "--like " + v.Like[i]
+		like, ok := e.node(flag, v.Like[i])
+		if count < 1 || count > mostAdded {
+			e.fault(fmt.Sprintf("--add-nodes %d", count), "from 1 to %d nodes can be added", mostAdded)
+			ok = false
+		}
+		if !ok {
+			continue
+		}
+		var positions []uint32
+		for n := 1; len(positions) < count; n++ {
+			copied := proto.CloneOf(e.snapshot.GetNodes()[like])
+			copied.Name = fmt.Sprintf("%s-new-%d", v.Like[i], n)
+			if taken[copied.GetName()] {
+				continue
+			}
+			taken[copied.GetName()] = true
+			copied.UsedByOthers, copied.Unschedulable = nil, nil
+			positions = append(positions, uint32(len(e.snapshot.GetNodes())+len(e.change.GetNodes())))
+			e.change.Nodes = append(e.change.Nodes, copied)
+		}
+		e.join(like, positions)
+		e.line("add %d nodes like %s", count, v.Like[i])
+	}
+}
+
+// mostAdded bounds how many nodes one flag adds.
+const mostAdded = 100_000
+
+// edit is a Change while it is put together.
+type edit struct {
+	snapshot *lookup.Snapshot
+	change   apportionv1.Change
+	// names are the dimensions, those of the cluster first.
+	names  []string
+	nodes  map[uint32]*apportionv1.Node
+	queues map[uint32]*apportionv1.Queue
+	jobs   map[uint32]*apportionv1.Job
+	// gone and ended are nodes and jobs that go, with the flag that says so.
+	gone, ended map[uint32]string
+	sets        []*apportionv1.NodeSet
+	lines       []string
+	faults      []error
+}
+
+func (e *edit) line(format string, args ...any) {
+	e.lines = append(e.lines, fmt.Sprintf(format, args...))
+}
+
+func (e *edit) fault(flag, format string, args ...any) {
+	e.faults = append(e.faults, fmt.Errorf("%s: "+format, append([]any{flag}, args...)...))
+}
+
+// made closes the edit.
+func (e *edit) made() *Made {
+	for _, index := range slices.Sorted(maps.Keys(e.nodes)) {
+		e.change.Nodes = append(e.change.Nodes, e.nodes[index])
+	}
+	for _, index := range slices.Sorted(maps.Keys(e.queues)) {
+		e.change.Queues = append(e.change.Queues, e.queues[index])
+	}
+	for _, index := range slices.Sorted(maps.Keys(e.jobs)) {
+		e.change.Jobs = append(e.change.Jobs, e.jobs[index])
+	}
+	e.change.NodeSets = e.sets
+	base := e.snapshot
+	if len(e.names) > len(base.GetDimensions()) {
+		base = lookup.Of(&apportionv1.Snapshot{
+			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
+			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOut: base.GetLeftOut(),
+		})
+	}
+	return &Made{Base: base, Change: &e.change, Lines: e.lines}
+}
+
+// node finds a node that stays.
+func (e *edit) node(flag, name string) (uint32, bool) {
+	index, err := e.snapshot.Node(name)
+	if err != nil {
+		e.fault(flag, "%w", e.missing(err, "nodes"))
+		return 0, false
+	}
+	if earlier, goes := e.gone[index]; goes {
+		e.fault(flag, "the node is removed by %s", earlier)
+		return 0, false
+	}
+	return index, true
+}
+
+// changedNode returns the node to be set.
+func (e *edit) changedNode(index uint32) *apportionv1.Node {
+	if e.nodes[index] == nil {
+		e.nodes[index] = proto.CloneOf(e.snapshot.GetNodes()[index])
+	}
+	return e.nodes[index]
+}
+
+func (e *edit) cordon(flag, name string, on bool) {
+	index, ok := e.node(flag, name)
+	if !ok {
+		return
+	}
+	node := e.changedNode(index)
+	switch {
+	case on == (node.GetUnschedulable() != nil):
+		word := "takes"
+		if on {
+			word = "does not take"
+		}
+		e.fault(flag, "the node %s new tasks already", word)
+	case on:
+		node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
+		e.line("cordon node %s", name)
+	default:
+		node.Unschedulable = nil
+		e.line("uncordon node %s", name)
+	}
+}
+
+// join puts nodes into each node set that a node is in.
+func (e *edit) join(like uint32, positions []uint32) {
+	for i, set := range e.snapshot.GetNodeSets() {
+		if !slices.Contains(set.GetNodes(), like) {
+			continue
+		}
+		name := e.snapshot.GetNodeSets()[i].GetName()
+		at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name })
+		if at < 0 {
+			at = len(e.sets)
+			e.sets = append(e.sets, proto.CloneOf(set))
+			e.sets[at].Nodes = slices.DeleteFunc(e.sets[at].Nodes, func(node uint32) bool { return e.gone[node] != "" })
+		}
+		e.sets[at].Nodes = append(e.sets[at].Nodes, positions...)
+	}
+}
+
+// tasksOn says how many tasks are on a node.
+func (e *edit) tasksOn(index uint32) string {
+	n := 0
+	for _, task := range e.snapshot.Tasks {
+		if task.Node != nil && task.GetNode() == index {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " (its task would be on no node)"
+	}
+	return fmt.Sprintf(" (its %d tasks would be on no node)", n)
+}
+
+// finish ends a job, which leaves the cluster.
+func (e *edit) finish(flag, name string) {
+	index, ok := e.job(flag, name)
+	if !ok {
+		return
+	}
+	e.ended[index] = flag
+	job := e.snapshot.GetJobs()[index]
+	id := job.GetUid()
+	if id == "" {
+		id = lookup.JobName(job)
+	}
+	e.change.RemoveJobs = append(e.change.RemoveJobs, id)
+	e.line("finish %s", lookup.JobName(job))
+}
+
+// job finds a job that stays.
+func (e *edit) job(flag, name string) (uint32, bool) {
+	index, err := e.snapshot.Job(name)
+	if err != nil {
+		e.fault(flag, "%w", e.missing(err, "jobs"))
+		return 0, false
+	}
+	if earlier, goes := e.ended[index]; goes {
+		e.fault(flag, "the job is ended by %s", earlier)
+		return 0, false
+	}
+	return index, true
+}
+
+// missing adds what there is to an error about a name that is unlike all others.
+func (e *edit) missing(err error, things string) error {
+	if strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	list := map[string]func(*lookup.Snapshot) []string{"nodes": Nodes, "jobs": Jobs, "queues": queues}[things](e.snapshot)
+	return fmt.Errorf("%w; %s are %s", err, things, some(list))
+}
+
+// some lists the first names.
+func some(names []string) string {
+	const most = 8
+	sorted := slices.Sorted(slices.Values(names))
+	if len(sorted) == 0 {
+		return "none"
+	}
+	if len(sorted) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(sorted[:most], ", "), len(sorted)-most)
+	}
+	return strings.Join(sorted, ", ")
+}

@@ -1,0 +1,93 @@
+package variation
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// meant names what may have been meant.
+func meant(name string, known iter.Seq[string]) string {
+	if like := lookup.Similar(name, known); like != "" {
+		return fmt.Sprintf("; did you mean %q?", like)
+	}
+	return ""
+}
+
+// meantField names the field that a part of NAME.FIELD may stand for.
+func meantField(rest string, known fields) string {
+	for part := range strings.SplitSeq(rest, ".") {
+		for field := range known {
+			if name := strings.TrimSuffix(field, "."); lookup.Similar(part, slices.Values([]string{name})) != "" {
+				return fmt.Sprintf("; did you mean %q?", name)
+			}
+		}
+	}
+	return ""
+}
+
+func list(names iter.Seq[string]) string { return strings.Join(slices.Sorted(names), ", ") }
+
+// described lists fields as they are written.
+func described(known fields) string {
+	var names []string
+	for field := range known {
+		if strings.HasSuffix(field, ".") {
+			field += "RESOURCE"
+		}
+		names = append(names, field)
+	}
+	return list(slices.Values(names))
+}
+
+// Completions returns what --set may continue with, for the shell.
+func Completions(cluster *lookup.Snapshot) []string {
+	var out []string
+	add := func(kind, name string) {
+		for field := range kinds[kind] {
+			if !strings.HasSuffix(field, ".") {
+				out = append(out, kind+"/"+name+"."+field+"=")
+				continue
+			}
+			for _, resource := range cluster.GetDimensions() {
+				out = append(out, kind+"/"+name+"."+field+resource+"=")
+			}
+		}
+	}
+	for _, queue := range cluster.GetQueues() {
+		add("queue", queue.GetName())
+	}
+	for _, job := range cluster.GetJobs() {
+		add("job", lookup.JobName(job))
+	}
+	for _, node := range cluster.GetNodes() {
+		add("node", node.GetName())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Nodes and Jobs return names for the shell.
+func Nodes(cluster *lookup.Snapshot) []string {
+	return names(cluster.GetNodes(), (*apportionv1.Node).GetName)
+}
+
+func queues(cluster *lookup.Snapshot) []string {
+	return names(cluster.GetQueues(), (*apportionv1.Queue).GetName)
+}
+
+// Jobs is documented with Nodes.
+func Jobs(cluster *lookup.Snapshot) []string { return names(cluster.GetJobs(), lookup.JobName) }
+
+func names[T any](of []*T, name func(*T) string) []string {
+	list := make([]string, len(of))
+	for i := range of {
+		list[i] = name(of[i])
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/variation"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// registerVariation adds the flags that say what differs from the cluster.
+func (a *asking) registerVariation(command *cobra.Command, v *variation.Variation) {
+	flags := command.Flags()
+	flags.StringArrayVar(&v.Set, "set", nil,
+		"`KIND/NAME.FIELD=VALUE` that differs, such as queue/vision.weight=5 or queue/vision.capability.gpu=64 (repeatable)")
+	flags.IntSliceVar(&v.Add, "add-nodes", nil, "add so many nodes, copies of the one that --like names (repeatable, with --like)")
+	flags.StringArrayVar(&v.Like, "like", nil, "`NODE` that the added nodes are copies of")
+	flags.StringArrayVar(&v.Remove, "remove-node", nil, "`NODE` that is removed (repeatable)")
+	flags.StringArrayVar(&v.Cordon, "cordon", nil, "`NODE` that takes no new tasks (repeatable)")
+	flags.StringArrayVar(&v.Uncordon, "uncordon", nil, "`NODE` that takes new tasks again (repeatable)")
+	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` that has ended (repeatable)")
+	complete := func(names func(*lookup.Snapshot) []string, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			// Cobra reads the flags twice here.
+			again := a.input
+			slices.Sort(again.files)
+			again.files = slices.Compact(again.files)
+			if slices.Contains(again.files, "-") {
+				return nil, directive
+			}
+			loaded, err := again.load(streams{out: io.Discard, err: io.Discard})
+			if err != nil {
+				return nil, directive
+			}
+			return names(loaded.snapshot), directive
+		}
+	}
+	const done = cobra.ShellCompDirectiveNoFileComp
+	for name, of := range map[string]cobra.CompletionFunc{
+		"set":  complete(variation.Completions, done|cobra.ShellCompDirectiveNoSpace),
+		"like": complete(variation.Nodes, done), "remove-node": complete(variation.Nodes, done),
+		"cordon": complete(variation.Nodes, done), "uncordon": complete(variation.Nodes, done),
+		"finish": complete(variation.Jobs, done),
+	} {
+		if err := command.RegisterFlagCompletionFunc(name, of); err != nil {
+			command.PrintErrln(err)
+		}
+	}
+}
+
+// trial is a cluster before and after a change.
+type trial struct {
+	Basis  message   `json:"basis"`
+	Change message   `json:"change"`
+	Before trialSide `json:"before"`
+	After  trialSide `json:"after"`
+}
+
+type trialSide struct {
+	Shares  message `json:"shares"`
+	Waiting message `json:"waiting"`
+	// Held are the first jobs that something holds back, with who could be evicted for them.
+	Held message `json:"held"`
+}
+
+// mostHeld is how many jobs are asked about one by one: who could be evicted for them.
+const mostHeld = 20
+
+// vary shows the cluster before and after a change, to which submitted jobs belong.
+func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*apportionv1.Job) error {
+	made, err := v.Of(q.snapshot, jobs)
+	if err != nil {
+		return err
+	}
+	q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
+	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+	waiting := &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}}
+	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
+	first, err := simulated(ctx, q, shares, waiting, change, shares, waiting)
+	if err != nil {
+		return err
+	}
+	before := render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
+	after := render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
+	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
+	second, err := simulated(ctx, q, explainNamed(heldBefore), change, explainNamed(heldAfter))
+	if err != nil {
+		return err
+	}
+	before.Held, after.Held = second.Answers[0].GetExplain(), second.Answers[2].GetExplain()
+	err = q.writeAny(first.Basis, trial{
+		Basis: message{first.Basis}, Change: message{made.Change},
+		Before: trialSide{message{before.Shares}, message{before.Waiting}, message{before.Held}},
+		After:  trialSide{message{after.Shares}, message{after.Waiting}, message{after.Held}},
+	}, func(p *render.Printer) {
+		p.Line("%s", p.Paint(render.Strong, "what if:"))
+		for _, line := range made.Lines {
+			p.Line("  %s", line)
+		}
+		p.Difference(before, after)
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range after.Waiting.GetJobs() {
+		if submitted(jobs, e.GetUid()) && !goesOn(e) {
+			return errDecidedNo
+		}
+	}
+	return nil
+}
+
+// simulated asks steps, each of which must be answered.
+func simulated(ctx context.Context, q *question, steps ...*apportionv1.Step) (*client.Simulation, error) {
+	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range simulation.Answers {
+		if err := simulation.Err(i); err != nil {
+			return nil, err
+		}
+	}
+	return simulation, nil
+}
+
+// submitted reports whether an answer that names a job means one of these.
+func submitted(jobs []*apportionv1.Job, uid string) bool {
+	return slices.ContainsFunc(jobs, func(job *apportionv1.Job) bool {
+		return uid == job.GetUid() || job.GetUid() == "" && uid == lookup.JobName(job)
+	})
+}
+
+// held returns the uids of jobs that wait on one side and are held back there or on the other side, submitted jobs first.
+func held(side, other *apportionv1.ExplainAnswer, jobs []*apportionv1.Job) []string {
+	blocked := map[string]bool{}
+	for _, e := range slices.Concat(side.GetJobs(), other.GetJobs()) {
+		blocked[e.GetUid()] = blocked[e.GetUid()] || !goesOn(e)
+	}
+	// Jobs are only asked about where they are.
+	uids := []string{}
+	for _, e := range side.GetJobs() {
+		if blocked[e.GetUid()] {
+			uids = append(uids, e.GetUid())
+		}
+	}
+	slices.SortStableFunc(uids, func(a, b string) int { return last(!submitted(jobs, a)) - last(!submitted(jobs, b)) })
+	return uids[:min(len(uids), mostHeld)]
+}
+
+func last(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// explainNamed asks about jobs one by one.
+func explainNamed(uids []string) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: uids}}}}
+}
+
+var errNothingToTry = errors.New("nothing to try: give --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon or --finish")
