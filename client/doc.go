@@ -6,6 +6,8 @@
 // no server does: no (FailClosed), yes (FailOpen), or the engine of this library (FallbackEngine). WithTLS, WithToken, WithMeter, WithTracer
 // and WithLogger join the client to what surrounds it. InProcess is the same without a service.
 //
+// A Mirror follows a cluster of which little changes between two questions, and sends what changed.
+//
 // A snapshot about which more than one question is asked is sent once: Client.Upload. Steps that build on one another are asked in one call
 // (Client.Simulate), or as a scheduler goes along (Client.OpenSession).
 //

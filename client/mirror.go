@@ -11,8 +11,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Mirror follows a cluster whose parts are set and removed as they change. State returns the cluster as it is, for Input. The first question
-// about a State sends what changed since the last State that was sent, or everything where the replica does not hold that one.
+// Mirror follows a cluster whose parts are set and removed as they change. State returns the cluster as it is, for Input. The first
+// question about a State sends what changed since the last State that was sent, or everything where the replica does not hold that one.
 //
 // One goroutine changes a mirror; any number take States and ask. A State never changes, and all answers about it are those about its
 // Snapshot, whatever was set meanwhile.
