@@ -99,8 +99,9 @@ func explain(ctx context.Context, q *question, index uint32) error {
 		if minimum := job.GetMinResources(); minimum != nil {
 			asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
 		}
-		p.Line("%s: job of queue %s, priority %d, %s\n", p.Paint(render.Strong, lookup.JobName(job)),
+		p.Wrapped("%s: job of queue %s, priority %d, %s", p.Paint(render.Strong, lookup.JobName(job)),
 			job.GetQueue(), job.GetPriority(), asks)
+		p.Line("")
 		p.Findings(explained)
 		p.Line("")
 		p.QueueShares(simulation.Answers[1].GetShares())

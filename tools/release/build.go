@@ -33,13 +33,18 @@ func (r *Release) build(ctx context.Context, platform string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return binary, r.compile(ctx, platform, binary)
+}
+
+// compile compiles the program for a platform into a file.
+func (r *Release) compile(ctx context.Context, platform, binary string) error {
 	system, arch, _ := strings.Cut(platform, "/")
 	//nolint:gosec // the version is matched against a pattern, the platform against a list
 	command := exec.CommandContext(ctx, "go", append(r.flags(), "-o", binary, "./cmd/apportion")...)
 	command.Dir = r.Root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 	command.Stderr = os.Stderr
-	return binary, command.Run()
+	return command.Run()
 }
 
 // enclosed is what an archive holds beside the program.
@@ -66,7 +71,12 @@ func (r *Release) entries(binary string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, err := r.pages()
+	if err != nil {
+		return nil, err
+	}
 	list = append(list, entry{filepath.Base(binary), 0o755, data})
+	list = append(list, pages...)
 	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return list, nil
 }

@@ -98,6 +98,9 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 	if err := os.RemoveAll(r.Out); err != nil {
 		return err
 	}
+	if err := r.manual(ctx); err != nil {
+		return fmt.Errorf("manual pages: %w", err)
+	}
 	for _, platform := range r.Platforms {
 		binary, err := r.build(ctx, platform)
 		if err != nil {

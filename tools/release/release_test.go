@@ -17,6 +17,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// program prints its version, or writes a manual page that bears the moment of the release.
+const program = `package main
+
+import "os"
+
+var version string
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "man" {
+		os.MkdirAll(os.Args[2], 0o755)
+		os.WriteFile(os.Args[2]+"/apportion.1", []byte("at "+os.Getenv("SOURCE_DATE_EPOCH")), 0o600)
+		return
+	}
+	os.Stdout.WriteString("apportion " + version + "\n")
+}
+`
+
 // sources are a program that is smaller than the real one, and all that is released with it.
 func sources(t *testing.T) string {
 	t.Helper()
@@ -24,7 +41,7 @@ func sources(t *testing.T) string {
 	for file, text := range map[string]string{
 		"go.mod":                "module github.com/apportion/apportion\n\ngo 1.26.0\n",
 		"engine/doc.go":         "package engine\n\nconst Version = \"0.1.0\"\n",
-		"cmd/apportion/main.go": "package main\n\nimport \"os\"\n\nvar version string\n\nfunc main() { os.Stdout.WriteString(\"apportion \" + version + \"\\n\") }\n",
+		"cmd/apportion/main.go": program,
 		"LICENSE":               "Do.\n", "README.md": "Read.\n", "CHANGELOG.md": "New.\n",
 	} {
 		path := filepath.Join(root, file)
@@ -75,6 +92,7 @@ func TestEqualSourcesMakeEqualBytes(t *testing.T) {
 	one, other := contents(t, first), contents(t, second)
 	require.Greater(t, len(one), 3)
 	require.Equal(t, one, other)
+	require.Equal(t, "at 1767225600", one["/manual/apportion.1"])
 }
 
 func TestWhatWasMadePassesTheCheck(t *testing.T) {

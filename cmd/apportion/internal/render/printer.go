@@ -26,6 +26,18 @@ func (p *Printer) Line(format string, args ...any) {
 	write(p.Out, fmt.Sprintf(format, args...)+"\n")
 }
 
+// Wrapped writes a line that is broken between words where a terminal is narrower.
+func (p *Printer) Wrapped(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if p.Width == 0 {
+		p.Line("%s", line)
+		return
+	}
+	for _, part := range wrap(line, p.Width) {
+		p.Line("%s", part)
+	}
+}
+
 // Heading writes a line that stands out, with an empty one before it unless it is the first.
 func (p *Printer) Heading(format string, args ...any) {
 	p.Line("\n%s", p.Paint(Strong, fmt.Sprintf(format, args...)))

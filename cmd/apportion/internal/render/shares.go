@@ -68,7 +68,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		p.table(table)
 	}
 	if len(idle) > 0 {
-		p.Line("%s: %s", "without jobs, so without a share", strings.Join(idle, ", "))
+		p.Wrapped("without jobs, so without a share: %s", strings.Join(idle, ", "))
 	}
 }
 
@@ -141,11 +141,12 @@ func (p *Printer) standings(standings []*apportionv1.QueueStanding) {
 		names[i] = p.Names.Queue(s.GetQueue())
 	}
 	if len(names) > 0 {
-		p.Line("\nqueue order: %s", strings.Join(names, ", "))
+		p.Line("")
+		p.Wrapped("queue order: %s", strings.Join(names, ", "))
 	}
 	for _, s := range standings {
 		if s.GetOverused() {
-			p.Line("%s: %s", p.Paint(Bad, "not served"), p.why(s.GetReasons(), p.Names.Queue(s.GetQueue())+" is overused"))
+			p.Wrapped("%s: %s", p.Paint(Bad, "not served"), p.why(s.GetReasons(), p.Names.Queue(s.GetQueue())+" is overused"))
 		}
 	}
 }
