@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # clients.sh generate|test [LANGUAGE…]: generates and builds the example clients (default: all five). test also starts the server, plays
-# the batch platform's scenario and the conformance vectors with each of them, and compares what they print with examples/batch.
+# the batch platform's scenario and the conformance vectors with each of them, and compares what they print with examples/batch; where there is
+# an example `explain`, it asks about every cause in testdata/pending.
 # APPORTION names a server's program, else it is built. Each ecosystem's own client fetches what it needs; everything stays in folders below examples/ that git ignores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly examples=$PWD/examples vectors=$PWD/testdata/conformance scenario=$PWD/examples/batch/scenario.json
+readonly examples=$PWD/examples causes=$PWD/testdata/pending vectors=$PWD/testdata/conformance scenario=$PWD/examples/batch/scenario.json
 
 die() { echo "clients.sh: $*" >&2; exit 1; }
 
@@ -136,6 +137,31 @@ play() {
   diff "$examples/batch/expected-late.txt" - <<<"$said"
 }
 
+# explain LANGUAGE: of every cause in testdata/pending, the sentences that the example is answered must be those that the command prints.
+explain() {
+  local folder job moment sentence said count=0 flags policy
+  serve
+  "$APPORTION" convert -o json >"$work/default.json"
+  for folder in "$causes"/*/; do
+    job=$(sed -n 's/^job: //p' "$folder/expect.txt")
+    moment=$(sed -n 's/^as-of: //p' "$folder/expect.txt")
+    sentence=$(sed '1,/^$/d' "$folder/expect.txt" | xargs -d '\n' echo)
+    flags=(-f "$folder/dump.yaml")
+    [[ -z $moment ]] || flags+=(--as-of "$moment")
+    policy=$work/default.json
+    if [[ -e $folder/volcano-scheduler.conf ]]; then
+      policy=$work/policy.json
+      "$APPORTION" convert --config "$folder/volcano-scheduler.conf" >"$policy" 2>/dev/null
+    fi
+    "$APPORTION" convert "${flags[@]}" >"$work/snapshot.json" 2>/dev/null
+    said=$("run_$1" explain "$address" "$work/snapshot.json" "$policy" "$job" | tail -n 1)
+    diff <(echo "$sentence") - <<<"$said" || die "$1: ${folder#"$PWD/"}: another sentence"
+    count=$((count + 1))
+  done
+  kill "$server"
+  echo "$1: $count causes of pending explained"
+}
+
 # short LANGUAGE: an example that is too long to read at once means that something is missing beside the stubs.
 short() {
   local lines file
@@ -157,6 +183,7 @@ one() {
   fi
   started=$SECONDS
   play "$1"
+  ! compgen -G "$examples/$1/explain.*" >/dev/null || explain "$1"
   echo "$1: built in $built s, played in $((SECONDS - started)) s"
 }
 

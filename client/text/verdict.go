@@ -41,10 +41,9 @@ func verdict(names Names, e *apportionv1.Explanation) string {
 		return undetermined(e)
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
 		if e.GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
-			return fmt.Sprintf("Nothing that is decided here holds %s back: it waits to be admitted to queue %s in its turn.",
-				e.GetName(), queue)
+			return fmt.Sprintf("%s passes every check: it waits for its turn to enter queue %s.", e.GetName(), queue)
 		}
-		return fmt.Sprintf("Nothing that is decided here holds %s back: it waits for its turn in queue %s.", e.GetName(), queue)
+		return fmt.Sprintf("%s passes every check: it waits for its turn in queue %s.", e.GetName(), queue)
 	case apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
 		return e.GetName() + " waits for nothing."
 	default:
@@ -82,7 +81,7 @@ func undetermined(e *apportionv1.Explanation) string {
 			open = append(open, bare(f))
 		}
 	}
-	return fmt.Sprintf("No check that is made here holds %s back, but that is not all: %s.", e.GetName(), strings.Join(open, "; "))
+	return fmt.Sprintf("%s passes every check that is made here, but not everything is known: %s.", e.GetName(), strings.Join(open, "; "))
 }
 
 // further names the other checks that failed.
@@ -216,7 +215,7 @@ func LeftOut(e *apportionv1.LeftOutExplanation) string {
 
 // Pending is all jobs that wait in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
-	nodes := fmt.Sprintf("%d of %s take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
 	if out := len(a.GetLeftOut()); out == 1 {
 		nodes = "Besides, 1 job or pod is not considered. " + nodes
 	} else if out > 1 {
