@@ -40,7 +40,36 @@ type scanner struct {
 
 // next reads a field into f; false at the end and at a fault, which bad tells apart. Fields that are neither varint, fixed nor
 // length-delimited are passed over.
+//
+// Almost all tags take one byte, and lengths two at most; these are read here.
 func (s *scanner) next(f *field) bool {
+	b := s.rest
+	if len(b) < 3 || b[0] < 1<<3 || b[0] >= 0x80 {
+		return s.any(f)
+	}
+	x, from := int(b[1]), 2
+	if x >= 0x80 {
+		if b[2] >= 0x80 {
+			return s.any(f)
+		}
+		x, from = x&0x7f|int(b[2])<<7, 3
+	}
+	switch f.number, f.kind = int32(b[0]>>3), b[0]&7; f.kind {
+	case delimited:
+		if x > len(b)-from {
+			return s.fail()
+		}
+		f.data, s.rest = b[from:from+x], b[from+x:]
+		return true
+	case varint:
+		f.value, s.rest = uint64(x), b[from:]
+		return true
+	}
+	return s.any(f)
+}
+
+// any does what next does, however the field is written.
+func (s *scanner) any(f *field) bool {
 	for len(s.rest) > 0 {
 		tag := uint64(s.rest[0])
 		n := 1

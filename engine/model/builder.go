@@ -103,6 +103,8 @@ type Builder struct {
 	// change is set while a Change is put together.
 	change *change
 	text   text
+	// blank is a task of the newest group of which nothing is known.
+	blank Task
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition string
 	slab                                             slab
@@ -319,6 +321,7 @@ func (b *Builder) Group(s GroupSpec) {
 	}
 	b.groups = append(b.groups, group)
 	b.groups[id].Request = b.request(s.Request, b.groupPath)
+	b.blank = Task{Job: group.Job, Group: id, Request: b.groups[id].Request, Node: None, Detail: None}
 }
 
 // checkRole records a role that the newest job has already. Few jobs have more than a handful, which need no set.
@@ -362,15 +365,18 @@ func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
-	group := GroupID(len(b.groups) - 1)
-	task := Task{
-		uid: b.write(s.UID), name: b.write(s.Name), CreateTime: s.CreateTime, Job: JobID(len(b.jobs) - 1), Group: group,
-		Request: b.groups[group].Request, Node: s.Node, Priority: s.Priority, Index: s.Index, Detail: None,
-		Status: s.Status, Gate: s.Gate, Preemptable: s.Preemptable,
-	}
-	if s.Node != None && !b.placed(s.Node) {
-		b.faults.Add(b.taskPath("node"), "no node %d, there are %d nodes", s.Node, len(b.m.Nodes))
-		task.Node = None
+	// The task is put together where it stays: copying it there costs as much as all the rest.
+	b.tasks = append(b.tasks, b.blank)
+	task := &b.tasks[len(b.tasks)-1]
+	task.uid, task.name = b.write(s.UID), b.write(s.Name)
+	task.CreateTime, task.Priority, task.Index = s.CreateTime, s.Priority, s.Index
+	task.Status, task.Gate, task.Preemptable = s.Status, s.Gate, s.Preemptable
+	if s.Node != None {
+		if b.placed(s.Node) {
+			task.Node = s.Node
+		} else {
+			b.faults.Add(b.taskPath("node"), "no node %d, there are %d nodes", s.Node, len(b.m.Nodes))
+		}
 	}
 	if s.Detail != nil {
 		task.Detail = int32(len(b.details))
@@ -383,7 +389,6 @@ func (b *Builder) AddTask(s *TaskSpec) {
 	if s.Request != nil {
 		task.Request = b.request(s.Request, b.detailPath)
 	}
-	b.tasks = append(b.tasks, task)
 }
 
 // Fault records what the caller of the builder found wrong with the snapshot, such as a number that stands for nothing.

@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"iter"
 	"strings"
 
@@ -281,62 +280,3 @@ func isQualified(key, namespace string, name []byte) bool {
 func (m *Model) queueName(q int32) string { return m.Queues[q].Name }
 
 func (m *Model) nodeName(n int32) string { return m.Nodes[n].Name }
-
-// orderUnless returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are. What it returns is not in
-// order if stop, which may be nil, asked to stop.
-func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID {
-	ids := make([]ID, n)
-	sorted := true
-	for i := range ids {
-		ids[i] = ID(i)
-		sorted = sorted && (i == 0 || name(ID(i-1)) <= name(ID(i)))
-	}
-	if sorted {
-		return ids
-	}
-	// Names mostly begin alike: the sixteen bytes after that tell most of them apart without looking at the names again.
-	common := len(commonPrefix(n, func(i int) string { return name(ID(i)) }))
-	type entry struct {
-		high, low uint64
-		id        ID
-	}
-	entries := make([]entry, n)
-	for i := range entries {
-		high, low := prefixKey(name(ID(i))[common:])
-		entries[i] = entry{high, low, ID(i)}
-	}
-	sortUnless(entries, stop, func(l, r entry) int {
-		if l.high != r.high {
-			return cmp.Compare(l.high, r.high)
-		}
-		if l.low != r.low {
-			return cmp.Compare(l.low, r.low)
-		}
-		return cmp.Or(strings.Compare(name(l.id)[common:], name(r.id)[common:]), cmp.Compare(l.id, r.id))
-	})
-	for i, e := range entries {
-		ids[i] = e.id
-	}
-	return ids
-}
-
-// commonPrefix returns what all of n > 0 names begin with.
-func commonPrefix(n int, name func(int) string) string {
-	prefix := name(0)
-	for i := 1; i < n && prefix != ""; i++ {
-		other := name(i)
-		k := 0
-		for k < min(len(prefix), len(other)) && prefix[k] == other[k] {
-			k++
-		}
-		prefix = prefix[:k]
-	}
-	return prefix
-}
-
-// prefixKey returns the first sixteen bytes of s as two numbers that are ordered as they are; missing bytes are 0.
-func prefixKey(s string) (high, low uint64) {
-	var b [16]byte
-	copy(b[:], s)
-	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
-}

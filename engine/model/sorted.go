@@ -62,24 +62,31 @@ func asked(stop func() bool, step int) bool {
 
 // sort sorts entries by their hashes, least significant digit first; positions, which come in ascending, stay so among equals.
 func (x *sorted) sort() {
-	const bits, digits = 11, 1 << 11
 	if len(x.entries) < digits {
 		slices.Sort(x.entries)
 		return
 	}
+	x.sortByDigits()
+}
+
+// The hash is sorted by three digits.
+const digitBits, digits = 11, 1 << 11
+
+// sortByDigits is apart from sort because its counts make a frame so large that the stack has to grow for it.
+func (x *sorted) sortByDigits() {
 	x.scratch = slices.Grow(x.scratch[:0], len(x.entries))[:len(x.entries)]
 	var counts [3][digits]uint32
 	for _, e := range x.entries {
 		counts[0][e>>32&(digits-1)]++
-		counts[1][e>>(32+bits)&(digits-1)]++
-		counts[2][e>>(32+2*bits)]++
+		counts[1][e>>(32+digitBits)&(digits-1)]++
+		counts[2][e>>(32+2*digitBits)]++
 	}
 	for pass := range counts {
 		at := uint32(0)
 		for d, n := range &counts[pass] {
 			counts[pass][d], at = at, at+n
 		}
-		shift := uint(32 + pass*bits)
+		shift := uint(32 + pass*digitBits)
 		for _, e := range x.entries {
 			d := e >> shift & (digits - 1)
 			x.scratch[counts[pass][d]] = e

@@ -1,0 +1,94 @@
+package model
+
+import (
+	"cmp"
+	"encoding/binary"
+	"strings"
+)
+
+// orderUnless returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are. What it returns is not in
+// order if stop, which may be nil, asked to stop.
+func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID {
+	ids := make([]ID, n)
+	sorted := true
+	for i := range ids {
+		ids[i] = ID(i)
+		sorted = sorted && (i == 0 || name(ID(i-1)) <= name(ID(i)))
+	}
+	if sorted {
+		return ids
+	}
+	orderNames(ids, name, stop)
+	return ids
+}
+
+// orderNames sorts positions, of which there are some, by name.
+func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
+	// Names mostly begin alike. Four bytes after that are sorted by their digits, and tell most names apart.
+	common := len(commonPrefix(len(ids), func(i int) string { return name(ids[i]) }))
+	first := sorted{entries: make([]uint64, len(ids))}
+	for i, id := range ids {
+		high, _ := prefixKey(name(id)[common:])
+		first.entries[i] = high>>32<<32 | uint64(uint32(id))
+	}
+	first.sort()
+	from := 0
+	for i, e := range first.entries {
+		ids[i] = ID(uint32(e))
+		if i > 0 && e>>32 != first.entries[i-1]>>32 {
+			compareNames(ids[from:i], name, common, stop)
+			from = i
+		}
+	}
+	compareNames(ids[from:], name, common, stop)
+}
+
+// compareNames sorts positions whose names have so many bytes in common.
+func compareNames[ID ~int32](ids []ID, name func(ID) string, common int, stop func() bool) {
+	if len(ids) == 1 {
+		return
+	}
+	// The sixteen bytes after those tell most of them apart without looking at the names again.
+	type entry struct {
+		high, low uint64
+		id        ID
+	}
+	entries := make([]entry, len(ids))
+	for i, id := range ids {
+		high, low := prefixKey(name(id)[common:])
+		entries[i] = entry{high, low, id}
+	}
+	sortUnless(entries, stop, func(l, r entry) int {
+		if l.high != r.high {
+			return cmp.Compare(l.high, r.high)
+		}
+		if l.low != r.low {
+			return cmp.Compare(l.low, r.low)
+		}
+		return cmp.Or(strings.Compare(name(l.id)[common:], name(r.id)[common:]), cmp.Compare(l.id, r.id))
+	})
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+}
+
+// commonPrefix returns what all of n > 0 names begin with.
+func commonPrefix(n int, name func(int) string) string {
+	prefix := name(0)
+	for i := 1; i < n && prefix != ""; i++ {
+		other := name(i)
+		k := 0
+		for k < min(len(prefix), len(other)) && prefix[k] == other[k] {
+			k++
+		}
+		prefix = prefix[:k]
+	}
+	return prefix
+}
+
+// prefixKey returns the first sixteen bytes of s as two numbers that are ordered as they are; missing bytes are 0.
+func prefixKey(s string) (high, low uint64) {
+	var b [16]byte
+	copy(b[:], s)
+	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+}
