@@ -97,7 +97,7 @@ func OpenWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (
 }
 
 func open(v *policy.View, p Policy) (*state, error) {
-	if err := v.Work.Spend(v.Tasks.Len(), 1); err != nil {
+	if err := v.Work.Spend(v.Tasks.Len()+v.Tallied, 1); err != nil {
 		return nil, err
 	}
 	st := &state{view: v, scratch: resource.NewAccount(v.Dims.Len())}

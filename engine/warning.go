@@ -49,14 +49,7 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 	named := resource.Mask(0)
 	for q := range v.Queues {
 		queue := &v.Queues[q]
-		named |= queue.Capability.Has | queue.Guarantee.Has | queue.Deserved.Has
-	}
-	for _, j := range v.Present() {
-		job := v.Jobs.At(j)
-		named |= job.MinResources.Has | v.Account(j).Total.Has
-		for g := job.FirstGroup; g < job.EndGroup; g++ {
-			named |= v.Requests[v.Groups.At(g).Request].Has
-		}
+		named |= queue.Capability.Has | queue.Guarantee.Has | queue.Deserved.Has | v.QueueSumOf(model.QueueID(q)).Named.Has
 	}
 	for m := named &^ v.Total.Has; m != 0; m = m.Rest() {
 		add(policy.Warning{

@@ -156,7 +156,7 @@ func (m *metrics) compiledModel(began time.Time, of *model.Model) {
 	m.compiling.Observe(time.Since(began).Seconds())
 	m.sizes[0].Observe(float64(len(of.Queues)))
 	m.sizes[1].Observe(float64(of.Jobs.Len()))
-	m.sizes[2].Observe(float64(of.Tasks.Len()))
+	m.sizes[2].Observe(float64(of.Tasks.Len() + of.Tallied))
 	m.sizes[3].Observe(float64(len(of.Nodes)))
 }
 

@@ -82,8 +82,10 @@ func (s *Server) policyOf(in *apportionv1.Input) *apportionv1.Policy {
 	return (*s.rules.Load())[in.GetPolicyName()].policy
 }
 
-// open opens a session on the input of a unary call.
-func (c *call) open(ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record) (opened, error) {
+// open opens a session on the input of a unary call, which is asked the steps given.
+func (c *call) open(
+	ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record, steps []*apportionv1.Step,
+) (opened, error) {
 	s := c.server
 	r, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
 	if err != nil {
@@ -98,7 +100,7 @@ func (c *call) open(ctx context.Context, in *apportionv1.Input, stop func() bool
 			return opened{}, invalidRequest("input.change", "only a snapshot that is named by its digest can be changed")
 		}
 		seen.Snapshot = c.observed(source.Snapshot)
-		m, release, err := c.compile(ctx, source.Snapshot, stop)
+		m, release, err := c.compile(ctx, source.Snapshot, stop, wire.OnlySums(r.policy, steps))
 		if err != nil {
 			return opened{}, err
 		}
@@ -193,9 +195,9 @@ func (s *Server) guard(stop func() bool) wire.Guard {
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
 var decoders idle[*wire.Decoder]
 
-// compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
+// compile returns the model of the snapshot in a unary request, whose tasks are not needed if only sums are asked for, and a function that takes the model's memory back. No answer may refer to
 // the model then but by strings.
-func (c *call) compile(ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool) (*model.Model, func(), error) {
+func (c *call) compile(ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool, sums bool) (*model.Model, func(), error) {
 	began := time.Now()
 	s, data := c.server, c.snapshot.data
 	if data == nil {
@@ -205,7 +207,7 @@ func (c *call) compile(ctx context.Context, decoded *apportionv1.Snapshot, stop 
 		return nil, nil, err
 	}
 	g := s.guard(stop)
-	g.Size = c.snapshot.measure()
+	g.Size, g.Sums = c.snapshot.measure(), sums
 	d, ok := decoders.get()
 	if !ok {
 		d = new(wire.Decoder)

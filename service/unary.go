@@ -138,7 +138,7 @@ func (c *call) decide(
 		r, err = c.reserve(sent)
 	}
 	if err == nil {
-		o, err = c.open(ctx, in, p.stop, seen)
+		o, err = c.open(ctx, in, p.stop, seen, steps)
 	}
 	if err == nil {
 		o.session.Texts(in.GetTexts())

@@ -31,6 +31,8 @@ type Decoder struct {
 	total resourceSlot
 	stop  func() bool
 	asked int
+	// tally says that tasks are only counted where nothing but their uids tells them apart.
+	tally bool
 	// parts read parts of the jobs of one snapshot.
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
@@ -54,9 +56,23 @@ func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
 
 // compile reads the jobs in n parts.
 func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
-	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
-	defer func() { d.stop = nil }()
+	d.c.limits, d.c.longest, d.stop, d.asked, d.tally = g.Limits, 0, g.Stop, 0, g.Sums
+	defer func() { d.stop, d.tally = nil, false }()
 	err := d.snapshot(data, g.Size, n)
+	if g.Sums && err == nil && d.c.longest == 0 {
+		m, err := d.build(g.Stop, n)
+		if err == nil {
+			return m, Depth(m, g.Limits.QueueDepth)
+		}
+		if errors.Is(err, policy.ErrStopped) {
+			return nil, err
+		}
+	}
+	if g.Sums && !errors.Is(err, policy.ErrStopped) {
+		// What is faulty is told, and what is unusual compiled, by reading all of it.
+		g.Sums = false
+		return d.compile(data, g, n)
+	}
 	if n > 1 && err != nil && !errors.Is(err, policy.ErrStopped) {
 		err = d.snapshot(data, g.Size, 1)
 	}
@@ -66,16 +82,18 @@ func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 	if err := d.c.exceeded(); err != nil {
 		return nil, err
 	}
-	var m *model.Model
-	if n > 1 {
-		m, err = d.c.b.BuildBeside(oneByOne(g.Stop), atOnce)
-	} else {
-		m, err = d.c.b.BuildUnless(g.Stop)
-	}
+	m, err := d.build(g.Stop, n)
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
 	return m, Depth(m, g.Limits.QueueDepth)
+}
+
+func (d *Decoder) build(stop func() bool, parts int) (*model.Model, error) {
+	if parts > 1 {
+		return d.c.b.BuildBeside(oneByOne(stop), atOnce)
+	}
+	return d.c.b.BuildUnless(stop)
 }
 
 // stopped is meant to be called for everything that is read, and asks only now and then.
@@ -101,7 +119,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 		return policy.ErrStopped
 	}
 	d.c.b.ExpectPlaces(int(size.Nodes), int(size.Queues))
-	d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
+	d.expect(d.c.b, size, func(all int64) int { return int(all) })
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
 	for _, name := range dimensions {
@@ -118,6 +136,17 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 		return malformed("snapshot")
 	}
 	return nil
+}
+
+// expect makes room in a builder for its share of a snapshot.
+func (d *Decoder) expect(b *model.Builder, size *Size, share func(all int64) int) {
+	if d.tally {
+		b.Tally()
+		b.Expect(share(size.Jobs), share(size.Groups), 0, 0)
+		b.ExpectTally(share(size.Groups), share(size.Tasks))
+		return
+	}
+	b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
 }
 
 // head reads the time, the names of the dimensions, and the total.
@@ -248,7 +277,12 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 func (d *Decoder) oneTask(at place, data []byte) bool {
 	spec := &d.task.spec
 	d.task.begin()
-	if !d.task.fast(data) {
+	if d.task.fast(data) {
+		if status, known := statusOf(d.task.status); d.tally && known {
+			d.c.b.CountTask(spec.UID, status, spec.Node)
+			return true
+		}
+	} else {
 		d.task.begin()
 		if !d.task.fill(data) {
 			return false

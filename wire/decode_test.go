@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -19,6 +20,7 @@ import (
 func agree(t *testing.T, data []byte) {
 	t.Helper()
 	agreeInParts(t, data)
+	agreeOnSums(t, data)
 	var snapshot apportionv1.Snapshot
 	direct, directErr := wire.CompileBytes(data)
 	if err := proto.Unmarshal(data, &snapshot); err != nil {
@@ -50,6 +52,65 @@ func agreeInParts(t *testing.T, data []byte) {
 		require.NoError(t, err)
 		require.Equal(t, public(whole), public(parts))
 	}
+}
+
+// agreeOnSums requires that reading a snapshot for its sums only finds what reading all of it finds.
+func agreeOnSums(t require.TestingT, data []byte) {
+	whole, wholeErr := wire.CompileBytes(data)
+	d := new(wire.Decoder)
+	for _, n := range []int{1, 3, 1} {
+		sums, err := d.CompileSums(data, n)
+		if wholeErr != nil {
+			require.EqualError(t, err, wholeErr.Error())
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, whole.Tasks.Len(), sums.Tasks.Len()+sums.Tallied)
+		require.Equal(t, whole.Accounts.Copied(), sums.Accounts.Copied())
+		for q := range whole.Queues {
+			require.Equal(t, whole.QueueSumOf(model.QueueID(q)), sums.QueueSumOf(model.QueueID(q)))
+		}
+		for _, name := range []string{"proportion", "capacity flat", "capacity hierarchical", "drf"} {
+			p := &apportionv1.Policy{}
+			require.NoError(t, prototext.Unmarshal([]byte(policies[name]), p))
+			shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}}
+			require.True(t, wire.OnlySums(p, []*apportionv1.Step{shares}))
+			l, lErr := wire.Open(whole, p, wire.Options{})
+			r, rErr := wire.Open(sums, p, wire.Options{})
+			require.Equal(t, lErr, rErr)
+			if lErr != nil {
+				continue
+			}
+			require.Equal(t, prototext.Format(l.Basis()), prototext.Format(r.Basis()))
+			require.Equal(t, prototext.Format(l.Do(shares)), prototext.Format(r.Do(shares)))
+		}
+	}
+}
+
+func TestSumsAreThoseOfTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
+		if rapid.Bool().Draw(t, "rough") {
+			roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
+		}
+		jobs := snapshot.GetJobs()
+		if len(jobs) > 0 && rapid.IntRange(0, 2).Draw(t, "spoil") == 0 {
+			tasks := tasksOf(rapid.SampledFrom(jobs).Draw(t, "job"))
+			for _, task := range tasks[:min(len(tasks), 2)] {
+				switch rapid.IntRange(0, 2).Draw(t, "with") {
+				case 0:
+					task.Uid = "same"
+				case 1:
+					task.Node = new(uint32(len(snapshot.GetNodes())))
+				case 2:
+					task.Status = 77
+				}
+			}
+		}
+		data, err := proto.Marshal(snapshot)
+		require.NoError(t, err)
+		agreeOnSums(t, data)
+	})
 }
 
 // public returns the exported parts of a model.
@@ -160,6 +221,16 @@ func BenchmarkCompile(b *testing.B) {
 		var d wire.Decoder
 		for b.Loop() {
 			if _, err := d.Compile(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sums", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		var d wire.Decoder
+		for b.Loop() {
+			if _, err := d.CompileWithin(data, wire.Guard{Sums: true}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -12,3 +12,9 @@ var AtOnce = atOnce
 
 // Raced tells that the race detector is at work, which takes memory of its own.
 const Raced = raced
+
+// CompileSums is CompileWithin of a guard that says that only sums are asked for, in n parts.
+func (d *Decoder) CompileSums(data []byte, n int) (*model.Model, error) {
+	size := Measure(data)
+	return d.compile(data, Guard{Size: &size, Sums: true}, n)
+}

@@ -24,6 +24,8 @@ type Guard struct {
 	Limits Limits
 	// Size is what Measure says of the snapshot, where that is known already.
 	Size *Size
+	// Sums says that no more is asked than what tasks add up to; see OnlySums. The model then need not have the tasks.
+	Sums bool
 	// Stop is asked now and then whether anybody still waits. nil: somebody does.
 	Stop func() bool
 }

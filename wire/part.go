@@ -67,9 +67,8 @@ func (d *Decoder) prepare(p *Decoder, size *Size, n int) {
 	} else {
 		d.c.b.Part(p.c.b)
 	}
-	p.c.limits, p.c.longest, p.stop, p.asked = d.c.limits, 0, d.stop, 0
-	share := func(all int64) int { return int(all/int64(n) + all/16) }
-	p.c.b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
+	p.c.limits, p.c.longest, p.stop, p.asked, p.tally = d.c.limits, 0, d.stop, 0, d.tally
+	d.expect(p.c.b, size, func(all int64) int { return int(all/int64(n) + all/16) })
 }
 
 func (d *Decoder) join(p *Decoder) bool {

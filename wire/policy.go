@@ -3,9 +3,15 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/engine/policy/proportion"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -38,6 +44,24 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 		return engine.Policy{}, Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_POLICY, prefixed(&faults, "policy."))
 	}
 	return out, nil
+}
+
+// OnlySums reports whether all steps ask for shares, by plugins that look at no task: all they ask of tasks is what they add up to.
+func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
+	compiled, err := Policy(p)
+	if err != nil {
+		return false
+	}
+	for _, tier := range compiled.Tiers {
+		for _, e := range tier {
+			switch e.Plugin.(type) {
+			case proportion.Plugin, capacity.Plugin, drf.Plugin, gang.Plugin, priority.Plugin:
+			default:
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool { return s.GetShares() == nil })
 }
 
 func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {

@@ -110,6 +110,9 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 
 func (b *Builder) closeGroup() {
 	if n := len(b.groups); n > 0 && b.group >= 0 {
+		if b.tally.on {
+			b.closeTally()
+		}
 		b.groups[n-1].EndCount = int32(len(b.counts))
 	}
 }
@@ -152,6 +155,9 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 	each(len(work), func(i int) { done[i] = work[i](stop) })
 	if slices.Contains(done[:len(work)], false) || stop != nil && stop() {
 		return nil, ErrStopped
+	}
+	if b.tally.on && (b.faults.Total > 0 || !b.m.exact) {
+		return nil, ErrTally
 	}
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
@@ -197,11 +203,24 @@ func (b *Builder) indexAll(stop func() bool) bool {
 	m.jobIndex.one().build(0, len(b.jobs), jobTexts{m}, stop, func(earlier, later int32) {
 		b.faults.Add(fmt.Sprintf("jobs[%d].uid", later), "job %q is jobs[%d] already", b.jobs[later].UID, earlier)
 	})
+	if b.tally.on {
+		m.taskIndex = runs{}
+		m.Tallied = b.tally.n
+		if !b.tally.distinct() {
+			b.faults.Total++
+		}
+	} else {
+		b.indexAllTasks(stop)
+	}
+	m.requestIndex.one().build(0, len(m.Requests), requestTexts{m}, stop, func(int32, int32) {})
+	return stop == nil || !stop()
+}
+
+func (b *Builder) indexAllTasks(stop func() bool) {
+	m := &b.m
 	m.taskIndex.one().build(0, len(b.tasks), taskTexts{m}, stop, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(earlier))
 	})
-	m.requestIndex.one().build(0, len(m.Requests), requestTexts{m}, stop, func(int32, int32) {})
-	return stop == nil || !stop()
 }
 
 // taken records that the uid of a task is that of an earlier one; a path is put together only if it will be listed.
@@ -318,7 +337,8 @@ func (m *Model) bookCounts(a *Account, job *Job) {
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		group := m.Groups.At(g)
 		request := m.Requests[group.Request]
-		for count := range m.CountsOf(g) {
+		for c := group.FirstCount; c < group.EndCount; c++ {
+			count := m.Counts.At(c)
 			a.put(request, count.Status, count.Gate, int(g-job.FirstGroup), count.N, m.BestEffort(request))
 		}
 	}

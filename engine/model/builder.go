@@ -107,6 +107,7 @@ type Builder struct {
 	blank Task
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition string
+	tally                                            tally
 	slab                                             slab
 	store                                            accountStore
 	sums                                             sumStore
@@ -144,8 +145,9 @@ func (b *Builder) Reset(asOf int64) {
 	clear(b.groups)
 	clear(b.details)
 	b.slab.reset()
+	b.tally.reset()
 	*b = Builder{
-		job: -1, slab: b.slab, store: b.store, sums: b.sums, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
+		job: -1, tally: b.tally, slab: b.slab, store: b.store, sums: b.sums, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
 		flat: flat{b.jobs[:0], b.groups[:0], b.counts[:0], b.tasks[:0], b.details[:0], b.written[:0]},
 		m: Model{
 			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0],
@@ -365,6 +367,9 @@ func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
+	if b.tally.on {
+		b.noteUID(s.UID)
+	}
 	// The task is put together where it stays: copying it there costs as much as all the rest.
 	b.tasks = append(b.tasks, b.blank)
 	task := &b.tasks[len(b.tasks)-1]

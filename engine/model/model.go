@@ -44,6 +44,8 @@ type Model struct {
 
 	// Own is what a model that was made by a Change does not share with its base; nil for one that was built whole.
 	Own *Own
+	// Tallied counts the tasks that are kept as Counts though the snapshot gives them one by one; see Builder.Tally.
+	Tallied int
 	// OffNode counts the tasks that the latest Change took off nodes that it removed.
 	OffNode int
 	// text holds the uids and names of tasks.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"encoding/binary"
+	"slices"
 	"strings"
 )
 
@@ -24,18 +25,24 @@ func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID 
 
 // orderNames sorts positions, of which there are some, by name.
 func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
-	// Names mostly begin alike. Four bytes after that are sorted by their digits, and tell most names apart.
+	// Names mostly begin alike. Eight bytes after that are sorted by their digits, the last four first, and tell most names apart.
 	common := len(commonPrefix(len(ids), func(i int) string { return name(ids[i]) }))
-	first := sorted{entries: make([]uint64, len(ids))}
+	keys, x, last := make([]uint64, len(ids)), sorted{entries: make([]uint64, len(ids))}, make([]uint64, len(ids))
 	for i, id := range ids {
-		high, _ := prefixKey(name(id)[common:])
-		first.entries[i] = high>>32<<32 | uint64(uint32(id))
+		keys[i], _ = prefixKey(name(id)[common:])
+		x.entries[i] = keys[i]<<32 | uint64(i)
 	}
-	first.sort()
-	from := 0
-	for i, e := range first.entries {
-		ids[i] = ID(uint32(e))
-		if i > 0 && e>>32 != first.entries[i-1]>>32 {
+	x.sort()
+	copy(last, x.entries)
+	for i, e := range last {
+		x.entries[i] = keys[uint32(e)]>>32<<32 | uint64(i)
+	}
+	x.sort()
+	given, from := slices.Clone(ids), 0
+	for i, e := range x.entries {
+		at := uint32(last[uint32(e)])
+		ids[i], last[uint32(e)] = given[at], keys[at]
+		if i > 0 && keys[at] != last[uint32(x.entries[i-1])] {
 			compareNames(ids[from:i], name, common, stop)
 			from = i
 		}

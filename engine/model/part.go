@@ -17,6 +17,7 @@ func (b *Builder) Part(p *Builder) {
 	p.m.NodeSets, p.m.nodeSetIndex = b.m.NodeSets, b.m.nodeSetIndex
 	p.m.Dims, p.index, p.width, p.known = b.m.Dims, b.index, b.width, b.known
 	p.scratch = p.slab.row(b.width, 0)
+	p.tally.on = b.tally.on
 	p.m.Requests = append(p.m.Requests[:0], p.slab.clone(b.m.Requests[0]))
 }
 
@@ -42,6 +43,8 @@ func (b *Builder) Join(p *Builder) bool {
 	for _, c := range p.counts {
 		b.counts = append(b.counts, move.count(c))
 	}
+	b.tally.n += p.tally.n
+	b.tally.uids.entries = append(b.tally.uids.entries, p.tally.uids.entries...)
 	b.details, b.written = append(b.details, p.details...), append(b.written, p.written...)
 	b.tasks = append(b.tasks, p.tasks...)
 	for added := b.tasks[move.tasks:]; len(added) > 0; added = added[1:] {

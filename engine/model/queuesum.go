@@ -19,7 +19,7 @@ type QueueSum struct {
 	Inqueue resource.Row
 	// Elastic sums what jobs hold above their minimum.
 	Elastic resource.Row
-	// Named sums the requests of all tasks and the minimum resources of all jobs.
+	// Named sums the requests of all tasks and the minimum resources of all jobs. It names what groups without tasks request too.
 	Named resource.Row
 	// Jobs counts the jobs, of whatever phase and size.
 	Jobs int32
@@ -133,6 +133,11 @@ func (s *summing) add(sum *QueueSum, job *Job, tasks *Account, n int32) {
 		sum.put(rowNamed, &sum.Named, job.MinResources, n)
 		s.noted.grind(job.MinResources)
 	}
+	requested := resource.Row{}
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		requested.Has |= s.Requests[s.Groups.At(g).Request].Has
+	}
+	sum.put(rowNamed, &sum.Named, requested, n)
 	// Rows of no task are zeros that name cpu and memory; adding them changes nothing.
 	if tasks.Holding() > 0 {
 		sum.put(rowAllocated, &sum.Allocated, tasks.Allocated, n)

@@ -255,6 +255,9 @@ func plainly(v *policy.View) []model.QueueSum {
 		}
 		sum.Named.Add(tasks.Total)
 		sum.Named.Add(job.MinResources)
+		for g := job.FirstGroup; g < job.EndGroup; g++ {
+			sum.Named.Has |= v.Requests[v.Groups.At(g).Request].Has
+		}
 		sum.Allocated.Add(tasks.Allocated)
 		sum.Request.Add(tasks.Allocated)
 		sum.Request.Add(tasks.Pending)
