@@ -47,8 +47,10 @@ func balance(ctx context.Context, s *setting) error {
 			return err
 		}
 	}
-	_, err := table.WriteTo(os.Stdout)
-	return err
+	if _, err := table.WriteTo(os.Stdout); err != nil {
+		return err
+	}
+	return mirrors(ctx, s)
 }
 
 // one measures a number of replicas in one way, and adds a row.

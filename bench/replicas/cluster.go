@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
@@ -23,7 +24,9 @@ type cluster struct {
 	proxy *exec.Cmd
 	// proxied is the proxy's address where it takes HTTP/2 apart, connected where it passes bytes on.
 	proxied, connected string
-	directory          string
+	// hashed is where it chooses the replica by a hash of the mirror's header.
+	hashed    string
+	directory string
 }
 
 // leave tells the first server to end, and does not wait for it.
@@ -81,7 +84,7 @@ func (c *cluster) start(ctx context.Context, s *setting, replicas int) error {
 	if c.replicas, err = serve(ctx, s.binary, replicas, time.Second); err != nil {
 		return err
 	}
-	for _, address := range []*string{&c.proxied, &c.connected} {
+	for _, address := range []*string{&c.proxied, &c.connected, &c.hashed} {
 		if *address, err = replica.Free(ctx); err != nil {
 			return err
 		}
@@ -108,12 +111,13 @@ func (c *cluster) configuration() string {
 	var text strings.Builder
 	text.WriteString("defaults\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n" +
 		"  default-server check inter 500ms fall 1 rise 1\n")
-	for _, way := range []struct{ name, address, mode, protocol string }{
-		{"calls", c.proxied, "http", " proto h2"}, {"connections", c.connected, "tcp", ""},
+	for _, way := range []struct{ name, address, mode, protocol, balance string }{
+		{"calls", c.proxied, "http", " proto h2", "roundrobin"}, {"connections", c.connected, "tcp", "", "roundrobin"},
+		{"mirrors", c.hashed, "http", " proto h2", "hdr(" + client.RoutingHeader + ")\n  hash-type consistent"},
 	} {
 		fmt.Fprintf(&text, "frontend %s\n  mode %s\n  bind %s%s\n  default_backend %s\n",
 			way.name, way.mode, way.address, way.protocol, way.name)
-		fmt.Fprintf(&text, "backend %s\n  mode %s\n  balance roundrobin\n  option httpchk GET /readyz\n", way.name, way.mode)
+		fmt.Fprintf(&text, "backend %s\n  mode %s\n  balance %s\n  option httpchk GET /readyz\n", way.name, way.mode, way.balance)
 		for i, r := range c.replicas {
 			_, port, _ := net.SplitHostPort(r.Admin)
 			fmt.Fprintf(&text, "  server r%d %s%s port %s", i, r.Address, way.protocol, port)

@@ -14,8 +14,9 @@ import (
 // drain shows what callers notice of servers that come and go: nothing. Three replicas, processes of the built binary, are
 //
 //   - restarted one after the other under load by ghz, as a rolling update does it: no call fails;
-//   - and robbed of one of them by SIGKILL, again and again, while the Go client asks questions, small ones and such as are larger than
-//     what gRPC itself would send again: no decision fails.
+//   - robbed of one of them by SIGKILL, again and again, while the Go client asks questions, small ones and such as are larger than
+//     what gRPC itself would send again: no decision fails;
+//   - and restarted and killed while a mirror of the Go client is asked about: no decision fails, and none is about another state.
 //
 // It fails if a call did, and ends with one line of its figures.
 func drain(ctx context.Context, s *setting) error {
@@ -40,6 +41,16 @@ func drain(ctx context.Context, s *setting) error {
 		killed.print(line)
 		return killed.fault()
 	})
+	if err == nil {
+		err = withReplicas(ctx, s, func(replicas []*replica.Replica) error {
+			through, err := mirrorThrough(ctx, s, replicas)
+			if err != nil {
+				return err
+			}
+			through.print(line)
+			return through.fault()
+		})
+	}
 	fmt.Printf("\n%s\n", line)
 	return err
 }

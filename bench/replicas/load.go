@@ -23,7 +23,11 @@ type caller struct {
 // dialOne connects to one address, whatever is behind it. The proxy asks the replicas for their health: a client behind it would hear of
 // that replica alone which its question reached, and take it for all.
 func dialOne(address string) (*caller, error) {
-	return newCaller(client.Dial(address, client.WithPlaintext(), client.WithDialOptions(grpc.WithDisableHealthCheck())))
+	return newCaller(dialProxy(address))
+}
+
+func dialProxy(address string) (*client.Client, error) {
+	return client.Dial(address, client.WithPlaintext(), client.WithDialOptions(grpc.WithDisableHealthCheck()))
 }
 
 // dialAll knows every replica.

@@ -1,6 +1,7 @@
 // Command replicas runs several servers, processes of the built binary, and shows what their callers see.
 //
 //	replicas balance  shows how a proxy and a balancing client divide calls between them (make show-replicas)
+//	replicas mirrors  shows how many states of a mirror are sent whole (the last table of balance alone)
 //	replicas drain    shows that no call fails when they are restarted or killed (make show-drain)
 package main
 
@@ -34,15 +35,17 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("one of balance and drain is expected")
+		return errors.New("one of balance, mirrors and drain is expected")
 	}
 	var s setting
 	var show func(context.Context, *setting) error
 	flags := flag.NewFlagSet("replicas "+args[0], flag.ExitOnError)
 	flags.StringVar(&s.binary, "binary", "bin/apportion", "the server's `FILE`")
 	switch args[0] {
-	case "balance":
-		show = balance
+	case "balance", "mirrors":
+		if show = balance; args[0] == "mirrors" {
+			show = mirrors
+		}
 		flags.DurationVar(&s.span, "time", 5*time.Second, "how long each way is measured")
 		flags.StringVar(&s.proxy, "haproxy", "haproxy", "the proxy's `FILE`")
 		flags.IntVar(&s.workers, "workers", 16, "calls under way at a time")
@@ -53,7 +56,7 @@ func run(args []string) error {
 		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
 		flags.IntVar(&s.kills, "kills", 3, "how often a replica is killed")
 	default:
-		return fmt.Errorf("%q is neither balance nor drain", args[0])
+		return fmt.Errorf("%q is neither balance, mirrors nor drain", args[0])
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
