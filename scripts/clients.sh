@@ -126,6 +126,11 @@ play() {
   diff "$examples/batch/expected.txt" - <<<"$said"
   "run_$1" conformance "$address" "$vectors"
   answer_first "$1"
+  # Where an example sends changes, its answers are those about whole snapshots, and it sends two states of three as a change.
+  if [[ -e $examples/$1/mirror.py ]]; then
+    said=$("run_$1" mirror "$address" | grep -c '(change, ')
+    ((said == 2)) || die "$1: $said of 2 states were sent as a change"
+  fi
   kill "$server"
   serve newer
   said=$("run_$1" batch "$address" "$scenario" "$enough")
