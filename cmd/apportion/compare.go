@@ -48,6 +48,7 @@ The exit code is 2 if something would change.`,
 	flags.StringVar(&a.input.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
 	flags.StringVar(&a.input.asOf, "as-of", "",
 		"moment of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy looks at it, else none")
+	a.input.live.Register(flags)
 	flags.StringArrayVar(&policies, "policy", nil,
 		"the policy that decides, and then the one to compare it with: a preset ("+strings.Join(client.Presets(), ", ")+") or a `FILE`")
 	a.output.register(command, true)
@@ -89,7 +90,7 @@ func (a *asking) compare(ctx context.Context, was, is string) error {
 	} else if given && a.input.asOf == "" {
 		a.input.asOf = time.Now().UTC().Format(time.RFC3339)
 	}
-	loaded, err := a.input.load(a.streams)
+	loaded, err := a.input.load(ctx, a.streams)
 	if err != nil {
 		return err
 	}

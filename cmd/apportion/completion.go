@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (a *asking) names(of func(*lookup.Snapshot) []string, typed string) []strin
 	}
 	quiet := a.streams
 	quiet.err = io.Discard
-	loaded, err := flags.load(quiet)
+	loaded, err := flags.load(context.Background(), quiet)
 	if err != nil {
 		return nil
 	}

@@ -41,7 +41,7 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
   apportion convert --config volcano-scheduler.conf --to fair -o yaml > fair.yaml
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, _ []string) error {
 			if delegate != "" {
 				return convertExtender(s, delegate, form, reached)
 			}
@@ -49,7 +49,7 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
 				return convertTo(s, &input, target, format)
 			}
 			var result proto.Message
-			if len(input.files) == 0 && input.snapshot == "" {
+			if !input.given() {
 				policy, warnings, err := input.rules()
 				if err != nil {
 					return err
@@ -57,7 +57,7 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
 				render.Warnings(s.err, warnings)
 				result = policy
 			} else {
-				loaded, err := input.load(s)
+				loaded, err := input.load(command.Context(), s)
 				if err != nil {
 					return err
 				}

@@ -117,7 +117,7 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		if policies {
 			read = d.readPolicy
 		}
-		loaded, err := read(name)
+		loaded, err := read(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -158,21 +158,21 @@ func isPolicy(name string) bool {
 	return yaml.Unmarshal(data, &keys) == nil && keys.Tiers.Kind != 0
 }
 
-func (d *differing) readPolicy(name string) (*input, error) {
+func (d *differing) readPolicy(ctx context.Context, name string) (*input, error) {
 	flags := d.input.by(name)
-	return flags.load(d.streams)
+	return flags.load(ctx, d.streams)
 }
 
 // readFiles reads a file or directory, with the rest of the cluster behind it.
-func (d *differing) readFiles(name string) (*input, error) {
+func (d *differing) readFiles(ctx context.Context, name string) (*input, error) {
 	flags := d.input
 	flags.files = []string{name}
-	sources, err := flags.sources(d.in)
+	sources, err := flags.sources(ctx, d.in)
 	if err != nil {
 		return nil, err
 	}
 	if len(d.input.files) > 0 {
-		rest, err := d.input.sources(d.in)
+		rest, err := d.input.sources(ctx, d.in)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 func newExplain(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	var all bool
+	var namespace string
 	command := &cobra.Command{
 		Use:   "explain JOB | --all",
 		Short: "Say why a job is pending",
@@ -39,12 +41,16 @@ is explained, as by pending.`,
 				if all {
 					return pending(ctx, q, &listFlags{keys: []string{"cause"}})
 				}
-				index, err := q.snapshot.JobOrTask(names[0])
+				name := names[0]
+				if namespace != "" && !strings.Contains(name, "/") {
+					name = namespace + "/" + name
+				}
+				index, err := q.snapshot.JobOrTask(name)
 				switch {
 				case err == nil:
 					return explain(ctx, q, index)
-				case q.snapshot.LeftOut(names[0]):
-					return explainLeftOut(ctx, q, names[0])
+				case q.snapshot.LeftOut(name):
+					return explainLeftOut(ctx, q, name)
 				}
 				return err
 			})
@@ -52,6 +58,7 @@ is explained, as by pending.`,
 	}
 	a.register(command, true)
 	a.completeArgs(command, 1, waitingJobNames)
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "the `NAMESPACE` of a job that is named without one")
 	command.Flags().BoolVar(&all, "all", false, "explain every job that waits")
 	return command
 }

@@ -30,9 +30,14 @@ type input struct {
 	file    string
 }
 
-// load reads the files that the flags name.
-func (f *inputFlags) load(s streams) (*input, error) {
-	sources, err := f.sources(s.in)
+// given reports whether a cluster is named, by files or --cluster.
+func (f *inputFlags) given() bool {
+	return len(f.files) > 0 || f.snapshot != "" || f.live.Named()
+}
+
+// load reads the files, or the cluster, that the flags name.
+func (f *inputFlags) load(ctx context.Context, s streams) (*input, error) {
+	sources, err := f.sources(ctx, s.in)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 			return nil, err
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(cluster.Warnings, missing, warnings)
+		loaded.warnings = slices.Concat(f.unread, cluster.Warnings, missing, warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
@@ -136,11 +141,17 @@ func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportion
 	return warnings, nil
 }
 
-// sources are the manifests: files, the files of directories in the order of their names, or standard input.
-func (f *inputFlags) sources(in io.Reader) ([]volcano.Source, error) {
+// sources are the manifests: files, the files of directories in the order of their names, standard input, or the lists of a live cluster.
+func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Source, error) {
+	if given := len(f.files) > 0 || f.snapshot != ""; f.live.Named() && given {
+		return nil, errors.New("--cluster takes the place of -f and --snapshot: give one of them")
+	} else if f.live.On && !given {
+		return f.cluster(ctx)
+	}
 	if len(f.files) == 0 {
 		if f.snapshot == "" {
-			return nil, errors.New("nothing to ask about: name manifests with -f FILE (- is standard input), or --snapshot FILE")
+			return nil, errors.New("nothing to ask about: name manifests with -f FILE (- is standard input), --snapshot FILE, " +
+				"or the live cluster with --cluster")
 		}
 		return nil, nil
 	}
@@ -170,6 +181,19 @@ func (f *inputFlags) sources(in io.Reader) ([]volcano.Source, error) {
 		}
 	}
 	return sources, nil
+}
+
+// cluster reads the live cluster. What may not be read becomes a warning.
+func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
+	read, err := f.live.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.unread = nil
+	for _, sentence := range read.Unread {
+		f.unread = append(f.unread, &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: sentence})
+	}
+	return read.Sources, nil
 }
 
 // expand is a file itself, or the manifests in a directory.

@@ -95,11 +95,7 @@ list that does not begin with cause is one table. priority and tasks sort the hi
 func (a *asking) list(ctx context.Context, do func(context.Context, *question) error) error {
 	switch a.output.format {
 	case formatName, formatWide:
-		loaded, err := a.input.load(a.streams)
-		if err != nil {
-			return err
-		}
-		return a.askAbout(ctx, loaded, do)
+		return a.repeat(ctx, func(ctx context.Context) error { return a.once(ctx, do) })
 	}
 	return a.ask(ctx, do)
 }

@@ -42,6 +42,9 @@ var errDecidedNo = errors.New("decided: no")
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot(streams{in: in, out: out, err: errOut}) //nolint:contextcheck // a command gets the context when it runs
+	if isPlugin(os.Args[0]) {
+		becomePlugin(root)
+	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the output of the scripts' commands into the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"apportion": main})
+	testscript.Main(m, map[string]func(){"apportion": main, pluginName: main})
 }
 
 // TestScripts runs the stories in testdata/script: commands, their output to the last byte, and their exit codes. Each finds a small

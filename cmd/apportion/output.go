@@ -29,12 +29,17 @@ type question struct {
 	decider *client.Client
 }
 
-// ask reads the input, finds who decides, and lets the command ask.
+// ask lets the command ask, with --watch again and again.
 func (a *asking) ask(ctx context.Context, do func(context.Context, *question) error) error {
 	if err := a.output.check(); err != nil {
 		return err
 	}
-	loaded, err := a.input.load(a.streams)
+	return a.repeat(ctx, func(ctx context.Context) error { return a.once(ctx, do) })
+}
+
+// once reads the input, finds who decides, and lets the command ask once.
+func (a *asking) once(ctx context.Context, do func(context.Context, *question) error) error {
+	loaded, err := a.input.load(ctx, a.streams)
 	if err != nil {
 		return err
 	}

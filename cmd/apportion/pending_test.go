@@ -71,7 +71,7 @@ func (c *cause) agrees(t *testing.T) {
 		flags.config = config
 	}
 	flags.asOf = c.headers["as-of"]
-	in, err := flags.load(streams{in: strings.NewReader(""), err: io.Discard})
+	in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
 	require.NoError(t, err)
 	decider := client.InProcess()
 	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(in, c.headers["job"])}})

@@ -11,7 +11,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // streams are what a command reads from and writes to.
@@ -67,6 +69,7 @@ kubectl prints:
 // asking are the flags of the commands that ask.
 type asking struct {
 	streams
+	watch  watchFlags
 	input  inputFlags
 	output outputFlags
 	server serverFlags
@@ -81,6 +84,9 @@ type inputFlags struct {
 	policyName string
 	asOf       string
 	schedulers []string
+	live       cluster.Flags
+	// unread tells what of the live cluster could not be read.
+	unread []*apportionv1.Warning
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
@@ -95,6 +101,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 		"`MOMENT` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy looks at it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
 		"consider the waiting pods of the scheduler of this `NAME` (repeatable); default: volcano")
+	f.live.Register(flags)
 }
 
 // outputFlags say how answers are written.
@@ -180,6 +187,7 @@ func (a *asking) register(command *cobra.Command, resources bool) {
 	a.input.register(command.Flags())
 	a.output.register(command, resources)
 	a.server.register(command.Flags())
+	a.watch.register(command.Flags())
 	mustComplete(command, "policy", client.Presets()...)
 	if resources {
 		a.complete(command, "resource", resourceNames)

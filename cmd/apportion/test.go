@@ -248,13 +248,13 @@ func (r *runner) test(ctx context.Context, file string, test *suite.Test) *suite
 }
 
 // input reads what a test asks about.
-func (r *runner) input(test *suite.Test) (*input, error) {
+func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
 	key := strings.Join(slices.Concat(test.Cluster, []string{test.Snapshot, test.Config, test.Policy}), "\x00")
 	if loaded, ok := r.inputs[key]; ok {
 		return loaded, nil
 	}
 	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, config: test.Config, policy: test.Policy}
-	sources, err := flags.sources(nil)
+	sources, err := flags.sources(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (r *runner) input(test *suite.Test) (*input, error) {
 
 // ask asks the steps of a test and compares the answers.
 func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suite.FailedStep, error) {
-	loaded, err := r.input(test)
+	loaded, err := r.input(ctx, test)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (l *looking) run(ctx context.Context) error {
 	if l.input.policyName != "" {
 		return errors.New("--policy-name names a policy of a server: give --policy or --config")
 	}
-	loaded, err := l.input.load(l.streams)
+	loaded, err := l.input.load(ctx, l.streams)
 	if err != nil {
 		return err
 	}

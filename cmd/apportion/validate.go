@@ -86,7 +86,7 @@ type diagnostic struct {
 // check fills what was found. An error is a fault of the input, or what kept it from being read.
 func (v *validation) check(ctx context.Context) error {
 	f := &v.found
-	if len(v.input.files) == 0 && v.input.snapshot == "" {
+	if !v.input.given() {
 		if v.input.config == "" && v.input.policy == "" {
 			return errors.New("nothing to check: name manifests with -f, or a configuration with --config")
 		}
@@ -98,7 +98,7 @@ func (v *validation) check(ctx context.Context) error {
 		f.warnings = warnings
 		return err
 	}
-	loaded, err := v.input.load(v.streams)
+	loaded, err := v.input.load(ctx, v.streams)
 	if err != nil {
 		return err
 	}

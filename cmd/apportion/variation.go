@@ -35,7 +35,7 @@ func (a *asking) registerVariation(command *cobra.Command, v *variation.Variatio
 			if slices.Contains(again.files, "-") {
 				return nil, directive
 			}
-			loaded, err := again.load(streams{out: io.Discard, err: io.Discard})
+			loaded, err := again.load(context.Background(), streams{out: io.Discard, err: io.Discard})
 			if err != nil {
 				return nil, directive
 			}

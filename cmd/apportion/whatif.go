@@ -83,13 +83,13 @@ func (a *asking) whatIf(ctx context.Context, file string, v *variation.Variation
 		if v.Empty() {
 			return errNothingToTry
 		}
-		loaded, err := a.input.load(a.streams)
+		loaded, err := a.input.load(ctx, a.streams)
 		if err != nil {
 			return err
 		}
 		return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error { return vary(ctx, q, v, nil) })
 	}
-	loaded, submitted, err := a.submit(file)
+	loaded, submitted, err := a.submit(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -102,11 +102,11 @@ func (a *asking) whatIf(ctx context.Context, file string, v *variation.Variation
 }
 
 // submit reads the cluster and the job.
-func (a *asking) submit(file string) (*input, *submission.Submission, error) {
+func (a *asking) submit(ctx context.Context, file string) (*input, *submission.Submission, error) {
 	if a.input.snapshot != "" {
 		return nil, nil, errors.New("whatif reads manifests: give -f in place of --snapshot")
 	}
-	sources, err := a.input.sources(a.in)
+	sources, err := a.input.sources(ctx, a.in)
 	if err != nil {
 		return nil, nil, err
 	}

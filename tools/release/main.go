@@ -1,5 +1,5 @@
 // Command release makes what a release consists of, without a container daemon and without a network: static binaries, archives, bills of
-// materials, a container image as an OCI layout, checksums. Equal sources make equal bytes.
+// materials, a manifest for krew, a container image as an OCI layout, checksums. Equal sources make equal bytes.
 //
 //	release make  -root . -out dist -version v0.1.0 -epoch 1767225600 [-platforms linux/amd64,…]
 //	release check -out dist -version v0.1.0
@@ -119,6 +119,9 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 	}
 	if digest != "" {
 		fmt.Fprintln(out, "image", digest)
+	}
+	if err := r.krew(); err != nil {
+		return err
 	}
 	return r.sum()
 }

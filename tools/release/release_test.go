@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http/httptest"
@@ -102,6 +104,21 @@ func TestWhatWasMadePassesTheCheck(t *testing.T) {
 	require.Contains(t, said, "ok apportion_0.1.0_")
 	if runtime.GOOS == "linux" {
 		require.Contains(t, said, "ok image linux/")
+	}
+}
+
+func TestTheManifestForKrewNamesEachArchive(t *testing.T) {
+	out, _ := made(t, sources(t))
+	manifest, err := os.ReadFile(filepath.Join(out, "krew.yaml"))
+	require.NoError(t, err)
+	archives, err := filepath.Glob(filepath.Join(out, "*.tar.gz"))
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	for _, archive := range archives {
+		data, err := os.ReadFile(archive)
+		require.NoError(t, err)
+		require.Contains(t, string(manifest), "/releases/download/v0.1.0/"+filepath.Base(archive)+"\n")
+		require.Contains(t, string(manifest), fmt.Sprintf("sha256: %x\n", sha256.Sum256(data)))
 	}
 }
 

@@ -1,0 +1,225 @@
+// Package cluster reads the objects of a live cluster from its API server.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/apportion/apportion/adapter/volcano"
+)
+
+// Flags say which cluster is read, and as which user, as kubectl's flags of these names do.
+type Flags struct {
+	// On is true if the cluster is read.
+	On     bool
+	config *genericclioptions.ConfigFlags
+	flag   *pflag.Flag
+	// chunk is how many objects are asked for at a time; 0: all.
+	chunk int
+}
+
+// Register adds the flags.
+func (f *Flags) Register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.On, "cluster", false, "ask about the live cluster of the kubeconfig, in place of manifests")
+	f.flag = flags.Lookup("cluster")
+	flags.IntVar(&f.chunk, "chunk-size", chunkSize, "ask the API server for so many objects at a time; 0: all at once")
+	config := genericclioptions.NewConfigFlags(true)
+	f.config = &genericclioptions.ConfigFlags{
+		KubeConfig: config.KubeConfig, Context: config.Context, Impersonate: config.Impersonate,
+		ImpersonateGroup: config.ImpersonateGroup, ImpersonateUID: config.ImpersonateUID, Timeout: config.Timeout,
+	}
+	f.config.AddFlags(flags)
+}
+
+// Named reports whether the user asked for the cluster. It is read by default in kubectl's plugin.
+func (f *Flags) Named() bool { return f.On && f.flag.Changed }
+
+// chunkSize is kubectl's.
+const chunkSize = 500
+
+// resource is a list of the API server.
+type resource struct {
+	path string
+	// namespaced lists may be readable in one namespace only.
+	namespaced bool
+	// needed lists decide everything: without them there is no answer.
+	needed bool
+}
+
+const (
+	core  = "/api/v1"
+	group = "/apis/scheduling.volcano.sh/v1beta1"
+)
+
+// resources are the lists that are read, by the name of their objects.
+var resources = map[string]resource{
+	"queues":          {path: group, needed: true},
+	"podgroups":       {path: group, namespaced: true, needed: true},
+	"pods":            {path: core, namespaced: true},
+	"nodes":           {path: core},
+	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1"},
+}
+
+// Cluster is what was read.
+type Cluster struct {
+	Sources []volcano.Source
+	// Unread tells what could not be read, a sentence each. The answers leave it out.
+	Unread []string
+}
+
+// Read lists the objects that decisions rest on, page by page and all kinds at the same time. What the user may not list is left out and
+// named; without Volcano's own kinds there is an error. The lists are of slightly different moments, as kubectl's are.
+func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
+	client, err := f.client()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := f.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{client: client, namespace: namespace, chunk: f.chunk}
+	work, ctx := errgroup.WithContext(ctx)
+	for name, list := range resources {
+		work.Go(func() error { return r.kind(ctx, name, list) })
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	return r.cluster(), nil
+}
+
+// client returns a client of the API server that sends and receives bytes as they are.
+func (f *Flags) client() (*rest.RESTClient, error) {
+	config, err := f.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.APIPath, config.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
+	// Only errors are decoded, of the kind Status.
+	known := runtime.NewScheme()
+	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
+	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
+	config.QPS, config.Burst = -1, 0 // The API server's own priority and fairness bounds the requests.
+	config.UserAgent = "apportion"
+	return rest.RESTClientFor(config)
+}
+
+// reader collects the pages of all lists.
+type reader struct {
+	client    *rest.RESTClient
+	namespace string
+	chunk     int
+
+	mu     sync.Mutex
+	pages  map[string][]volcano.Source
+	unread []string
+}
+
+// cluster returns the pages in the order of the kinds.
+func (r *reader) cluster() *Cluster {
+	c := &Cluster{Unread: r.unread}
+	for _, name := range []string{"queues", "podgroups", "pods", "nodes", "priorityclasses"} {
+		c.Sources = append(c.Sources, r.pages[name]...)
+	}
+	return c
+}
+
+// kind reads one list. A list that the user may not read is tried in the namespace of the kubeconfig, if it has any.
+func (r *reader) kind(ctx context.Context, name string, list resource) error {
+	err := r.list(ctx, name, list.path+"/"+name)
+	if apierrors.IsForbidden(err) && list.namespaced {
+		if err = r.list(ctx, name, list.path+"/namespaces/"+r.namespace+"/"+name); err == nil {
+			r.note(fmt.Sprintf("only the %s of namespace %s may be read: others are left out of all sums", name, r.namespace))
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err) && list.path == group:
+		return fmt.Errorf("the cluster has no %s of Volcano (%s): is Volcano installed?", name, "scheduling.volcano.sh/v1beta1")
+	case apierrors.IsForbidden(err) && !list.needed:
+		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
+		return nil
+	}
+	return fmt.Errorf("%s: %s", name, reason(err))
+}
+
+func (r *reader) note(sentence string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread = append(r.unread, sentence)
+}
+
+// reason returns what the API server says, or why it could not be asked.
+func reason(err error) string {
+	if said, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return said.ErrStatus.Message
+	}
+	return err.Error()
+}
+
+// list reads all pages of a list. A list whose rest has expired is read again from its beginning, in one page.
+func (r *reader) list(ctx context.Context, name, path string) error {
+	var pages []volcano.Source
+	size, next := r.chunk, ""
+	for {
+		request := r.client.Get().AbsPath(path).SetHeader("Accept", "application/json")
+		if size > 0 {
+			request.Param("limit", strconv.Itoa(size))
+		}
+		if next != "" {
+			request.Param("continue", next)
+		}
+		result := request.Do(ctx)
+		data, err := result.Raw()
+		if err != nil {
+			err = result.Error() // What the API server says, decoded.
+		}
+		if expired(err) && next != "" {
+			pages, size, next = nil, 0, ""
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		page, err := volcano.ReadPage(fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
+		if err != nil {
+			return err
+		}
+		if page.Count > 0 {
+			pages = append(pages, page.Source)
+		}
+		if next = page.Continue; next == "" {
+			break
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pages == nil {
+		r.pages = map[string][]volcano.Source{}
+	}
+	r.pages[name] = pages
+	return nil
+}
+
+// expired reports whether the API server no longer has the rest of a list.
+func expired(err error) bool {
+	said, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && said.ErrStatus.Code == http.StatusGone
+}

@@ -1,0 +1,156 @@
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
+)
+
+// status writes an error as an API server does.
+func status(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":%q,"code":%d}`, reason, message, code)
+}
+
+// server answers lists by path; a list has as many pages as there are texts of items.
+func server(t *testing.T, lists map[string][]string, other http.HandlerFunc) *cluster.Flags {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pages, ok := lists[r.URL.Path]
+		if !ok {
+			other(w, r)
+			return
+		}
+		page, next := 0, ""
+		if _, err := fmt.Sscan(r.URL.Query().Get("continue"), &page); err != nil {
+			page = 0
+		}
+		if r.URL.Query().Get("limit") == "" {
+			pages = []string{strings.Join(pages, ",")}
+		} else if page+1 < len(pages) {
+			next = fmt.Sprint(page + 1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, "Node", next, pages[page])
+	}))
+	t.Cleanup(s.Close)
+	return flags(t, s.URL)
+}
+
+func flags(t *testing.T, address string) *cluster.Flags {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{map[string]any{"name": "k", "cluster": map[string]any{"server": address}}},
+		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "k", "namespace": "team", "user": "u"}}},
+		"users":    []any{map[string]any{"name": "u", "user": map[string]any{}}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, config, 0o600))
+	f := &cluster.Flags{}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Register(set)
+	require.NoError(t, set.Parse([]string{"--cluster", "--kubeconfig", file}))
+	require.True(t, f.Named())
+	return f
+}
+
+const (
+	queues    = "/apis/scheduling.volcano.sh/v1beta1/queues"
+	podgroups = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+	priority  = "/apis/scheduling.k8s.io/v1/priorityclasses"
+)
+
+func item(kind, version, name string) string {
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"name":%q,"namespace":"team"}}`, kind, version, name)
+}
+
+func node(name string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"status":{"allocatable":{"cpu":"2"}}}`, name)
+}
+
+func TestAllPagesOfAllListsAreRead(t *testing.T) {
+	f := server(t, map[string][]string{
+		queues:          {item("Queue", "scheduling.volcano.sh/v1beta1", "q")},
+		podgroups:       {""},
+		"/api/v1/nodes": {node("a"), node("b"), node("c")},
+		"/api/v1/pods":  {""},
+		priority:        {""},
+	}, http.NotFound)
+	read, err := f.Read(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, read.Unread)
+	got, err := volcano.ReadManifests(read.Sources)
+	require.NoError(t, err)
+	require.Len(t, got.Snapshot.GetNodes(), 3)
+	require.Len(t, got.Snapshot.GetQueues(), 1)
+}
+
+func TestWhatMayNotBeReadIsNamed(t *testing.T) {
+	f := server(t, map[string][]string{
+		queues:                         {item("Queue", "scheduling.volcano.sh/v1beta1", "q")},
+		podgroups:                      {""},
+		"/api/v1/namespaces/team/pods": {""},
+	}, func(w http.ResponseWriter, r *http.Request) {
+		status(w, http.StatusForbidden, "Forbidden", "user u may not list "+r.URL.Path)
+	})
+	read, err := f.Read(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{
+		"only the pods of namespace team may be read: others are left out of all sums",
+		"nodes may not be read and are left out: user u may not list /api/v1/nodes",
+		"priorityclasses may not be read and are left out: user u may not list " + priority,
+	}, read.Unread)
+}
+
+func TestAClusterWithoutVolcanoIsAFault(t *testing.T) {
+	core := map[string][]string{"/api/v1/nodes": {""}, "/api/v1/pods": {""}, priority: {""}}
+	f := server(t, core, func(w http.ResponseWriter, _ *http.Request) {
+		status(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	})
+	_, err := f.Read(t.Context())
+	require.ErrorContains(t, err, "is Volcano installed?")
+}
+
+func TestAListWhoseRestHasExpiredIsReadAgain(t *testing.T) {
+	var expired atomic.Bool
+	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, priority: {""}}
+	f := server(t, lists, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Get("continue") != "":
+			expired.Store(true)
+			status(w, http.StatusGone, "Expired", "the continue parameter is too old")
+		case r.URL.Query().Get("limit") != "":
+			fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"continue":"1"},"items":[%s]}`, node("a"))
+		default:
+			fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[%s,%s]}`, node("a"), node("b"))
+		}
+	})
+	read, err := f.Read(t.Context())
+	require.NoError(t, err)
+	require.True(t, expired.Load())
+	got, err := volcano.ReadManifests(read.Sources)
+	require.NoError(t, err)
+	require.Len(t, got.Snapshot.GetNodes(), 2)
+}
+
+func TestAServerThatDoesNotAnswerIsAFault(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	_, err := flags(t, s.URL).Read(t.Context())
+	require.ErrorContains(t, err, "connection refused")
+}

@@ -1,0 +1,269 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
+)
+
+// apiServer is a real API server with its etcd. Its program is named by KUBE_APISERVER; etcd is found in PATH.
+type apiServer struct {
+	address, directory string
+	arguments          []string
+	process            *exec.Cmd
+	client             *http.Client
+}
+
+const token = "administrator"
+
+func port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, p, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return p
+}
+
+func start(t *testing.T, directory, program string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	log, err := os.Create(filepath.Join(directory, filepath.Base(program)+".log"))
+	require.NoError(t, err)
+	c := exec.Command(program, arguments...)
+	c.Stdout, c.Stderr, c.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		_ = log.Close()
+	})
+	return c
+}
+
+func startServer(t *testing.T) *apiServer {
+	t.Helper()
+	program := os.Getenv("KUBE_APISERVER")
+	require.NotEmpty(t, program, "make test-cluster builds it")
+	directory := t.TempDir()
+	etcd, peer, secure := port(t), port(t), port(t)
+	start(t, directory, "etcd", "--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:"+etcd,
+		"--advertise-client-urls", "http://127.0.0.1:"+etcd, "--listen-peer-urls", "http://127.0.0.1:"+peer)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	keyFile := filepath.Join(directory, "key.pem")
+	encoded := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
+	tokens := filepath.Join(directory, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
+	s := &apiServer{address: "https://127.0.0.1:" + secure, directory: directory, arguments: []string{
+		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
+		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
+		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount",
+	}}
+	transport, err := rest.TransportFor(&rest.Config{Host: s.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	require.NoError(t, err)
+	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	s.begin(t)
+	return s
+}
+
+// begin starts the API server, and waits until it is ready.
+func (s *apiServer) begin(t *testing.T) {
+	t.Helper()
+	s.process = start(t, s.directory, os.Getenv("KUBE_APISERVER"), s.arguments...)
+	require.Eventually(t, func() bool {
+		code, _, err := s.try(t.Context(), http.MethodGet, "/readyz", nil)
+		return err == nil && code == http.StatusOK
+	}, 2*time.Minute, 200*time.Millisecond)
+}
+
+func (s *apiServer) try(ctx context.Context, method, path string, body any) (int, []byte, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.address+path, bytes.NewReader(data))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	w, err := s.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer w.Body.Close()
+	data, err = io.ReadAll(w.Body)
+	return w.StatusCode, data, err
+}
+
+// send requires that the API server takes an object.
+func (s *apiServer) send(t *testing.T, method, path string, body any) {
+	t.Helper()
+	code, data, err := s.try(t.Context(), method, path, body)
+	require.NoError(t, err)
+	require.Less(t, code, 300, "%s %s: %s", method, path, data)
+}
+
+// flags names the server by a kubeconfig of its own.
+func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
+	t.Helper()
+	config := api.NewConfig()
+	config.Clusters["k"] = &api.Cluster{Server: s.address, InsecureSkipTLSVerify: true}
+	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
+	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: "language"}
+	config.CurrentContext = "c"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, file))
+	f := &cluster.Flags{}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Register(set)
+	require.NoError(t, set.Parse(append([]string{"--cluster", "--kubeconfig", file}, arguments...)))
+	return f
+}
+
+// define makes the kinds of Volcano, with any fields.
+func (s *apiServer) define(t *testing.T) {
+	t.Helper()
+	for plural, kind := range map[string]string{"queues": "Queue", "podgroups": "PodGroup"} {
+		scope := map[string]string{"queues": "Cluster", "podgroups": "Namespaced"}[plural]
+		s.send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": plural + ".scheduling.volcano.sh"},
+			"spec": map[string]any{
+				"group": "scheduling.volcano.sh", "scope": scope, "names": map[string]any{"plural": plural, "kind": kind},
+				"versions": []any{map[string]any{
+					"name": "v1beta1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				}},
+			},
+		})
+		require.Eventually(t, func() bool {
+			code, _, err := s.try(t.Context(), http.MethodGet, "/apis/scheduling.volcano.sh/v1beta1/"+plural, nil)
+			return err == nil && code == http.StatusOK
+		}, time.Minute, 100*time.Millisecond)
+	}
+}
+
+// fill writes the objects of the sample cluster, and their status.
+func (s *apiServer) fill(t *testing.T) {
+	t.Helper()
+	directory := filepath.Join("..", "..", "..", "..", "examples", "clusters", "research")
+	namespaces := map[string]bool{"default": true}
+	for _, list := range []struct{ file, path, plural string }{
+		{"priorityclasses.yaml", "/apis/scheduling.k8s.io/v1", "priorityclasses"},
+		{"queues.yaml", "/apis/scheduling.volcano.sh/v1beta1", "queues"},
+		{"podgroups.yaml", "/apis/scheduling.volcano.sh/v1beta1", "podgroups"},
+		{"nodes.yaml", "/api/v1", "nodes"}, {"pods.yaml", "/api/v1", "pods"},
+	} {
+		data, err := os.ReadFile(filepath.Join(directory, list.file))
+		require.NoError(t, err)
+		var read struct{ Items []map[string]any }
+		require.NoError(t, yaml.Unmarshal(data, &read))
+		for _, object := range read.Items {
+			metadata, ok := object["metadata"].(map[string]any)
+			require.True(t, ok)
+			for _, key := range []string{"resourceVersion", "uid", "creationTimestamp", "ownerReferences"} {
+				delete(metadata, key)
+			}
+			path := list.path
+			if namespace, ok := metadata["namespace"].(string); ok {
+				if !namespaces[namespace] {
+					namespaces[namespace] = true
+					s.send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": namespace}})
+				}
+				path += "/namespaces/" + namespace
+			}
+			s.send(t, http.MethodPost, path+"/"+list.plural, object)
+			if status := object["status"]; status != nil {
+				s.send(t, http.MethodPatch, path+"/"+list.plural+"/"+fmt.Sprint(metadata["name"])+"/status", map[string]any{"status": status})
+			}
+		}
+	}
+}
+
+func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
+	s := startServer(t)
+	_, err := s.flags(t).Read(t.Context())
+	require.ErrorContains(t, err, "is Volcano installed?")
+	s.define(t)
+	s.fill(t)
+
+	read := func(arguments ...string) *volcano.Cluster {
+		got, err := s.flags(t, arguments...).Read(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, got.Unread)
+		c, err := volcano.ReadManifests(got.Sources)
+		require.NoError(t, err)
+		return c
+	}
+	whole := read("--chunk-size", "0")
+	require.Len(t, whole.Snapshot.GetNodes(), 16)
+	require.True(t, proto.Equal(whole.Snapshot, read("--chunk-size", "7").Snapshot))
+	require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
+
+	t.Run("a user who may read one namespace", func(t *testing.T) {
+		rule := func(groups, kinds []string) map[string]any {
+			return map[string]any{"apiGroups": groups, "resources": kinds, "verbs": []string{"list"}}
+		}
+		subjects := []any{map[string]any{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}}
+		const group = "/apis/rbac.authorization.k8s.io/v1"
+		s.send(t, http.MethodPost, group+"/clusterroles", map[string]any{
+			"metadata": map[string]any{"name": "queues"}, "rules": []any{rule([]string{"scheduling.volcano.sh"}, []string{"queues"})},
+		})
+		s.send(t, http.MethodPost, group+"/clusterrolebindings", map[string]any{
+			"metadata": map[string]any{"name": "queues"}, "subjects": subjects,
+			"roleRef": map[string]any{"kind": "ClusterRole", "name": "queues", "apiGroup": "rbac.authorization.k8s.io"},
+		})
+		s.send(t, http.MethodPost, group+"/namespaces/language/roles", map[string]any{
+			"metadata": map[string]any{"name": "jobs"}, "rules": []any{rule([]string{"", "scheduling.volcano.sh"}, []string{"pods", "podgroups"})},
+		})
+		s.send(t, http.MethodPost, group+"/namespaces/language/rolebindings", map[string]any{
+			"metadata": map[string]any{"name": "jobs"}, "subjects": subjects,
+			"roleRef": map[string]any{"kind": "Role", "name": "jobs", "apiGroup": "rbac.authorization.k8s.io"},
+		})
+		got, err := s.flags(t, "--as", "ann").Read(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Unread, 4, "%v", got.Unread)
+	})
+
+	t.Run("an API server that comes back", func(t *testing.T) {
+		require.NoError(t, s.process.Process.Kill())
+		_ = s.process.Wait()
+		_, err := s.flags(t).Read(t.Context())
+		require.ErrorContains(t, err, "connection refused")
+		s.begin(t)
+		require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
+	})
+}

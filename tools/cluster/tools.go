@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package cluster pins the API server that the tests against a real cluster start.
+package cluster
+
+import _ "k8s.io/kubernetes/cmd/kube-apiserver"
