@@ -46,7 +46,12 @@ type Placement struct {
 // best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes, whatever they ask for. The
 // outcome is PlacementUnknown beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
 func (s *Session) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
-	p := placer{session: s, tasks: tasks, nodes: nodes, trials: placementTrials}
+	p := placer{session: s, tasks: tasks, nodes: nodes, room: s.view.Idle, trials: placementTrials}
+	return p.place()
+}
+
+func (p *placer) place() (Placement, error) {
+	tasks := p.tasks
 	if err := p.prepare(); err != nil {
 		return Placement{}, err
 	}
@@ -62,7 +67,7 @@ func (s *Session) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, 
 	case !alone || p.exceedsTotal():
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
-	if len(tasks)*s.view.Dims.Len() > placementCells {
+	if len(tasks)*p.session.view.Dims.Len() > placementCells {
 		return Placement{Outcome: PlacementUnknown, Most: most}, nil
 	}
 	p.start()
@@ -82,6 +87,8 @@ type placer struct {
 	session *Session
 	tasks   []model.TaskID
 	nodes   []model.NodeID
+	// room sets a row to what a node has left.
+	room func(model.NodeID, *resource.Row)
 	// kinds of tasks that no rule tells apart, the largest first.
 	kinds []taskKind
 	// idle is what is left of each node.
@@ -128,29 +135,18 @@ func (p *placer) prepare() error {
 		if v.Stopped(i) {
 			return policy.ErrStopped
 		}
-		v.Idle(n, &p.idle[i])
+		p.room(n, &p.idle[i])
 		offered.Add(v.Nodes[n].Allocatable)
 	}
 	p.at = make([]int32, len(p.tasks))
-	of := make(map[kindKey]int)
-	for i, t := range p.tasks {
+	for i := range p.at {
 		p.at[i] = -1
-		key := p.session.kindOf(t)
-		k, known := of[key]
-		if !known {
-			k = len(p.kinds)
-			of[key] = k
-			request := v.Request(t)
-			size, _ := resource.DominantShare(request, offered, offered.Positive())
-			p.kinds = append(p.kinds, taskKind{request: request, size: size})
-			if len(p.kinds)*len(p.nodes) > placementCells {
-				p.kinds = nil
-				return nil
-			}
-		}
-		p.kinds[k].tasks = append(p.kinds[k].tasks, int32(i))
 	}
-	slices.SortStableFunc(p.kinds, func(l, r taskKind) int { return cmp.Compare(r.size, l.size) })
+	p.sort(offered)
+	if len(p.kinds)*len(p.nodes) > placementCells {
+		p.kinds = nil
+		return nil
+	}
 	for k := range p.kinds {
 		if v.Stop != nil && v.Stop() {
 			return policy.ErrStopped
@@ -162,6 +158,25 @@ func (p *placer) prepare() error {
 		}
 	}
 	return nil
+}
+
+// sort sorts the tasks into kinds, the largest first in proportion to what is offered.
+func (p *placer) sort(offered resource.Row) {
+	v := p.session.view
+	of := make(map[kindKey]int)
+	for i, t := range p.tasks {
+		key := p.session.kindOf(t)
+		k, known := of[key]
+		if !known {
+			k = len(p.kinds)
+			of[key] = k
+			request := v.Request(t)
+			size, _ := resource.DominantShare(request, offered, offered.Positive())
+			p.kinds = append(p.kinds, taskKind{request: request, size: size})
+		}
+		p.kinds[k].tasks = append(p.kinds[k].tasks, int32(i))
+	}
+	slices.SortStableFunc(p.kinds, func(l, r taskKind) int { return cmp.Compare(r.size, l.size) })
 }
 
 // bestFit places kind after kind, each on the nodes that it leaves least of. It returns how many tasks it has placed, and whether every

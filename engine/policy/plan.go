@@ -11,6 +11,8 @@ type Room struct {
 	Kind RoomKind
 	// Node means something only with OneNode.
 	Node model.NodeID
+	// Nodes are those of the claimant's tasks, in their order; they mean something only with GivenNodes.
+	Nodes []model.NodeID
 }
 
 // RoomKind says how much of the cluster a room is.
@@ -24,6 +26,8 @@ const (
 	OneNode
 	// AnyNodes gives every task a node: task by task the first that has room, or else the first on which enough can be evicted.
 	AnyNodes
+	// GivenNodes puts every task on the node that the claim names for it.
+	GivenNodes
 )
 
 // Claim is a question for a plan.
@@ -57,4 +61,10 @@ type Plan struct {
 type Planner interface {
 	// Plan makes a plan; g records why candidates are spared.
 	Plan(c *Claim, g *Grounds) Plan
+}
+
+// Calm is a state with a potential that no sequence of plans raises.
+type Calm interface {
+	// Potential returns it line by line, compared from the left.
+	Potential() [3]*big.Rat
 }

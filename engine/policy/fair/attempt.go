@@ -57,16 +57,32 @@ func (t *trial) makeRoom() bool {
 			if !t.s.v.Takes(room.Node, t.s.v.NodeSetOf(task)) {
 				return false
 			}
+		}
+		for range t.claim.Tasks {
 			t.nodes = append(t.nodes, room.Node)
 		}
 		ok := t.clear(room.Node, t.need, t.positive)
 		t.place(room.Node, t.need, t.positive, 1)
 		return ok
+	case room.Kind == policy.GivenNodes:
+		return t.makeRoomOn(room.Nodes)
 	}
 	for _, task := range t.claim.Tasks {
 		if !t.house(task) {
 			return false
 		}
+	}
+	return true
+}
+
+// makeRoomOn evicts until each task has room on its node.
+func (t *trial) makeRoomOn(nodes []model.NodeID) bool {
+	for i, task := range t.claim.Tasks {
+		v, r := t.s.v, t.s.requestOf(task)
+		if i >= len(nodes) || !v.Takes(nodes[i], v.NodeSetOf(task)) || !t.clearNear(nodes[i], r.amount, r.positive) {
+			return false
+		}
+		t.settleOn(nodes[i], r)
 	}
 	return true
 }

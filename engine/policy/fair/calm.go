@@ -117,3 +117,18 @@ func (s *State) approximate(l []int64) float64 {
 	}
 	return sum
 }
+
+// Potential returns what all leaves lack under each line, as shares of the cluster summed over the dimensions.
+func (s *State) Potential() [lines]*big.Rat {
+	s.settle()
+	l, totals := newLacks(s.width), make([]int64, s.width)
+	for d := range totals {
+		totals[d] = s.divided(d)
+		for _, p := range s.tree.leaves {
+			for i := range l {
+				l[i][d] += max(0, s.line(i, p, d)-s.row(s.accounts.held, p)[d])
+			}
+		}
+	}
+	return fractions(&l, totals)
+}

@@ -113,21 +113,6 @@ type checker struct {
 	seen map[string]bool
 }
 
-// potential returns what all leaves lack under each line.
-func (s *State) potential() [lines]*big.Rat {
-	s.settle()
-	l, totals := newLacks(s.width), make([]int64, s.width)
-	for d := range totals {
-		totals[d] = s.divided(d)
-		for _, p := range s.tree.leaves {
-			for i := range l {
-				l[i][d] += max(0, s.line(i, p, d)-s.row(s.accounts.held, p)[d])
-			}
-		}
-	}
-	return fractions(&l, totals)
-}
-
 // compare compares two potentials from the left.
 func compare(l, r [lines]*big.Rat) int {
 	for i := range l {
@@ -143,10 +128,10 @@ func (c *checker) allocate(r *Rest, _ model.QueueID, _ []model.TaskID, do func()
 		do()
 		return
 	}
-	before := r.potential()
+	before := r.Potential()
 	c.look(r)
 	do()
-	after := r.potential()
+	after := r.Potential()
 	for i := range before {
 		require.LessOrEqual(c.t, after[i].Cmp(before[i]), 0, "an allocation raises no lack")
 	}
@@ -158,12 +143,12 @@ func (c *checker) plan(r *Rest, block []model.TaskID, plan *policy.Plan, do func
 		return
 	}
 	c.requireNeeded(r, block, plan)
-	before := r.potential()
+	before := r.Potential()
 	fall, rise := plan.Potential()
 	victims, division := plan.Victims, r.division.version
 	c.look(r)
 	do()
-	after := r.potential()
+	after := r.Potential()
 	if r.division.version != division {
 		// A victim that does not count while it waits never comes back; without its demand the lines are others.
 		return
@@ -334,7 +319,7 @@ func TestEverythingIsUndone(t *testing.T) {
 	eachCluster(t, *runs/4, draw.busy, func(t require.TestingT, d draw, c *cluster) int {
 		s := c.open(t)
 		order := s.Order()
-		before := s.potential()
+		before := s.Potential()
 		mark := s.v.Journal.Mark()
 		r := &Rest{State: s}
 		for range 8 {
@@ -351,7 +336,7 @@ func TestEverythingIsUndone(t *testing.T) {
 		s.v.Journal.Release()
 		s.requireAnew(t)
 		require.Equal(t, order, s.Order())
-		require.Zero(t, compare(before, s.potential()))
+		require.Zero(t, compare(before, s.Potential()))
 		return 1
 	})
 }

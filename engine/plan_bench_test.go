@@ -1,0 +1,73 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+)
+
+// fullCluster has 5,000 nodes of 40 cores and 8 GPUs, all full with 20 tasks each, 100 queues, of which one has little and waits with a gang
+// of 64 tasks of 8 cores and 4 GPUs, and 10,000 jobs.
+func fullCluster(t require.TestingT) (*model.Model, model.JobID) {
+	const nodes, queues, jobs, each = 5_000, 100, 10_000, 10
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu", "gpu"})
+	for n := range nodes {
+		b.Node(model.NodeSpec{Name: fmt.Sprintf("n%04d", n), Allocatable: amounts(40, 8)})
+	}
+	for q := range queues {
+		spec := model.QueueSpec{Name: fmt.Sprintf("q%02d", q), Weight: 1, Reclaimable: true, Deserved: amounts(1700, 300)}
+		if q == 0 {
+			spec.Weight, spec.Deserved = 4, amounts(8000, 1600)
+		}
+		b.Queue(spec)
+	}
+	next := 0
+	for j := range jobs {
+		b.Job(model.JobSpec{
+			UID: fmt.Sprintf("job-%05d", j), Queue: fmt.Sprintf("q%02d", 1+j*j%(queues-1)), Priority: int32(j % 3), MinAvailable: uint32(1 + j%8),
+			Phase: model.PhaseRunning, CreateTime: int64(j % 977),
+		})
+		b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{2000, 400}}})
+		for k := range each {
+			b.Task(model.TaskSpec{
+				UID: fmt.Sprintf("job-%05d-%d", j, k), Status: model.Running, Node: model.NodeID((next * 7) % nodes), Index: int32(k), Preemptable: true,
+				CreateTime: int64(next % 991),
+			})
+			next++
+		}
+	}
+	b.Job(model.JobSpec{UID: "gang", Queue: "q00", Priority: 2, MinAvailable: 64, Phase: model.PhaseInqueue})
+	b.Group(model.GroupSpec{Request: amounts(8, 2)})
+	for k := range 64 {
+		b.Task(model.TaskSpec{UID: fmt.Sprintf("gang-%02d", k), Node: model.None, Index: int32(k)})
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	j, _ := m.Job("gang")
+	return m, j
+}
+
+func BenchmarkPlan(b *testing.B) {
+	m, j := fullCluster(b)
+	for name, p := range planPolicies() {
+		if name == "tree" {
+			continue
+		}
+		b.Run(name, func(b *testing.B) {
+			s, err := engine.Open(m, p, nil)
+			require.NoError(b, err)
+			var plan *engine.Plan
+			for b.Loop() {
+				plan = ask(b, s, j, engine.ByAny)
+			}
+			require.Equal(b, engine.PlanMade, plan.Outcome, "%+v", plan.Miss)
+			b.ReportMetric(float64(len(plan.Victims)), "victims")
+			b.ReportMetric(float64(plan.Looked), "looked")
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/conformance"
+	"github.com/apportion/apportion/engine/policy/cooldown"
+	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/engine/policy/proportion"
+)
+
+// How many clusters the properties of plans are tried on; `make properties` tries more. A seed names one cluster: failures tell it.
+var (
+	planRuns = flag.Int("plans", 150, "how many clusters plans are tried on")
+	planSeed = flag.Uint64("planseed", 1, "seed of the first cluster")
+)
+
+// planPolicies are the policies that plans are tried under.
+func planPolicies() map[string]engine.Policy {
+	entry := func(p ...engine.Entry) engine.Tier { return p }
+	guard := entry(engine.Entry{Plugin: priority.Plugin{}}, engine.Entry{Plugin: gang.Plugin{}}, engine.Entry{Plugin: conformance.Plugin{}})
+	return map[string]engine.Policy{
+		"proportion": {Walk: engine.Volcano, Tiers: []engine.Tier{guard, {{Plugin: drf.Plugin{}}, {Plugin: proportion.Plugin{}}}}},
+		"capacity": {Tiers: []engine.Tier{
+			{{Plugin: priority.Plugin{}}},
+			{{Plugin: gang.Plugin{}}, {Plugin: cooldown.Plugin{}}, {Plugin: capacity.Plugin{}}},
+		}},
+		"tree": {Walk: engine.Volcano, Tiers: []engine.Tier{guard, {{Plugin: capacity.Plugin{Hierarchical: true}}}}},
+		"fair": {Tiers: []engine.Tier{
+			{{Plugin: priority.Plugin{}}},
+			{{Plugin: gang.Plugin{}}, {Plugin: conformance.Plugin{}}, {Plugin: fair.Plugin{Base: fair.OnGuarantee}}},
+		}},
+	}
+}
+
+// dice draws random numbers.
+type dice struct{ *rand.Rand }
+
+func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
+
+func (d dice) between(least, most int) int { return least + d.IntN(most-least+1) }
+
+// amounts are cpu in cores, and GPUs.
+func amounts(cpu, gpu int) *model.Amounts {
+	return &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{1000 * float64(cpu), 1000 * float64(gpu)}}
+}
+
+// planCluster is a small busy cluster: each node is filled with running tasks, and some jobs wait.
+func planCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
+	d := dice{rand.New(rand.NewPCG(seed, 17))}
+	b := model.NewBuilder(1_000_000)
+	b.Dimensions([]string{"cpu", "gpu"})
+	cpu, gpu := make([]int, d.between(1, 4)), make([]int, 4)
+	for n := range cpu {
+		cpu[n], gpu[n] = d.between(4, 8), d.between(0, 4)
+		spec := model.NodeSpec{Name: fmt.Sprintf("n%d", n), Allocatable: amounts(cpu[n], gpu[n])}
+		if d.chance(7) {
+			spec.Unschedulable = &model.Unschedulable{Cause: model.Cordoned}
+		}
+		b.Node(spec)
+	}
+	b.NodeSet(model.NodeSetSpec{Name: "last", Nodes: []uint32{uint32(len(cpu) - 1)}})
+	queues := d.queues(b, tree, len(cpu))
+	for j := range d.between(3, 7) {
+		waits := j >= 2 && d.chance(60)
+		minimum := d.between(1, 3)
+		b.Job(model.JobSpec{
+			UID: fmt.Sprintf("j%d", j), Queue: queues[d.IntN(len(queues))], Priority: int32(d.IntN(3)), MinAvailable: uint32(minimum),
+			Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
+		})
+		for g := range d.between(1, 2) {
+			request := amounts(d.between(1, 3), d.IntN(2))
+			spec := model.GroupSpec{Role: fmt.Sprint(g), Request: request}
+			if d.chance(10) {
+				spec.NodeSet = "last"
+			}
+			if d.chance(20) {
+				spec.MinAvailable, spec.HasMin = 1, true
+			}
+			b.Group(spec)
+			for k := range d.between(1, 3) {
+				d.task(b, fmt.Sprintf("j%d-%d-%d", j, g, k), request, waits, cpu, gpu)
+			}
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return m
+}
+
+func (d dice) queues(b *model.Builder, tree bool, nodes int) []string {
+	var leaves []string
+	add := func(name, parent string, leaf bool) {
+		spec := model.QueueSpec{Name: name, Parent: parent, Weight: uint32(d.between(1, 3)), Reclaimable: d.chance(90), CreateTime: int64(d.IntN(3))}
+		if d.chance(60) {
+			spec.Deserved = amounts(d.between(1, 3*nodes), d.between(0, 2*nodes))
+		}
+		if leaf && d.chance(20) {
+			spec.Capability = amounts(d.between(3, 6*nodes), d.between(1, 4*nodes))
+		}
+		if leaf && d.chance(20) {
+			spec.Guarantee = amounts(1, 0)
+		}
+		b.Queue(spec)
+		if leaf {
+			leaves = append(leaves, name)
+		}
+	}
+	if tree {
+		b.Queue(model.QueueSpec{Name: "root", Weight: 1, Reclaimable: true})
+		for i := range d.between(1, 2) {
+			add(fmt.Sprintf("p%d", i), "root", false)
+			for k := range d.between(1, 2) {
+				add(fmt.Sprintf("q%d%d", i, k), fmt.Sprintf("p%d", i), true)
+			}
+		}
+		return leaves
+	}
+	for i := range d.between(2, 3) {
+		add(fmt.Sprintf("q%d", i), "", true)
+	}
+	return leaves
+}
+
+// task adds a task: one that waits, or one that runs on a node that has room, or else waits.
+func (d dice) task(b *model.Builder, uid string, request *model.Amounts, waits bool, cpu, gpu []int) {
+	spec := model.TaskSpec{
+		UID: uid, Node: model.None, Index: -1, Preemptable: d.chance(92), Priority: int32(d.IntN(2)), CreateTime: int64(d.IntN(4)),
+	}
+	c, g := int(request.Amount[0]/1000), int(request.Amount[1]/1000)
+	if n := d.IntN(len(cpu)); !waits && cpu[n] >= c && gpu[n] >= g {
+		cpu[n] -= c
+		gpu[n] -= g
+		spec.Status, spec.Node = model.Running, model.NodeID(n)
+		if d.chance(4) {
+			spec.Status = model.Releasing
+		}
+	}
+	if d.chance(5) {
+		spec.Detail = &model.Detail{PriorityClass: "system-node-critical"}
+	}
+	if d.chance(5) {
+		spec.Detail = &model.Detail{ScheduleTime: 999_999, HasScheduleTime: true, Cooldown: int64(d.IntN(3)), HasCooldown: true}
+	}
+	b.Task(spec)
+}
+
+// eachPlan calls try for every waiting job of random clusters under every policy.
+func eachPlan(t require.TestingT, runs int, try func(name string, seed uint64, s *engine.Session, j model.JobID)) {
+	for i := range runs {
+		seed := *planSeed + uint64(i)
+		for name, p := range planPolicies() {
+			s, err := engine.Open(planCluster(t, seed, name == "tree"), p, nil)
+			require.NoError(t, err)
+			for _, j := range s.Waiting() {
+				try(name, seed, s, j)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// lacking says what a plan lacks.
+func (p *planner) lacking() (*Miss, error) {
+	miss := p.missed
+	if miss == nil {
+		miss = &Miss{Task: model.None, Node: model.None}
+		p.pool.sortByNode(p.view)
+		if _, err := p.greedy(false, miss); err != nil {
+			return nil, err
+		}
+	}
+	if miss.Check == 0 {
+		// There is room, but the policy does not let all go that are in its way.
+		miss.Check, miss.Reasons, miss.Placed = CheckEviction, p.refused, 0
+	}
+	return miss, nil
+}
+
+// lack is what a node lacks for a task once what may be evicted there is gone.
+type lack struct {
+	node  model.NodeID
+	rank  int
+	short resource.Row
+	// ratio sums what is short in proportion to what is asked for.
+	ratio float64
+}
+
+// miss says where a task lacks least, if that is wanted.
+func (s *stall) miss(t model.TaskID, miss *Miss) error {
+	if miss == nil {
+		return nil
+	}
+	miss.Check, miss.Task = CheckNodes, t
+	var lacks []lack
+	for i, n := range s.view.NodeOrder {
+		if s.view.Stopped(i) {
+			return policy.ErrStopped
+		}
+		if s.Fits(t, n, nil) {
+			s.list = s.candidates(n, s.list[:0])
+			lacks = append(lacks, s.lack(n, i, s.list))
+		}
+	}
+	slices.SortFunc(lacks, func(l, r lack) int { return cmp.Or(cmp.Compare(l.ratio, r.ratio), cmp.Compare(l.rank, r.rank)) })
+	rest := s.together(t)
+	best := -1
+	for i := range lacks {
+		if best >= 0 && lacks[best].ratio <= lacks[i].ratio || i == planEvaluations {
+			break
+		}
+		s.list = s.candidates(lacks[i].node, s.list[:0])
+		slices.SortFunc(s.list, s.rather)
+		lacks[i] = s.lack(lacks[i].node, lacks[i].rank, s.consented(t, rest, s.list, lacks[i].node))
+		if best < 0 || lacks[i].ratio < lacks[best].ratio {
+			best = i
+		}
+	}
+	if best >= 0 {
+		miss.Node, miss.Short = lacks[best].node, lacks[best].short
+		miss.Protected, miss.Counts = s.protected(t, rest, lacks[best].node)
+	}
+	return nil
+}
+
+// lack returns what a node lacks without some tasks.
+func (s *stall) lack(n model.NodeID, rank int, without []model.TaskID) lack {
+	s.future(n, &s.row)
+	l := lack{node: n, rank: rank, short: resource.NewRow(s.view.Dims.Len())}
+	for _, c := range without {
+		s.row.Add(s.view.Request(c))
+	}
+	for m := resource.Uncovered(s.row, s.request); m != 0; m = m.Rest() {
+		d := m.First()
+		l.short.Set(d, s.request.V[d]-s.row.V[d])
+		l.ratio += l.short.V[d] / s.request.V[d]
+	}
+	return l
+}
+
+// protected counts what keeps tasks on a node: the rules of the frame, and those of the policy. Of reasons that differ in their numbers
+// alone, those of the first stand for all.
+func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) ([]policy.Reason, []int) {
+	var held protections
+	for _, j := range s.view.Present() {
+		job := s.view.Jobs.At(j)
+		own := job.Queue == s.queue
+		for c := job.FirstTask; c < job.EndTask; c++ {
+			if s.view.NodeOf(c) != n || s.view.Status(c) != model.Running || s.view.Tasks.At(c).Job == s.question.Job {
+				continue
+			}
+			if reason, eligible := s.Eligible(t, c, own && s.preempt); !eligible {
+				held.add(reason)
+			}
+		}
+	}
+	for _, own := range []bool{true, false} {
+		list := slices.DeleteFunc(slices.Clone(s.list), func(c model.TaskID) bool { return (s.view.QueueOf(c) == s.queue) != own })
+		if len(list) == 0 {
+			continue
+		}
+		claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}
+		if !own && s.Plans() {
+			claim.Tasks, claim.Room = rest, policy.Room{Kind: policy.OneNode, Node: n}
+		}
+		choice := s.Session.choose(s.voters(own), claim, false)
+		protected := choice.Protections()
+		for _, c := range list {
+			if check := protected[c]; check != nil {
+				held.add(check.Reason)
+			}
+		}
+	}
+	return held.most()
+}
+
+// protections counts reasons; their numbers do not tell them apart.
+type protections struct {
+	frequency
+
+	first map[policy.Reason]policy.Reason
+}
+
+func (p *protections) add(reason policy.Reason) {
+	kind := reason
+	kind.Have, kind.Need, kind.Limit = 0, 0, 0
+	if p.first == nil {
+		p.first = make(map[policy.Reason]policy.Reason)
+	}
+	if _, known := p.first[kind]; !known {
+		p.first[kind] = reason
+	}
+	p.frequency.add([]policy.Reason{kind}, 1)
+}
+
+func (p *protections) most() ([]policy.Reason, []int) {
+	reasons, counts := p.frequency.most()
+	for i := range reasons {
+		reasons[i] = p.first[reasons[i]]
+	}
+	return reasons, counts
+}

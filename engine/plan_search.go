@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// draft is a plan that is not checked yet: the nodes of the tasks, and victims sorted by rather.
+type draft struct {
+	nodes   []model.NodeID
+	victims []model.TaskID
+	// miss, if not nil, gets what a task lacks that has no place.
+	miss *Miss
+}
+
+// search makes the plan, or returns what it lacks.
+func (p *planner) search() (*Miss, error) {
+	p.findReleased()
+	proven, err := p.placeAll()
+	if err != nil || p.plan.Outcome != 0 {
+		return nil, err
+	}
+	if !p.reclaim && !p.preempt {
+		if proven {
+			p.plan.Outcome = NoPlan
+		}
+		return p.lacking()
+	}
+	if err := p.fillPool(); err != nil {
+		return nil, err
+	}
+	best, err := p.drafts()
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.smaller(&best, proven)
+	switch {
+	case err != nil:
+		return nil, err
+	case best == nil && all:
+		p.plan.Outcome = NoPlan
+		return p.lacking()
+	case best == nil:
+		return p.lacking()
+	}
+	if most := p.question.MaxVictims; most > 0 && len(best.victims) > most {
+		if all {
+			p.plan.Outcome = NoPlan
+		}
+		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.victims)}, nil
+	}
+	p.plan.Least = all || len(best.victims) == 1 && proven
+	return nil, p.conclude(best)
+}
+
+// placeAll makes a plan without victims, if there is one; else proven says that there is none.
+func (p *planner) placeAll() (proven bool, err error) {
+	if !p.place {
+		return true, nil
+	}
+	var nodes []model.NodeID
+	err = p.undone(func() error {
+		p.enter(nil)
+		if !p.Allocatable(p.tasks, policy.InSession, nil, nil) {
+			proven = true
+			return nil
+		}
+		placer := placer{session: p.Session, tasks: p.tasks, nodes: p.view.NodeOrder, room: p.future, trials: placementTrials}
+		placement, err := placer.place()
+		proven, nodes = placement.Outcome == NoPlacement, placement.Nodes
+		return err
+	})
+	if err != nil || nodes == nil {
+		return proven, err
+	}
+	d, err := p.checked(&draft{nodes: nodes})
+	if err != nil || d == nil {
+		return false, err
+	}
+	p.plan.Least = true
+	return false, p.conclude(d)
+}
+
+// drafts searches task by task and returns the best plan it finds, nil if none.
+func (p *planner) drafts() (*draft, error) {
+	var best *draft
+	var limited model.QueueID = model.None
+	err := p.undone(func() error {
+		p.enter(nil)
+		limited = p.limitedAt(p.tasks)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, within := range []bool{true, false} {
+		if within && limited == model.None {
+			continue
+		}
+		if p.pool.within = nil; within {
+			p.pool.within = p.below(limited)
+		}
+		for _, hosting := range []bool{false, true} {
+			if hosting && !p.hosts {
+				continue
+			}
+			var miss *Miss
+			if !within && !hosting {
+				miss = &Miss{Task: model.None, Node: model.None}
+				p.missed = miss
+			}
+			d, err := p.greedy(hosting, miss)
+			if err != nil {
+				return nil, err
+			}
+			if best, err = p.better(best, d); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.pool.within = nil
+	if best == nil && p.Plans() {
+		return p.byPlanner()
+	}
+	return best, nil
+}
+
+// better returns the better one of a plan and a draft that passes the checks.
+func (p *planner) better(best, d *draft) (*draft, error) {
+	if d == nil {
+		return best, nil
+	}
+	d, err := p.checked(d)
+	if err != nil || d == nil || best != nil && p.ratherThese(best.victims, d.victims) <= 0 {
+		return best, err
+	}
+	return d, nil
+}
+
+// limitedAt returns the queue that keeps the job's queue from using what tasks ask for, or model.None.
+func (p *planner) limitedAt(tasks []model.TaskID) model.QueueID {
+	var why policy.Reasons
+	if p.Allocatable(tasks, policy.InSession, &why, nil) || len(why.List) == 0 {
+		return model.None
+	}
+	return why.List[0].Queue
+}
+
+// greedy places task after task, the largest kind first, each on the node that costs least; nil if some task finds none.
+// A miss, if not nil, gets what that task lacks.
+func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
+	d := &draft{nodes: make([]model.NodeID, len(p.tasks)), miss: miss}
+	p.asked = 0
+	placed, whole := 0, true
+	err := p.undone(func() error {
+		p.enter(nil)
+		for _, kind := range p.kinds() {
+			done, err := p.stable(kind, hosting, d)
+			placed += done
+			if err != nil || done < len(kind) {
+				whole = false
+				if miss != nil {
+					miss.Placed = placed
+				}
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !whole {
+		return nil, err
+	}
+	slices.SortFunc(d.victims, p.rather)
+	return d, nil
+}
+
+// kinds lists the positions of the tasks kind by kind, the largest kind first.
+func (p *planner) kinds() [][]int32 {
+	place := placer{session: p.Session, tasks: p.tasks}
+	// Without nodes there is nothing to measure requests by but the total.
+	place.sort(p.view.Total)
+	kinds := make([][]int32, len(place.kinds))
+	for k := range place.kinds {
+		kinds[k] = place.kinds[k].tasks
+	}
+	return kinds
+}
+
+// offers is a heap of offers, the best first.
+type offers struct {
+	*planner
+
+	hosting bool
+	list    []offer
+}
+
+func (o *offers) Len() int           { return len(o.list) }
+func (o *offers) Less(i, j int) bool { return o.compareOffers(&o.list[i], &o.list[j], o.hosting) < 0 }
+func (o *offers) Swap(i, j int)      { o.list[i], o.list[j] = o.list[j], o.list[i] }
+func (o *offers) Push(x any)         { o.list = append(o.list, x.(offer)) }
+func (o *offers) Pop() any {
+	last := o.list[len(o.list)-1]
+	o.list = o.list[:len(o.list)-1]
+	return last
+}
+
+// stable places the tasks of one kind and returns how many.
+func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
+	v, first := p.view, p.tasks[kind[0]]
+	s := stall{planner: p, request: v.Request(first), hosting: hosting, wanted: len(kind), row: resource.NewAccount(v.Dims.Len())}
+	o := &offers{planner: p, hosting: hosting}
+	for i, n := range v.NodeOrder {
+		if v.Stopped(i) {
+			return 0, policy.ErrStopped
+		}
+		if !p.Fits(first, n, nil) {
+			continue
+		}
+		if offered, some := s.bound(n, int32(i)); some {
+			o.list = append(o.list, offered)
+		}
+	}
+	heap.Init(o)
+	state := 1
+	for i, at := range kind {
+		t := p.tasks[at]
+		chosen, some, err := s.choose(o, t, state)
+		if err != nil {
+			return i, err
+		}
+		if !some {
+			return i, s.miss(t, d.miss)
+		}
+		for _, victim := range chosen.victims {
+			p.Unbook(victim, model.Pending)
+		}
+		d.victims = append(d.victims, chosen.victims...)
+		if !p.withinLimits(t, d) {
+			return i, nil
+		}
+		p.Book(t, model.Allocated, chosen.node)
+		d.nodes[at] = chosen.node
+		s.wanted--
+		state++
+		if offered, some := s.bound(chosen.node, chosen.rank); some {
+			heap.Push(o, offered)
+		}
+	}
+	return len(kind), nil
+}
+
+// together lists the tasks that claim with one: under a policy that plans, all that are not placed yet.
+func (p *planner) together(t model.TaskID) []model.TaskID {
+	if !p.Plans() {
+		return []model.TaskID{t}
+	}
+	return slices.DeleteFunc(slices.Clone(p.tasks), func(t model.TaskID) bool { return p.view.Status(t) != model.Pending })
+}
+
+// choose takes the best offer off the heap. A bound is made exact when it comes first; whatever is evicted and placed makes offers of other
+// nodes only worse, so that an offer that still comes first then is the best.
+func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error) {
+	var rest []model.TaskID
+	for looked := 0; o.Len() > 0; looked++ {
+		best := heap.Pop(o).(offer)
+		if best.count == 0 || best.state == state {
+			return best, true, nil
+		}
+		if looked&15 == 15 && s.view.Stop != nil && s.view.Stop() {
+			return offer{}, false, policy.ErrStopped
+		}
+		if s.asked++; s.asked > planEvaluations {
+			s.plan.CutShort = true
+			return offer{}, false, nil
+		}
+		if rest == nil {
+			rest = s.together(t)
+		}
+		if exact, some := s.exact(t, rest, best.node, best.rank); some {
+			exact.state = state
+			heap.Push(o, exact)
+		}
+	}
+	return offer{}, false, nil
+}
+
+// withinLimits evicts further tasks until the policy lets the queue use what a task asks for; false if that is not possible.
+func (p *planner) withinLimits(t model.TaskID, d *draft) bool {
+	for range planEvaluations {
+		var why policy.Reasons
+		if p.Allocatable([]model.TaskID{t}, policy.InSession, &why, nil) {
+			return true
+		}
+		victim := model.TaskID(model.None)
+		if len(why.List) > 0 && why.List[0].Queue != model.None && why.List[0].Dimension >= 0 {
+			reason := &why.List[0]
+			victim = p.forLimit(t, p.below(reason.Queue), reason.Dimension, reason.Have+reason.Need-reason.Limit)
+		}
+		if victim == model.None {
+			if d.miss != nil {
+				d.miss.Check, d.miss.Task, d.miss.Reasons = CheckShare, t, why.List
+			}
+			return false
+		}
+		p.Unbook(victim, model.Pending)
+		d.victims = append(d.victims, victim)
+	}
+	return false
+}
+
+// forLimit chooses a task whose eviction brings queues below a limit, or nearest to it, in one dimension.
+func (p *planner) forLimit(t model.TaskID, queues map[model.QueueID]bool, dimension int, excess float64) model.TaskID {
+	list := make([]model.TaskID, 0, len(p.pool.tasks))
+	for _, c := range p.pool.tasks {
+		if p.view.Status(c) == model.Running && queues[p.view.QueueOf(c)] && p.view.Request(c).V[dimension] > 0 {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(l, r model.TaskID) int {
+		lx, rx := min(p.view.Request(l).V[dimension], excess), min(p.view.Request(r).V[dimension], excess)
+		switch {
+		case lx > rx:
+			return -1
+		case lx < rx:
+			return 1
+		}
+		return p.rather(l, r)
+	})
+	if let := p.consented(t, []model.TaskID{t}, list, model.None); len(let) > 0 {
+		return let[0]
+	}
+	return model.None
+}
+
+// plannerNodes bounds the nodes that a planner of the policy looks at, for all tasks together, where it is asked for a plan on any nodes.
+const plannerNodes = 1 << 16
+
+// byPlanner asks a planner of the policy for a plan on nodes that it chooses itself.
+func (p *planner) byPlanner() (*draft, error) {
+	if !p.reclaim || len(p.tasks)*len(p.view.NodeOrder) > plannerNodes {
+		return nil, nil //nolint:nilnil // No plan, no error.
+	}
+	d := &draft{}
+	stopped := false
+	err := p.undone(func() error {
+		p.enter(nil)
+		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
+		slices.SortFunc(candidates, p.rather)
+		choice := p.Reclaim(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		switch plan := choice.Plan; {
+		case plan == nil:
+		case plan.Made:
+			d.nodes, d.victims = plan.Nodes, plan.Victims
+		default:
+			stopped, p.refused = plan.Stopped, []policy.Reason{plan.Refusal}
+		}
+		return nil
+	})
+	switch {
+	case stopped:
+		return nil, policy.ErrStopped
+	case err != nil || len(d.nodes) == 0:
+		return nil, err
+	}
+	slices.SortFunc(d.victims, p.rather)
+	return p.better(nil, d)
+}
