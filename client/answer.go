@@ -285,6 +285,17 @@ type Explanations struct {
 	Fallback Fallback
 }
 
+// Plan says where the tasks of a job go, and which tasks must be evicted for that. The answer holds a finished text.
+type Plan struct {
+	Basis  *apportionv1.Basis
+	Answer *apportionv1.PlanAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
+}
+
+// Made reports whether there is a plan.
+func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
+
 // Simulation is the answers to steps.
 type Simulation struct {
 	Basis *apportionv1.Basis

@@ -24,6 +24,8 @@ type Decider interface {
 	ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error)
 	// Explain tells why jobs wait.
 	Explain(ctx context.Context, in Input, question ExplainQuestion) (*Explanations, error)
+	// Plan tells where the tasks of a job go, and which tasks must be evicted for that.
+	Plan(ctx context.Context, in Input, question PlanQuestion) (*Plan, error)
 	// Simulate answers any list of steps in order, each on the state that the steps before it left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }
@@ -112,6 +114,7 @@ type calls interface {
 	) (*apportionv1.SelectVictimsResponse, error)
 	ScoreNodes(ctx context.Context, in *apportionv1.ScoreNodesRequest, opts ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
 	Explain(ctx context.Context, in *apportionv1.ExplainRequest, opts ...grpc.CallOption) (*apportionv1.ExplainResponse, error)
+	Plan(ctx context.Context, in *apportionv1.PlanRequest, opts ...grpc.CallOption) (*apportionv1.PlanResponse, error)
 	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
 }
 

@@ -166,6 +166,7 @@ const (
 	KindVictims     Kind = "victims"
 	KindNodes       Kind = "nodes"
 	KindExplain     Kind = "explain"
+	KindPlan        Kind = "plan"
 	KindSimulate    Kind = "simulate"
 	KindUpload      Kind = "upload"
 	KindSession     Kind = "session"
@@ -175,7 +176,8 @@ const (
 // Kinds are all kinds of questions.
 func Kinds() []Kind {
 	return []Kind{
-		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindSimulate, KindUpload, KindSession, KindBatch,
+		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindSimulate, KindUpload,
+		KindSession, KindBatch,
 	}
 }
 

@@ -199,6 +199,15 @@ func (l local) Explain(
 	return &apportionv1.ExplainResponse{Basis: basis, Explain: answer.GetExplain()}, nil
 }
 
+// Plan is the call of this name.
+func (l local) Plan(ctx context.Context, request *apportionv1.PlanRequest, _ ...grpc.CallOption) (*apportionv1.PlanResponse, error) {
+	basis, answer, err := l.ask(ctx, request.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: request.GetPlan()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.PlanResponse{Basis: basis, Plan: answer.GetPlan()}, nil
+}
+
 // Simulate is the call of this name.
 func (l local) Simulate(
 	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,

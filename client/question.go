@@ -81,6 +81,29 @@ type ExplainQuestion struct {
 	Jobs []string
 }
 
+// PlanQuestion asks how a job gets its place.
+type PlanQuestion struct {
+	// Job by uid, or namespace/name. Empty where Tasks are given.
+	Job string
+	// Tasks of one job by uid, or namespace/name, all of which are to be placed. Nil: those that the gang of the job needs.
+	Tasks []string
+	// Means says what may be done for the job. Unspecified: anything.
+	Means apportionv1.PlanMeans
+	// MaxVictims bounds the victims. 0: no bound.
+	MaxVictims uint32
+}
+
+func (q *PlanQuestion) step() *apportionv1.PlanStep {
+	step := &apportionv1.PlanStep{Means: q.Means, MaxVictims: q.MaxVictims}
+	if q.Job != "" {
+		step.Job = &apportionv1.Jobs{Uid: []string{q.Job}}
+	}
+	if q.Tasks != nil {
+		step.Tasks = &apportionv1.Tasks{Uid: q.Tasks}
+	}
+	return step
+}
+
 // Shares asks who deserves what, who has what, and who comes first.
 func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
 	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
@@ -217,6 +240,19 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 		return nil, err
 	}
 	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: from.by}, nil
+}
+
+// Plan asks where the tasks of a job go, and which tasks must be evicted for that.
+func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
+	response, by, err := question[apportionv1.PlanRequest, apportionv1.PlanResponse]{
+		kind: KindPlan, remote: c.calls.Plan, engine: c.engine.Plan,
+		input:  (*apportionv1.PlanRequest).GetInput,
+		answer: unanswerable[apportionv1.PlanResponse],
+	}.ask(ctx, c, in, &apportionv1.PlanRequest{Input: in.message(), Plan: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: by}, nil
 }
 
 // Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.

@@ -112,7 +112,7 @@ const (
 type Miss struct {
 	// Check is what no plan gets past.
 	Check CheckKind
-	// Reasons of a check other than CheckNodes and CheckEviction.
+	// Reasons of the check, or in CheckNodes why no task may be evicted.
 	Reasons []policy.Reason
 	// Placed is for how many of the tasks a place was found.
 	Placed int
@@ -136,8 +136,9 @@ const planEvaluations = 1 << 13
 // then by name. Every limit of the policy holds afterwards and the policy lets every victim go; what is answered was carried out by the
 // events of the session, and undone. No victim can be left out: its node, or a limit, lacks it.
 //
-// The search looks at each running task once and then, for each task to place, at the few nodes that promise most; where victims are few and
-// candidates too it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
+// The search looks at each running task once and then, for each task to place, at the few nodes that promise most; where victims are few
+// and candidates too it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a
+// *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}}
 	x := explainer{Session: s}
@@ -237,8 +238,8 @@ func (p *planner) enter(why *policy.Reasons) bool {
 	return p.Enqueue(p.question.Job, why)
 }
 
-// may finds out what the policy lets the job do. As in Volcano's actions, only a job that lacks tasks may evict, an overused queue is served
-// only by preemption, and only a queue that may take from others reclaims.
+// may finds out what the policy lets the job do. As in Volcano's actions, only a job that lacks tasks may evict, an overused queue is
+// served only by preemption, and only a queue that may take from others reclaims.
 func (p *planner) may() {
 	means := p.question.Means
 	var why policy.Reasons

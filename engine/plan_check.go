@@ -189,7 +189,8 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 	return c, nil
 }
 
-// evictingFirst lists the positions of tasks, those first that have victims: a queue may take from others while it has less than it deserves.
+// evictingFirst lists the positions of tasks, those first that have victims: a queue may take from others while it has less than it
+// deserves.
 func evictingFirst(groups [][]model.TaskID) []int {
 	order := make([]int, 0, len(groups))
 	for _, evicting := range []bool{true, false} {
@@ -260,8 +261,8 @@ func (p *planner) letGo(t model.TaskID, group []model.TaskID, c *carried) bool {
 	return true
 }
 
-// evictFor evicts tasks of the own queue, or of others, if the policy lets them go in some order of a few: a queue above its share may give a
-// large task last, but not first.
+// evictFor evicts tasks of the own queue, or of others, if the policy lets them go in some order of a few: a queue above its share may give
+// a large task last, but not first.
 func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *carried) bool {
 	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: part}
 	choice := p.choose(p.voters(own), claim, false)
@@ -314,8 +315,8 @@ func (p *planner) evict(t model.TaskID, victims []model.TaskID, choice *Choice, 
 	return true
 }
 
-// evictAll evicts all victims under a policy that plans: those of the own queue for their tasks, the others as one plan of the policy on the
-// nodes of the draft.
+// evictAll evicts all victims under a policy that plans: those of the own queue for their tasks, the others as one plan of the policy on
+// the nodes of the draft.
 func (p *planner) evictAll(d *draft, groups [][]model.TaskID, c *carried) bool {
 	var order []model.TaskID
 	for i, group := range groups {

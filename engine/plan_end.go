@@ -41,8 +41,8 @@ func (p *planner) potential(d *draft) *[3]*big.Rat {
 	return nil
 }
 
-// calm reports whether the potential has not risen, and has fallen if tasks of other queues were evicted too: then no sequence of plans goes
-// in circles, because preemption alone goes from higher to lower priority.
+// calm reports whether the potential has not risen, and has fallen if tasks of other queues were evicted too: then no sequence of plans
+// goes in circles, because preemption alone goes from higher to lower priority.
 func (p *planner) calm(d *draft, before *[3]*big.Rat) bool {
 	if before == nil {
 		return true

@@ -22,8 +22,8 @@ type sets struct {
 
 	pool []model.TaskID
 	best **draft
-	// need is what all tasks ask for, idle what all nodes have left that may take some of them. inside says of each task of the pool whether
-	// it is on such a node.
+	// need is what all tasks ask for, idle what all nodes have left that may take some of them. inside says of each task of the pool
+	// whether it is on such a node.
 	need, idle, left resource.Row
 	inside           []bool
 	// trials is what is left for the search for placements.
@@ -34,8 +34,8 @@ type sets struct {
 	stopped error
 }
 
-// smaller tries all sets of at most as many victims as the best plan has, those with fewer first, and of one size in the order of rather. all
-// says that it has tried all that are smaller than the best plan's, or all there are without a plan. proven says that there is no plan
+// smaller tries all sets of at most as many victims as the best plan has, those with fewer first, and of one size in the order of rather.
+// all says that it has tried all that are smaller than the best plan's, or all there are without a plan. proven says that there is no plan
 // without victims.
 func (p *planner) smaller(best **draft, proven bool) (all bool, err error) {
 	s := &sets{planner: p, best: best, trials: placementTrials}

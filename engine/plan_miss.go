@@ -19,6 +19,9 @@ func (p *planner) lacking() (*Miss, error) {
 			return nil, err
 		}
 	}
+	if miss.Check == CheckNodes && !p.reclaim && !p.preempt && p.refusedBy == CheckEviction {
+		miss.Reasons = p.refused
+	}
 	if miss.Check == 0 {
 		// There is room, but the policy does not let all go that are in its way.
 		miss.Check, miss.Reasons, miss.Placed = CheckEviction, p.refused, 0

@@ -53,7 +53,13 @@ func (p *planner) search() (*Miss, error) {
 		}
 		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.victims)}, nil
 	}
-	p.plan.Least = all || len(best.victims) == 1 && proven
+	if p.plan.Least = all || len(best.victims) == 1 && proven; !p.plan.Least {
+		least, err := p.leastByRoom()
+		if err != nil {
+			return nil, err
+		}
+		p.plan.Least = len(best.victims) <= least
+	}
 	return nil, p.conclude(best)
 }
 
@@ -201,7 +207,11 @@ type offers struct {
 func (o *offers) Len() int           { return len(o.list) }
 func (o *offers) Less(i, j int) bool { return o.compareOffers(&o.list[i], &o.list[j], o.hosting) < 0 }
 func (o *offers) Swap(i, j int)      { o.list[i], o.list[j] = o.list[j], o.list[i] }
-func (o *offers) Push(x any)         { o.list = append(o.list, x.(offer)) }
+
+// Push is for package heap.
+func (o *offers) Push(x any) { o.list = append(o.list, x.(offer)) } //nolint:forcetypeassert // A heap of offers.
+
+// Pop is for package heap.
 func (o *offers) Pop() any {
 	last := o.list[len(o.list)-1]
 	o.list = o.list[:len(o.list)-1]
@@ -266,7 +276,7 @@ func (p *planner) together(t model.TaskID) []model.TaskID {
 func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error) {
 	var rest []model.TaskID
 	for looked := 0; o.Len() > 0; looked++ {
-		best := heap.Pop(o).(offer)
+		best := heap.Pop(o).(offer) //nolint:forcetypeassert // A heap of offers.
 		if best.count == 0 || best.state == state {
 			return best, true, nil
 		}

@@ -101,7 +101,7 @@ func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]
 // oneByOne holds the methods that end with the first step that fails.
 var oneByOne = map[string]bool{
 	"EvaluateShares": true, "CheckEnqueue": true, "CheckAllocatable": true, "SelectVictims": true, "ScoreNodes": true,
-	"Explain": true,
+	"Explain": true, "Plan": true,
 }
 
 // QuestionOf names the kind of a step as the metrics do.

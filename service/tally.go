@@ -31,12 +31,13 @@ const (
 	nodesQuestion
 	inspectQuestion
 	explainQuestion
+	planQuestion
 	changeQuestion
 )
 
 var questionNames = [...]string{
 	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain",
-	"change",
+	"plan", "change",
 }
 
 func questionOf(step *apportionv1.Step) question {
@@ -63,6 +64,8 @@ func questionOf(step *apportionv1.Step) question {
 		return inspectQuestion
 	case *apportionv1.Step_Explain:
 		return explainQuestion
+	case *apportionv1.Step_Plan:
+		return planQuestion
 	case nil:
 		return otherQuestion
 	default:

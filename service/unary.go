@@ -106,6 +106,18 @@ func (c *call) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*app
 	return &apportionv1.ExplainResponse{Basis: basis, Explain: answers[0].GetExplain()}, nil
 }
 
+// Plan tells how a job gets its place.
+func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportionv1.PlanResponse, error) {
+	if r.GetPlan() == nil {
+		return nil, c.server.fail(ctx, invalidRequest("plan", "no question is given"))
+	}
+	basis, answers, err := c.decide(ctx, "Plan", r.GetInput(), &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: r.GetPlan()}})
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.PlanResponse{Basis: basis, Plan: answers[0].GetPlan()}, nil
+}
+
 // Simulate does any list of steps.
 func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	basis, answers, err := c.decide(ctx, "Simulate", r.GetInput(), r.GetSteps()...)

@@ -77,6 +77,7 @@ func (s *Session) names() text.Names {
 		names.Queues[i] = v.Queues[i].Name
 	}
 	names.Job = func(j uint32) string { return jobName(v.Jobs.At(model.JobID(j))) }
+	names.Node = func(n uint32) string { return v.Nodes[n].Name }
 	names.Task = func(t uint32) string {
 		if path := v.TaskPath(model.TaskID(t)); path != "" {
 			return path

@@ -83,8 +83,12 @@ func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.E
 }
 
 func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.JobID {
+	return s.jobsNamed(j, "jobs", faults)
+}
+
+func (s *Session) jobsNamed(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
 	v := s.engine.View()
-	return selectAll("jobs", j.GetIndex(), "uid", j.GetUid(), faults,
+	return selectAll(path, j.GetIndex(), "uid", j.GetUid(), faults,
 		func(index uint32) (model.JobID, string) {
 			if int64(index) >= int64(v.Jobs.Len()) {
 				return model.None, noIndex("job", index, v.Jobs.Len())

@@ -55,6 +55,8 @@ func (s *Session) spend(step *apportionv1.Step) error {
 		return work.Spend(selected(q.Nodes.GetTasks(), 0), nodes*(v.Dims.Len()+plugins))
 	case *apportionv1.Step_Inspect:
 		return work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())
+	case *apportionv1.Step_Plan:
+		return s.spendOnPlan()
 	case *apportionv1.Step_SetStatus:
 		return s.spendOnChange(q.SetStatus.GetTasks())
 	case *apportionv1.Step_Allocate:

@@ -17,8 +17,8 @@ type Names struct {
 	Dimensions []string
 	// Queues by index.
 	Queues []string
-	// Job and Task name jobs by index and tasks by number. nil: they are called by their number.
-	Job, Task func(uint32) string
+	// Job, Task and Node name jobs and nodes by index and tasks by number. nil: they are called by their number.
+	Job, Task, Node func(uint32) string
 }
 
 // NamesOf are the names for answers about a snapshot.
@@ -58,6 +58,13 @@ func (n Names) task(number uint32) string {
 		return fmt.Sprintf("#%d", number)
 	}
 	return n.Task(number)
+}
+
+func (n Names) node(index uint32) string {
+	if n.Node == nil {
+		return fmt.Sprintf("#%d", index)
+	}
+	return n.Node(index)
 }
 
 // Vote is a vote in one word.

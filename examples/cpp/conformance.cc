@@ -110,6 +110,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"SelectVictims", unary(&Stub::SelectVictims)},
     {"ScoreNodes", unary(&Stub::ScoreNodes)},
     {"Explain", unary(&Stub::Explain)},
+    {"Plan", unary(&Stub::Plan)},
     {"Simulate", unary(&Stub::Simulate)},
     {"UploadSnapshot", upload},
     {"RunSession", converse},

@@ -43,6 +43,11 @@ func (h *handler) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*
 	return call(ctx, h, apportionv1connect.ApportionServiceExplainProcedure, r, contract.Explain)
 }
 
+// Plan is the call of this name.
+func (h *handler) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportionv1.PlanResponse, error) {
+	return call(ctx, h, apportionv1connect.ApportionServicePlanProcedure, r, contract.Plan)
+}
+
 // Simulate is the call of this name.
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)

@@ -89,6 +89,7 @@ async fn replay_any(channel: &Channel, folder: &Path) -> Outcome<()> {
         "SelectVictims" => replay::<v1::SelectVictimsRequest, v1::SelectVictimsResponse>(channel, folder, method).await,
         "ScoreNodes" => replay::<v1::ScoreNodesRequest, v1::ScoreNodesResponse>(channel, folder, method).await,
         "Explain" => replay::<v1::ExplainRequest, v1::ExplainResponse>(channel, folder, method).await,
+        "Plan" => replay::<v1::PlanRequest, v1::PlanResponse>(channel, folder, method).await,
         "Simulate" => replay::<v1::SimulateRequest, v1::SimulateResponse>(channel, folder, method).await,
         "UploadSnapshot" => replay::<v1::UploadSnapshotRequest, v1::UploadSnapshotResponse>(channel, folder, method).await,
         "RunSession" => replay::<v1::RunSessionRequest, v1::RunSessionResponse>(channel, folder, method).await,

@@ -351,6 +351,7 @@ type Answer struct {
 	//	*Answer_Mark
 	//	*Answer_Change
 	//	*Answer_Explain
+	//	*Answer_Plan
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -537,6 +538,15 @@ func (x *Answer) GetExplain() *ExplainAnswer {
 	return nil
 }
 
+func (x *Answer) GetPlan() *PlanAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Plan); ok {
+			return x.Plan
+		}
+	}
+	return nil
+}
+
 type isAnswer_Answer interface {
 	isAnswer_Answer()
 }
@@ -621,6 +631,11 @@ type Answer_Explain struct {
 	Explain *ExplainAnswer `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
 }
 
+type Answer_Plan struct {
+	// To `plan`.
+	Plan *PlanAnswer `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
+}
+
 func (*Answer_Error) isAnswer_Answer() {}
 
 func (*Answer_Shares) isAnswer_Answer() {}
@@ -652,6 +667,8 @@ func (*Answer_Mark) isAnswer_Answer() {}
 func (*Answer_Change) isAnswer_Answer() {}
 
 func (*Answer_Explain) isAnswer_Answer() {}
+
+func (*Answer_Plan) isAnswer_Answer() {}
 
 // SharesAnswer: what each plugin gives, and the whole policy's view of each queue.
 type SharesAnswer struct {
@@ -1229,61 +1246,6 @@ func (x *FairQueue) GetWants() bool {
 	return false
 }
 
-// Fraction is an exact number.
-type Fraction struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A decimal integer.
-	Numerator string `protobuf:"bytes,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
-	// A positive decimal integer; the two have no common divisor.
-	Denominator   string `protobuf:"bytes,2,opt,name=denominator,proto3" json:"denominator,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Fraction) Reset() {
-	*x = Fraction{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Fraction) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Fraction) ProtoMessage() {}
-
-func (x *Fraction) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Fraction.ProtoReflect.Descriptor instead.
-func (*Fraction) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Fraction) GetNumerator() string {
-	if x != nil {
-		return x.Numerator
-	}
-	return ""
-}
-
-func (x *Fraction) GetDenominator() string {
-	if x != nil {
-		return x.Denominator
-	}
-	return ""
-}
-
 // QueueShare is one queue's account in one plugin. A queue that takes no part (without jobs, in a flat policy) has `participating` false
 // and no numbers.
 type QueueShare struct {
@@ -1329,7 +1291,7 @@ type QueueShare struct {
 
 func (x *QueueShare) Reset() {
 	*x = QueueShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1303,7 @@ func (x *QueueShare) String() string {
 func (*QueueShare) ProtoMessage() {}
 
 func (x *QueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1316,7 @@ func (x *QueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueShare.ProtoReflect.Descriptor instead.
 func (*QueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QueueShare) GetQueue() uint32 {
@@ -1495,7 +1457,7 @@ type QueueStanding struct {
 
 func (x *QueueStanding) Reset() {
 	*x = QueueStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1469,7 @@ func (x *QueueStanding) String() string {
 func (*QueueStanding) ProtoMessage() {}
 
 func (x *QueueStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1482,7 @@ func (x *QueueStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStanding.ProtoReflect.Descriptor instead.
 func (*QueueStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *QueueStanding) GetQueue() uint32 {
@@ -1577,7 +1539,7 @@ type JobShare struct {
 
 func (x *JobShare) Reset() {
 	*x = JobShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1551,7 @@ func (x *JobShare) String() string {
 func (*JobShare) ProtoMessage() {}
 
 func (x *JobShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1564,7 @@ func (x *JobShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobShare.ProtoReflect.Descriptor instead.
 func (*JobShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobShare) GetJob() uint32 {
@@ -1667,7 +1629,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1641,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1654,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TreeNode) GetParent() uint32 {
@@ -1769,7 +1731,7 @@ type JobsAnswer struct {
 
 func (x *JobsAnswer) Reset() {
 	*x = JobsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1743,7 @@ func (x *JobsAnswer) String() string {
 func (*JobsAnswer) ProtoMessage() {}
 
 func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1756,7 @@ func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsAnswer.ProtoReflect.Descriptor instead.
 func (*JobsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JobsAnswer) GetJobs() []*JobStanding {
@@ -1837,7 +1799,7 @@ type JobStanding struct {
 
 func (x *JobStanding) Reset() {
 	*x = JobStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1811,7 @@ func (x *JobStanding) String() string {
 func (*JobStanding) ProtoMessage() {}
 
 func (x *JobStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1824,7 @@ func (x *JobStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStanding.ProtoReflect.Descriptor instead.
 func (*JobStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JobStanding) GetJob() uint32 {
@@ -1960,7 +1922,7 @@ type EnqueueAnswer struct {
 
 func (x *EnqueueAnswer) Reset() {
 	*x = EnqueueAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +1934,7 @@ func (x *EnqueueAnswer) String() string {
 func (*EnqueueAnswer) ProtoMessage() {}
 
 func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +1947,7 @@ func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueAnswer.ProtoReflect.Descriptor instead.
 func (*EnqueueAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
@@ -2010,7 +1972,7 @@ type EnqueueVerdict struct {
 
 func (x *EnqueueVerdict) Reset() {
 	*x = EnqueueVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +1984,7 @@ func (x *EnqueueVerdict) String() string {
 func (*EnqueueVerdict) ProtoMessage() {}
 
 func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +1997,7 @@ func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueVerdict.ProtoReflect.Descriptor instead.
 func (*EnqueueVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EnqueueVerdict) GetJob() uint32 {
@@ -2070,7 +2032,7 @@ type AllocatableAnswer struct {
 
 func (x *AllocatableAnswer) Reset() {
 	*x = AllocatableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2044,7 @@ func (x *AllocatableAnswer) String() string {
 func (*AllocatableAnswer) ProtoMessage() {}
 
 func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2057,7 @@ func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableAnswer.ProtoReflect.Descriptor instead.
 func (*AllocatableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
@@ -2116,7 +2078,7 @@ type PreemptiveAnswer struct {
 
 func (x *PreemptiveAnswer) Reset() {
 	*x = PreemptiveAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2090,7 @@ func (x *PreemptiveAnswer) String() string {
 func (*PreemptiveAnswer) ProtoMessage() {}
 
 func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2103,7 @@ func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveAnswer.ProtoReflect.Descriptor instead.
 func (*PreemptiveAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
@@ -2166,7 +2128,7 @@ type TaskVerdict struct {
 
 func (x *TaskVerdict) Reset() {
 	*x = TaskVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2140,7 @@ func (x *TaskVerdict) String() string {
 func (*TaskVerdict) ProtoMessage() {}
 
 func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2153,7 @@ func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskVerdict.ProtoReflect.Descriptor instead.
 func (*TaskVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskVerdict) GetTask() uint32 {
@@ -2228,7 +2190,7 @@ type AccountCheck struct {
 
 func (x *AccountCheck) Reset() {
 	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2202,7 @@ func (x *AccountCheck) String() string {
 func (*AccountCheck) ProtoMessage() {}
 
 func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2215,7 @@ func (x *AccountCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
 func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AccountCheck) GetPassed() bool {
@@ -2296,7 +2258,7 @@ type VictimsAnswer struct {
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2270,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2283,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -2402,7 +2364,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2376,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2389,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -2485,7 +2447,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2459,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2472,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -2544,7 +2506,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2518,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2531,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -2615,7 +2577,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2589,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2602,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -2681,7 +2643,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2655,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +2668,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -2754,7 +2716,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2766,7 +2728,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2779,7 +2741,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -2823,7 +2785,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2797,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +2810,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -2881,7 +2843,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +2855,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +2868,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -2951,7 +2913,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +2925,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +2938,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -3034,7 +2996,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3008,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3021,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3089,7 +3051,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3063,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3076,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -3158,7 +3120,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3132,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3145,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3268,7 +3230,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3242,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3255,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -3364,7 +3326,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3338,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3351,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -3509,7 +3471,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3483,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3496,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -3630,7 +3592,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3604,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3617,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 // ChangeAnswer tells how to refer to what was set.
@@ -3677,7 +3639,7 @@ type ChangeAnswer struct {
 
 func (x *ChangeAnswer) Reset() {
 	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3651,7 @@ func (x *ChangeAnswer) String() string {
 func (*ChangeAnswer) ProtoMessage() {}
 
 func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3664,7 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
 func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeAnswer) GetNodes() []uint32 {
@@ -3755,7 +3717,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3729,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3742,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -3815,7 +3777,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +3789,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +3802,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -3854,7 +3816,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xcf\x01\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xcf\x01\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -3862,7 +3824,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\tR\n" +
 	"dimensions\x121\n" +
-	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xfb\x06\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xab\a\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -3882,7 +3844,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\aadd_job\x18\r \x01(\v2\x1a.apportion.v1.AddJobAnswerH\x00R\x06addJob\x12.\n" +
 	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x124\n" +
 	"\x06change\x18\x10 \x01(\v2\x1a.apportion.v1.ChangeAnswerH\x00R\x06change\x127\n" +
-	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplainB\b\n" +
+	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
+	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04planB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -3936,10 +3899,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x120\n" +
 	"\aclaimed\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\aclaimed\x12,\n" +
 	"\x05aside\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x05aside\x12\x14\n" +
-	"\x05wants\x18\x04 \x01(\bR\x05wants\"J\n" +
-	"\bFraction\x12\x1c\n" +
-	"\tnumerator\x18\x01 \x01(\tR\tnumerator\x12 \n" +
-	"\vdenominator\x18\x02 \x01(\tR\vdenominator\"\xbd\x05\n" +
+	"\x05wants\x18\x04 \x01(\bR\x05wants\"\xbd\x05\n" +
 	"\n" +
 	"QueueShare\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4193,7 +4153,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -4207,153 +4167,155 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*FairDivision)(nil),         // 9: apportion.v1.FairDivision
 	(*FairPortion)(nil),          // 10: apportion.v1.FairPortion
 	(*FairQueue)(nil),            // 11: apportion.v1.FairQueue
-	(*Fraction)(nil),             // 12: apportion.v1.Fraction
-	(*QueueShare)(nil),           // 13: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 14: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 15: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 16: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 17: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 18: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 19: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 20: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 21: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 22: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 23: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 24: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 25: apportion.v1.VictimsAnswer
-	(*ReclaimPlan)(nil),          // 26: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 27: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 28: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 29: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 30: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 31: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 32: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 33: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 34: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 35: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 36: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 37: apportion.v1.InspectAnswer
-	(*InspectedNode)(nil),        // 38: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 39: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 40: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 41: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 42: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 43: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 44: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 45: apportion.v1.Warning
-	(*status.Status)(nil),        // 46: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 47: apportion.v1.ExplainAnswer
+	(*QueueShare)(nil),           // 12: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 13: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 14: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 15: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 16: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 17: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 18: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 19: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 20: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 21: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 22: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 23: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 24: apportion.v1.VictimsAnswer
+	(*ReclaimPlan)(nil),          // 25: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 26: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 27: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 28: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 29: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 30: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 31: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 32: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 33: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 34: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 35: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 36: apportion.v1.InspectAnswer
+	(*InspectedNode)(nil),        // 37: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 38: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 39: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 40: apportion.v1.DoneAnswer
+	(*ChangeAnswer)(nil),         // 41: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 42: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 43: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 44: apportion.v1.Warning
+	(*status.Status)(nil),        // 45: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 46: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 47: apportion.v1.PlanAnswer
 	(*Reason)(nil),               // 48: apportion.v1.Reason
 	(*ProportionDerivation)(nil), // 49: apportion.v1.ProportionDerivation
 	(*CapacityDerivation)(nil),   // 50: apportion.v1.CapacityDerivation
 	(*Resource)(nil),             // 51: apportion.v1.Resource
-	(*Verdict)(nil),              // 52: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 53: apportion.v1.VictimCheck
-	(Vote)(0),                    // 54: apportion.v1.Vote
-	(*Policy)(nil),               // 55: apportion.v1.Policy
-	(JobPhase)(0),                // 56: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 57: apportion.v1.TaskStatus
+	(*Fraction)(nil),             // 52: apportion.v1.Fraction
+	(*Verdict)(nil),              // 53: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 54: apportion.v1.VictimCheck
+	(Vote)(0),                    // 55: apportion.v1.Vote
+	(*Policy)(nil),               // 56: apportion.v1.Policy
+	(JobPhase)(0),                // 57: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 58: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	45, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	46, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	44, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	45, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	6,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	17, // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	19, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	21, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	22, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	25, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	25, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	30, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	32, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	37, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	41, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	43, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	44, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	42, // 15: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	47, // 16: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	7,  // 17: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	14, // 18: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	48, // 19: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	13, // 20: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	15, // 21: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	16, // 22: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	49, // 23: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	50, // 24: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	8,  // 25: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	9,  // 26: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	9,  // 27: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	11, // 28: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	51, // 29: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,  // 30: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	12, // 31: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	10, // 32: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	10, // 33: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,  // 34: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	51, // 35: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	51, // 36: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	51, // 37: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	51, // 38: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	51, // 39: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	51, // 40: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	51, // 41: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	51, // 42: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	51, // 43: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	51, // 44: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	48, // 45: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	51, // 46: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	51, // 47: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	51, // 48: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	18, // 49: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	52, // 50: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	52, // 51: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	52, // 52: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	52, // 53: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	20, // 54: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	52, // 55: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	23, // 56: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	23, // 57: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	52, // 58: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	24, // 59: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	48, // 60: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	27, // 61: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	28, // 62: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	29, // 63: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	53, // 64: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	26, // 65: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	48, // 66: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,  // 67: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	12, // 68: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	12, // 69: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	54, // 70: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	48, // 71: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	31, // 72: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	34, // 73: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	33, // 74: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,  // 75: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	35, // 76: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	36, // 77: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	48, // 78: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	51, // 79: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	38, // 80: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	39, // 81: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	40, // 82: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	55, // 83: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	51, // 84: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	51, // 85: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	51, // 86: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	56, // 87: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	51, // 88: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	51, // 89: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	51, // 90: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	51, // 91: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	57, // 92: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	51, // 93: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	94, // [94:94] is the sub-list for method output_type
-	94, // [94:94] is the sub-list for method input_type
-	94, // [94:94] is the sub-list for extension type_name
-	94, // [94:94] is the sub-list for extension extendee
-	0,  // [0:94] is the sub-list for field type_name
+	16, // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	18, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	20, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	21, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	24, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	24, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	29, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	31, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	36, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	40, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	42, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	43, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	41, // 15: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	46, // 16: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	47, // 17: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	7,  // 18: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	13, // 19: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	48, // 20: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	12, // 21: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	14, // 22: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	15, // 23: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	49, // 24: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	50, // 25: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	8,  // 26: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	9,  // 27: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	9,  // 28: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	11, // 29: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	51, // 30: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,  // 31: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	52, // 32: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	10, // 33: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	10, // 34: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,  // 35: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	51, // 36: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	51, // 37: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	51, // 38: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	51, // 39: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	51, // 40: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	51, // 41: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	51, // 42: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	51, // 43: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	51, // 44: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	51, // 45: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	48, // 46: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	51, // 47: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	51, // 48: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	51, // 49: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	17, // 50: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	53, // 51: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	53, // 52: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	53, // 53: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	53, // 54: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	19, // 55: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	53, // 56: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	22, // 57: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	22, // 58: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	53, // 59: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	23, // 60: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	48, // 61: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	26, // 62: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	27, // 63: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	28, // 64: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	54, // 65: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	25, // 66: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	48, // 67: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,  // 68: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	52, // 69: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	52, // 70: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	55, // 71: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	48, // 72: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	30, // 73: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	33, // 74: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	32, // 75: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,  // 76: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	34, // 77: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	35, // 78: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	48, // 79: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	51, // 80: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	37, // 81: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	38, // 82: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	39, // 83: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	56, // 84: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	51, // 85: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	51, // 86: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	51, // 87: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	57, // 88: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	51, // 89: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	51, // 90: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	51, // 91: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	51, // 92: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	58, // 93: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	51, // 94: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4362,6 +4324,7 @@ func file_apportion_v1_answer_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
@@ -4383,24 +4346,25 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Mark)(nil),
 		(*Answer_Change)(nil),
 		(*Answer_Explain)(nil),
+		(*Answer_Plan)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[8].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[12].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[19].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[21].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[36].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[18].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[20].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   41,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

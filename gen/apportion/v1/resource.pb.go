@@ -84,6 +84,61 @@ func (x *Resource) GetAmount() []float64 {
 	return nil
 }
 
+// Fraction is an exact number.
+type Fraction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A decimal integer.
+	Numerator string `protobuf:"bytes,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
+	// A positive decimal integer; the two have no common divisor.
+	Denominator   string `protobuf:"bytes,2,opt,name=denominator,proto3" json:"denominator,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fraction) Reset() {
+	*x = Fraction{}
+	mi := &file_apportion_v1_resource_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fraction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fraction) ProtoMessage() {}
+
+func (x *Fraction) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_resource_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fraction.ProtoReflect.Descriptor instead.
+func (*Fraction) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_resource_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Fraction) GetNumerator() string {
+	if x != nil {
+		return x.Numerator
+	}
+	return ""
+}
+
+func (x *Fraction) GetDenominator() string {
+	if x != nil {
+		return x.Denominator
+	}
+	return ""
+}
+
 var File_apportion_v1_resource_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_resource_proto_rawDesc = "" +
@@ -91,7 +146,10 @@ const file_apportion_v1_resource_proto_rawDesc = "" +
 	"\x1bapportion/v1/resource.proto\x12\fapportion.v1\"@\n" +
 	"\bResource\x12\x1c\n" +
 	"\tdimension\x18\x01 \x03(\rR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x02 \x03(\x01R\x06amountBQ\n" +
+	"\x06amount\x18\x02 \x03(\x01R\x06amount\"J\n" +
+	"\bFraction\x12\x1c\n" +
+	"\tnumerator\x18\x01 \x01(\tR\tnumerator\x12 \n" +
+	"\vdenominator\x18\x02 \x01(\tR\vdenominatorBQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -106,9 +164,10 @@ func file_apportion_v1_resource_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_resource_proto_rawDescData
 }
 
-var file_apportion_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_apportion_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_apportion_v1_resource_proto_goTypes = []any{
 	(*Resource)(nil), // 0: apportion.v1.Resource
+	(*Fraction)(nil), // 1: apportion.v1.Fraction
 }
 var file_apportion_v1_resource_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -129,7 +188,7 @@ func file_apportion_v1_resource_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_resource_proto_rawDesc), len(file_apportion_v1_resource_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

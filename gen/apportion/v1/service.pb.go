@@ -726,6 +726,114 @@ func (x *ExplainResponse) GetExplain() *ExplainAnswer {
 	return nil
 }
 
+type PlanRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Which job, and by which means. Required.
+	Plan          *PlanStep `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRequest) Reset() {
+	*x = PlanRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRequest) ProtoMessage() {}
+
+func (x *PlanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
+func (*PlanRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PlanRequest) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetPlan() *PlanStep {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+type PlanResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of a `plan` step.
+	Plan          *PlanAnswer `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanResponse) Reset() {
+	*x = PlanResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanResponse) ProtoMessage() {}
+
+func (x *PlanResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
+func (*PlanResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PlanResponse) GetBasis() *Basis {
+	if x != nil {
+		return x.Basis
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetPlan() *PlanAnswer {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is about. Required.
@@ -738,7 +846,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +858,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +871,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimulateRequest) GetInput() *Input {
@@ -792,7 +900,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +912,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +925,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SimulateResponse) GetBasis() *Basis {
@@ -847,7 +955,7 @@ type UploadSnapshotRequest struct {
 
 func (x *UploadSnapshotRequest) Reset() {
 	*x = UploadSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +967,7 @@ func (x *UploadSnapshotRequest) String() string {
 func (*UploadSnapshotRequest) ProtoMessage() {}
 
 func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +980,7 @@ func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UploadSnapshotRequest) GetMessage() isUploadSnapshotRequest_Message {
@@ -932,7 +1040,7 @@ type UploadSnapshotResponse struct {
 
 func (x *UploadSnapshotResponse) Reset() {
 	*x = UploadSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1052,7 @@ func (x *UploadSnapshotResponse) String() string {
 func (*UploadSnapshotResponse) ProtoMessage() {}
 
 func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1065,7 @@ func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UploadSnapshotResponse) GetDigest() string {
@@ -995,7 +1103,7 @@ type RunSessionRequest struct {
 
 func (x *RunSessionRequest) Reset() {
 	*x = RunSessionRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1115,7 @@ func (x *RunSessionRequest) String() string {
 func (*RunSessionRequest) ProtoMessage() {}
 
 func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1128,7 @@ func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionRequest.ProtoReflect.Descriptor instead.
 func (*RunSessionRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RunSessionRequest) GetMessage() isRunSessionRequest_Message {
@@ -1096,7 +1204,7 @@ type RunSessionResponse struct {
 
 func (x *RunSessionResponse) Reset() {
 	*x = RunSessionResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1216,7 @@ func (x *RunSessionResponse) String() string {
 func (*RunSessionResponse) ProtoMessage() {}
 
 func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1229,7 @@ func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionResponse.ProtoReflect.Descriptor instead.
 func (*RunSessionResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RunSessionResponse) GetMessage() isRunSessionResponse_Message {
@@ -1187,7 +1295,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1232,7 +1340,13 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aexplain\x18\x02 \x01(\v2\x19.apportion.v1.ExplainStepR\aexplain\"s\n" +
 	"\x0fExplainResponse\x12)\n" +
 	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x125\n" +
-	"\aexplain\x18\x02 \x01(\v2\x1b.apportion.v1.ExplainAnswerR\aexplain\"f\n" +
+	"\aexplain\x18\x02 \x01(\v2\x1b.apportion.v1.ExplainAnswerR\aexplain\"d\n" +
+	"\vPlanRequest\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12*\n" +
+	"\x04plan\x18\x02 \x01(\v2\x16.apportion.v1.PlanStepR\x04plan\"g\n" +
+	"\fPlanResponse\x12)\n" +
+	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x12,\n" +
+	"\x04plan\x18\x02 \x01(\v2\x18.apportion.v1.PlanAnswerR\x04plan\"f\n" +
 	"\x0fSimulateRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12(\n" +
 	"\x05steps\x18\x02 \x03(\v2\x12.apportion.v1.StepR\x05steps\"m\n" +
@@ -1257,7 +1371,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aanswers\x18\x02 \x01(\v2\x19.apportion.v1.AnswerBatchH\x00R\aanswers\x128\n" +
 	"\n" +
 	"going_away\x18\x03 \x01(\v2\x17.apportion.v1.GoingAwayH\x00R\tgoingAwayB\t\n" +
-	"\amessage2\xbe\x06\n" +
+	"\amessage2\x82\a\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1265,7 +1379,8 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\rSelectVictims\x12\".apportion.v1.SelectVictimsRequest\x1a#.apportion.v1.SelectVictimsResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\n" +
 	"ScoreNodes\x12\x1f.apportion.v1.ScoreNodesRequest\x1a .apportion.v1.ScoreNodesResponse\"\x03\x90\x02\x01\x12K\n" +
-	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x04Plan\x12\x19.apportion.v1.PlanRequest\x1a\x1a.apportion.v1.PlanResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
@@ -1284,7 +1399,7 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
-var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_apportion_v1_service_proto_goTypes = []any{
 	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
 	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
@@ -1298,102 +1413,112 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*ScoreNodesResponse)(nil),       // 9: apportion.v1.ScoreNodesResponse
 	(*ExplainRequest)(nil),           // 10: apportion.v1.ExplainRequest
 	(*ExplainResponse)(nil),          // 11: apportion.v1.ExplainResponse
-	(*SimulateRequest)(nil),          // 12: apportion.v1.SimulateRequest
-	(*SimulateResponse)(nil),         // 13: apportion.v1.SimulateResponse
-	(*UploadSnapshotRequest)(nil),    // 14: apportion.v1.UploadSnapshotRequest
-	(*UploadSnapshotResponse)(nil),   // 15: apportion.v1.UploadSnapshotResponse
-	(*RunSessionRequest)(nil),        // 16: apportion.v1.RunSessionRequest
-	(*RunSessionResponse)(nil),       // 17: apportion.v1.RunSessionResponse
-	(*Input)(nil),                    // 18: apportion.v1.Input
-	(*SharesStep)(nil),               // 19: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 20: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 21: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 22: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 23: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 24: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 25: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 26: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 27: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 28: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 29: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 30: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 31: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 32: apportion.v1.NodesAnswer
-	(*ExplainStep)(nil),              // 33: apportion.v1.ExplainStep
-	(*ExplainAnswer)(nil),            // 34: apportion.v1.ExplainAnswer
-	(*Step)(nil),                     // 35: apportion.v1.Step
-	(*Answer)(nil),                   // 36: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 37: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 38: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 39: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 40: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 41: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 42: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 43: apportion.v1.GoingAway
+	(*PlanRequest)(nil),              // 12: apportion.v1.PlanRequest
+	(*PlanResponse)(nil),             // 13: apportion.v1.PlanResponse
+	(*SimulateRequest)(nil),          // 14: apportion.v1.SimulateRequest
+	(*SimulateResponse)(nil),         // 15: apportion.v1.SimulateResponse
+	(*UploadSnapshotRequest)(nil),    // 16: apportion.v1.UploadSnapshotRequest
+	(*UploadSnapshotResponse)(nil),   // 17: apportion.v1.UploadSnapshotResponse
+	(*RunSessionRequest)(nil),        // 18: apportion.v1.RunSessionRequest
+	(*RunSessionResponse)(nil),       // 19: apportion.v1.RunSessionResponse
+	(*Input)(nil),                    // 20: apportion.v1.Input
+	(*SharesStep)(nil),               // 21: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 22: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 23: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 24: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 25: apportion.v1.EnqueueAnswer
+	(*AllocatableStep)(nil),          // 26: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),           // 27: apportion.v1.PreemptiveStep
+	(*AllocatableAnswer)(nil),        // 28: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),         // 29: apportion.v1.PreemptiveAnswer
+	(*ReclaimStep)(nil),              // 30: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),              // 31: apportion.v1.PreemptStep
+	(*VictimsAnswer)(nil),            // 32: apportion.v1.VictimsAnswer
+	(*NodesStep)(nil),                // 33: apportion.v1.NodesStep
+	(*NodesAnswer)(nil),              // 34: apportion.v1.NodesAnswer
+	(*ExplainStep)(nil),              // 35: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 36: apportion.v1.ExplainAnswer
+	(*PlanStep)(nil),                 // 37: apportion.v1.PlanStep
+	(*PlanAnswer)(nil),               // 38: apportion.v1.PlanAnswer
+	(*Step)(nil),                     // 39: apportion.v1.Step
+	(*Answer)(nil),                   // 40: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 41: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 42: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 43: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 44: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 45: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 46: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 47: apportion.v1.GoingAway
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	18, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	19, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	20, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	21, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	18, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	22, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	20, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	23, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	18, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	24, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	25, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	20, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	26, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	27, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	18, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	28, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	29, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	20, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	30, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	18, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	31, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	20, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	32, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	18, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
-	33, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
-	20, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
-	34, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
-	18, // 27: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	35, // 28: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	20, // 29: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	36, // 30: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	37, // 31: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	38, // 32: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	39, // 33: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	38, // 34: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	40, // 35: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	41, // 36: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	42, // 37: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	43, // 38: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	0,  // 39: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 40: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 41: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 42: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 43: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 44: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
-	12, // 45: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	14, // 46: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	16, // 47: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	1,  // 48: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 49: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 50: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 51: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 52: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 53: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 54: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	15, // 55: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	17, // 56: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	48, // [48:57] is the sub-list for method output_type
-	39, // [39:48] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	20, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	21, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	22, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	23, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	20, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	24, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	22, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	25, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	20, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
+	26, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
+	27, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
+	22, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
+	28, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	29, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	20, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
+	30, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
+	31, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
+	22, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
+	32, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
+	20, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
+	33, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
+	22, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
+	34, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
+	20, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	35, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	22, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	36, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	20, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
+	37, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
+	22, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
+	38, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
+	20, // 31: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	39, // 32: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	22, // 33: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	40, // 34: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	41, // 35: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	42, // 36: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	43, // 37: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	42, // 38: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	44, // 39: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	45, // 40: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	46, // 41: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	47, // 42: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	0,  // 43: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	2,  // 44: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	4,  // 45: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
+	6,  // 46: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
+	8,  // 47: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
+	10, // 48: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
+	12, // 49: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
+	14, // 50: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	16, // 51: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	18, // 52: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	1,  // 53: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 54: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 55: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 56: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 57: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 58: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 59: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 60: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	17, // 61: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	19, // 62: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	53, // [53:63] is the sub-list for method output_type
+	43, // [43:53] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -1403,22 +1528,23 @@ func file_apportion_v1_service_proto_init() {
 	}
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_session_proto_init()
 	file_apportion_v1_step_proto_init()
 	file_apportion_v1_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*SelectVictimsRequest_Reclaim)(nil),
 		(*SelectVictimsRequest_Preempt)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*UploadSnapshotRequest_Header)(nil),
 		(*UploadSnapshotRequest_Chunk)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[16].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*RunSessionRequest_Open)(nil),
 		(*RunSessionRequest_Chunk)(nil),
 		(*RunSessionRequest_Batch)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[17].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[19].OneofWrappers = []any{
 		(*RunSessionResponse_Opened)(nil),
 		(*RunSessionResponse_Answers)(nil),
 		(*RunSessionResponse_GoingAway)(nil),
@@ -1429,7 +1555,7 @@ func file_apportion_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	ApportionService_SelectVictims_FullMethodName    = "/apportion.v1.ApportionService/SelectVictims"
 	ApportionService_ScoreNodes_FullMethodName       = "/apportion.v1.ApportionService/ScoreNodes"
 	ApportionService_Explain_FullMethodName          = "/apportion.v1.ApportionService/Explain"
+	ApportionService_Plan_FullMethodName             = "/apportion.v1.ApportionService/Plan"
 	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
 	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
@@ -52,6 +53,8 @@ type ApportionServiceClient interface {
 	ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error)
 	// Why do jobs wait?
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// How does this job get its place, and which tasks must be evicted for that?
+	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -129,6 +132,16 @@ func (c *apportionServiceClient) Explain(ctx context.Context, in *ExplainRequest
 	return out, nil
 }
 
+func (c *apportionServiceClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanResponse)
+	err := c.cc.Invoke(ctx, ApportionService_Plan_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *apportionServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimulateResponse)
@@ -187,6 +200,8 @@ type ApportionServiceServer interface {
 	ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error)
 	// Why do jobs wait?
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// How does this job get its place, and which tasks must be evicted for that?
+	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -221,6 +236,9 @@ func (UnimplementedApportionServiceServer) ScoreNodes(context.Context, *ScoreNod
 }
 func (UnimplementedApportionServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedApportionServiceServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
 }
 func (UnimplementedApportionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
@@ -360,6 +378,24 @@ func _ApportionService_Explain_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).Plan(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_Plan_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).Plan(ctx, req.(*PlanRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ApportionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
@@ -422,6 +458,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _ApportionService_Explain_Handler,
+		},
+		{
+			MethodName: "Plan",
+			Handler:    _ApportionService_Plan_Handler,
 		},
 		{
 			MethodName: "Simulate",

@@ -260,6 +260,68 @@ func (ClaimRoom) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
+// PlanMeans says how a plan may make room. As in Volcano's actions only a job that lacks tasks (`starving`) may evict, and only a queue that
+// may take from others (`preemptive`) reclaims.
+type PlanMeans int32
+
+const (
+	// Treated as PLAN_MEANS_ANY.
+	PlanMeans_PLAN_MEANS_UNSPECIFIED PlanMeans = 0
+	// No task is evicted.
+	PlanMeans_PLAN_MEANS_PLACE PlanMeans = 1
+	// Tasks of other queues may be evicted.
+	PlanMeans_PLAN_MEANS_RECLAIM PlanMeans = 2
+	// Tasks of the job's own queue may be evicted.
+	PlanMeans_PLAN_MEANS_PREEMPT PlanMeans = 3
+	// Tasks of any queue may be evicted.
+	PlanMeans_PLAN_MEANS_ANY PlanMeans = 4
+)
+
+// Enum value maps for PlanMeans.
+var (
+	PlanMeans_name = map[int32]string{
+		0: "PLAN_MEANS_UNSPECIFIED",
+		1: "PLAN_MEANS_PLACE",
+		2: "PLAN_MEANS_RECLAIM",
+		3: "PLAN_MEANS_PREEMPT",
+		4: "PLAN_MEANS_ANY",
+	}
+	PlanMeans_value = map[string]int32{
+		"PLAN_MEANS_UNSPECIFIED": 0,
+		"PLAN_MEANS_PLACE":       1,
+		"PLAN_MEANS_RECLAIM":     2,
+		"PLAN_MEANS_PREEMPT":     3,
+		"PLAN_MEANS_ANY":         4,
+	}
+)
+
+func (x PlanMeans) Enum() *PlanMeans {
+	p := new(PlanMeans)
+	*p = x
+	return p
+}
+
+func (x PlanMeans) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlanMeans) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_step_proto_enumTypes[4].Descriptor()
+}
+
+func (PlanMeans) Type() protoreflect.EnumType {
+	return &file_apportion_v1_step_proto_enumTypes[4]
+}
+
+func (x PlanMeans) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlanMeans.Descriptor instead.
+func (PlanMeans) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
+}
+
 // Step asks one question, or changes one thing, on the state that the steps before it left. The answer at the same position is a result
 // or an error; a step that fails changes nothing, and the next one runs.
 type Step struct {
@@ -285,6 +347,7 @@ type Step struct {
 	//	*Step_Rollback
 	//	*Step_Change
 	//	*Step_Explain
+	//	*Step_Plan
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,6 +561,15 @@ func (x *Step) GetExplain() *ExplainStep {
 	return nil
 }
 
+func (x *Step) GetPlan() *PlanStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Plan); ok {
+			return x.Plan
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -597,6 +669,11 @@ type Step_Explain struct {
 	Explain *ExplainStep `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
 }
 
+type Step_Plan struct {
+	// How does a job get its place?
+	Plan *PlanStep `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -634,6 +711,8 @@ func (*Step_Rollback) isStep_Step() {}
 func (*Step_Change) isStep_Step() {}
 
 func (*Step_Explain) isStep_Step() {}
+
+func (*Step_Plan) isStep_Step() {}
 
 // Queues selects queues by index or by name; where both are given, indices come first. An index out of range, or a name that does not
 // exist, is an error of the step.
@@ -2208,6 +2287,90 @@ func (x *RollbackStep) GetMark() uint32 {
 	return 0
 }
 
+// PlanStep asks where the tasks of a job go, and which tasks must be evicted for that. It changes nothing: a scheduler carries the plan out
+// with `deallocate` and `allocate`.
+type PlanStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one job. Absent where tasks are named.
+	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Pending tasks of one job, each once: all of them are to be placed. Absent: those that the gang of the job needs at least, or one task of
+	// a job that has its minimum.
+	Tasks *Tasks `protobuf:"bytes,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// What may be done for the job. Unspecified: PLAN_MEANS_ANY.
+	Means PlanMeans `protobuf:"varint,3,opt,name=means,proto3,enum=apportion.v1.PlanMeans" json:"means,omitempty"`
+	// A plan with more victims is none. 0: no bound.
+	MaxVictims uint32 `protobuf:"varint,4,opt,name=max_victims,json=maxVictims,proto3" json:"max_victims,omitempty"`
+	// Leaves uids and names of nodes out of the answer; numbers identify.
+	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanStep) Reset() {
+	*x = PlanStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanStep) ProtoMessage() {}
+
+func (x *PlanStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
+func (*PlanStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *PlanStep) GetJob() *Jobs {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *PlanStep) GetTasks() *Tasks {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *PlanStep) GetMeans() PlanMeans {
+	if x != nil {
+		return x.Means
+	}
+	return PlanMeans_PLAN_MEANS_UNSPECIFIED
+}
+
+func (x *PlanStep) GetMaxVictims() uint32 {
+	if x != nil {
+		return x.MaxVictims
+	}
+	return 0
+}
+
+func (x *PlanStep) GetOmitNames() bool {
+	if x != nil {
+		return x.OmitNames
+	}
+	return false
+}
+
 // ExplainStep asks why jobs wait. It changes nothing.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2219,7 +2382,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2394,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2407,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainStep) GetJobs() *Jobs {
@@ -2258,7 +2421,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1bapportion/v1/snapshot.proto\"\xaf\b\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1bapportion/v1/snapshot.proto\"\xdd\b\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2285,7 +2448,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04mark\x18\x10 \x01(\v2\x16.apportion.v1.MarkStepH\x00R\x04mark\x128\n" +
 	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x122\n" +
 	"\x06change\x18\x12 \x01(\v2\x18.apportion.v1.ChangeStepH\x00R\x06change\x125\n" +
-	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplainB\x06\n" +
+	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
+	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04planB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
@@ -2396,7 +2560,15 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"\bMarkStep\"\"\n" +
 	"\fRollbackStep\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04mark\"5\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark\"\xca\x01\n" +
+	"\bPlanStep\x12$\n" +
+	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12)\n" +
+	"\x05tasks\x18\x02 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12-\n" +
+	"\x05means\x18\x03 \x01(\x0e2\x17.apportion.v1.PlanMeansR\x05means\x12\x1f\n" +
+	"\vmax_victims\x18\x04 \x01(\rR\n" +
+	"maxVictims\x12\x1d\n" +
+	"\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"5\n" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xb0\x02\n" +
 	"\n" +
@@ -2425,7 +2597,13 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x16CLAIM_ROOM_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CLAIM_ROOM_CLUSTER\x10\x01\x12\x13\n" +
 	"\x0fCLAIM_ROOM_NODE\x10\x02\x12\x18\n" +
-	"\x14CLAIM_ROOM_ANY_NODES\x10\x03BQ\n" +
+	"\x14CLAIM_ROOM_ANY_NODES\x10\x03*\x81\x01\n" +
+	"\tPlanMeans\x12\x1a\n" +
+	"\x16PLAN_MEANS_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10PLAN_MEANS_PLACE\x10\x01\x12\x16\n" +
+	"\x12PLAN_MEANS_RECLAIM\x10\x02\x12\x16\n" +
+	"\x12PLAN_MEANS_PREEMPT\x10\x03\x12\x12\n" +
+	"\x0ePLAN_MEANS_ANY\x10\x04BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -2440,100 +2618,106 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_step_proto_rawDescData
 }
 
-var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
 	(AccountingMode)(0),     // 2: apportion.v1.AccountingMode
 	(ClaimRoom)(0),          // 3: apportion.v1.ClaimRoom
-	(*Step)(nil),            // 4: apportion.v1.Step
-	(*Queues)(nil),          // 5: apportion.v1.Queues
-	(*Jobs)(nil),            // 6: apportion.v1.Jobs
-	(*Tasks)(nil),           // 7: apportion.v1.Tasks
-	(*Nodes)(nil),           // 8: apportion.v1.Nodes
-	(*Explain)(nil),         // 9: apportion.v1.Explain
-	(*SharesStep)(nil),      // 10: apportion.v1.SharesStep
-	(*JobsStep)(nil),        // 11: apportion.v1.JobsStep
-	(*EnqueueStep)(nil),     // 12: apportion.v1.EnqueueStep
-	(*AllocatableStep)(nil), // 13: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),  // 14: apportion.v1.PreemptiveStep
-	(*ReclaimStep)(nil),     // 15: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),     // 16: apportion.v1.PreemptStep
-	(*OrderStep)(nil),       // 17: apportion.v1.OrderStep
-	(*NodesStep)(nil),       // 18: apportion.v1.NodesStep
-	(*InspectStep)(nil),     // 19: apportion.v1.InspectStep
-	(*SetStatusStep)(nil),   // 20: apportion.v1.SetStatusStep
-	(*AllocateStep)(nil),    // 21: apportion.v1.AllocateStep
-	(*DeallocateStep)(nil),  // 22: apportion.v1.DeallocateStep
-	(*AddJobStep)(nil),      // 23: apportion.v1.AddJobStep
-	(*ChangeStep)(nil),      // 24: apportion.v1.ChangeStep
-	(*RemoveJobStep)(nil),   // 25: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 26: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 27: apportion.v1.RollbackStep
-	(*ExplainStep)(nil),     // 28: apportion.v1.ExplainStep
-	(TaskStatus)(0),         // 29: apportion.v1.TaskStatus
-	(*Job)(nil),             // 30: apportion.v1.Job
-	(*Change)(nil),          // 31: apportion.v1.Change
+	(PlanMeans)(0),          // 4: apportion.v1.PlanMeans
+	(*Step)(nil),            // 5: apportion.v1.Step
+	(*Queues)(nil),          // 6: apportion.v1.Queues
+	(*Jobs)(nil),            // 7: apportion.v1.Jobs
+	(*Tasks)(nil),           // 8: apportion.v1.Tasks
+	(*Nodes)(nil),           // 9: apportion.v1.Nodes
+	(*Explain)(nil),         // 10: apportion.v1.Explain
+	(*SharesStep)(nil),      // 11: apportion.v1.SharesStep
+	(*JobsStep)(nil),        // 12: apportion.v1.JobsStep
+	(*EnqueueStep)(nil),     // 13: apportion.v1.EnqueueStep
+	(*AllocatableStep)(nil), // 14: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),  // 15: apportion.v1.PreemptiveStep
+	(*ReclaimStep)(nil),     // 16: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),     // 17: apportion.v1.PreemptStep
+	(*OrderStep)(nil),       // 18: apportion.v1.OrderStep
+	(*NodesStep)(nil),       // 19: apportion.v1.NodesStep
+	(*InspectStep)(nil),     // 20: apportion.v1.InspectStep
+	(*SetStatusStep)(nil),   // 21: apportion.v1.SetStatusStep
+	(*AllocateStep)(nil),    // 22: apportion.v1.AllocateStep
+	(*DeallocateStep)(nil),  // 23: apportion.v1.DeallocateStep
+	(*AddJobStep)(nil),      // 24: apportion.v1.AddJobStep
+	(*ChangeStep)(nil),      // 25: apportion.v1.ChangeStep
+	(*RemoveJobStep)(nil),   // 26: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 27: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 28: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 29: apportion.v1.PlanStep
+	(*ExplainStep)(nil),     // 30: apportion.v1.ExplainStep
+	(TaskStatus)(0),         // 31: apportion.v1.TaskStatus
+	(*Job)(nil),             // 32: apportion.v1.Job
+	(*Change)(nil),          // 33: apportion.v1.Change
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
-	10, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
-	11, // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
-	12, // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
-	13, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
-	14, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
-	15, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
-	16, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
-	17, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
-	18, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
-	19, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	20, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
-	21, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
-	22, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
-	23, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	25, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	26, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	27, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	24, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	28, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	5,  // 19: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	6,  // 20: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	7,  // 21: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	5,  // 22: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	6,  // 23: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 24: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	9,  // 25: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	6,  // 26: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 27: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 28: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	7,  // 29: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 30: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	7,  // 31: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 32: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 33: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 34: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	8,  // 35: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	7,  // 36: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	7,  // 37: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	5,  // 38: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	6,  // 39: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 40: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 41: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 42: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 43: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	29, // 44: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	7,  // 45: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	7,  // 46: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	29, // 47: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	30, // 48: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	31, // 49: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	6,  // 50: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	6,  // 51: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
+	12, // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
+	13, // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
+	14, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
+	15, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
+	16, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
+	17, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
+	18, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
+	19, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
+	20, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
+	21, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
+	22, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
+	23, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
+	24, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
+	26, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	27, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	28, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	25, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
+	30, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	29, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	6,  // 20: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	7,  // 21: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	8,  // 22: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	6,  // 23: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	7,  // 24: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 25: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	10, // 26: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	7,  // 27: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 28: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 29: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	8,  // 30: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 31: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	8,  // 32: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 33: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 34: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 35: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	9,  // 36: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	8,  // 37: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 38: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	6,  // 39: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	7,  // 40: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	8,  // 41: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 42: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	9,  // 43: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	8,  // 44: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 45: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 46: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 47: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 48: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	32, // 49: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	33, // 50: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 51: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 52: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 53: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 54: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 55: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2563,6 +2747,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Rollback)(nil),
 		(*Step_Change)(nil),
 		(*Step_Explain)(nil),
+		(*Step_Plan)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[13].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -2578,8 +2763,8 @@ func file_apportion_v1_step_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   25,
+			NumEnums:      5,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -37,6 +37,10 @@ func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 		p.Nodes(a.Nodes)
 	case *apportionv1.Answer_Inspect:
 		p.inspect(a.Inspect)
+	case *apportionv1.Answer_Explain:
+		p.Text("", a.Explain.GetText())
+	case *apportionv1.Answer_Plan:
+		p.Plan(a.Plan)
 	case *apportionv1.Answer_Change:
 		p.Line("changed: %d nodes, %d queues and %d jobs set", len(a.Change.GetNodes()), len(a.Change.GetQueues()), len(a.Change.GetJobs()))
 	case *apportionv1.Answer_AddJob:

@@ -51,6 +51,8 @@ const (
 	// ApportionServiceExplainProcedure is the fully-qualified name of the ApportionService's Explain
 	// RPC.
 	ApportionServiceExplainProcedure = "/apportion.v1.ApportionService/Explain"
+	// ApportionServicePlanProcedure is the fully-qualified name of the ApportionService's Plan RPC.
+	ApportionServicePlanProcedure = "/apportion.v1.ApportionService/Plan"
 	// ApportionServiceSimulateProcedure is the fully-qualified name of the ApportionService's Simulate
 	// RPC.
 	ApportionServiceSimulateProcedure = "/apportion.v1.ApportionService/Simulate"
@@ -76,6 +78,8 @@ type ApportionServiceClient interface {
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
 	// Why do jobs wait?
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
+	// How does this job get its place, and which tasks must be evicted for that?
+	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -138,6 +142,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		plan: connect.NewClient[v1.PlanRequest, v1.PlanResponse](
+			httpClient,
+			baseURL+ApportionServicePlanProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("Plan")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
 			baseURL+ApportionServiceSimulateProcedure,
@@ -168,6 +179,7 @@ type apportionServiceClient struct {
 	selectVictims    *connect.Client[v1.SelectVictimsRequest, v1.SelectVictimsResponse]
 	scoreNodes       *connect.Client[v1.ScoreNodesRequest, v1.ScoreNodesResponse]
 	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	plan             *connect.Client[v1.PlanRequest, v1.PlanResponse]
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
@@ -227,6 +239,15 @@ func (c *apportionServiceClient) Explain(ctx context.Context, req *v1.ExplainReq
 	return nil, err
 }
 
+// Plan calls apportion.v1.ApportionService.Plan.
+func (c *apportionServiceClient) Plan(ctx context.Context, req *v1.PlanRequest) (*v1.PlanResponse, error) {
+	response, err := c.plan.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Simulate calls apportion.v1.ApportionService.Simulate.
 func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
@@ -260,6 +281,8 @@ type ApportionServiceHandler interface {
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
 	// Why do jobs wait?
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
+	// How does this job get its place, and which tasks must be evicted for that?
+	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
 	// Any list of steps on one snapshot; nothing outlives the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
@@ -318,6 +341,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServicePlanHandler := connect.NewUnaryHandlerSimple(
+		ApportionServicePlanProcedure,
+		svc.Plan,
+		connect.WithSchema(apportionServiceMethods.ByName("Plan")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	apportionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
 		ApportionServiceSimulateProcedure,
 		svc.Simulate,
@@ -351,6 +381,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceScoreNodesHandler.ServeHTTP(w, r)
 		case ApportionServiceExplainProcedure:
 			apportionServiceExplainHandler.ServeHTTP(w, r)
+		case ApportionServicePlanProcedure:
+			apportionServicePlanHandler.ServeHTTP(w, r)
 		case ApportionServiceSimulateProcedure:
 			apportionServiceSimulateHandler.ServeHTTP(w, r)
 		case ApportionServiceUploadSnapshotProcedure:
@@ -388,6 +420,10 @@ func (UnimplementedApportionServiceHandler) ScoreNodes(context.Context, *v1.Scor
 
 func (UnimplementedApportionServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Explain is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Plan is not implemented"))
 }
 
 func (UnimplementedApportionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {

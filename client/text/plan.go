@@ -1,0 +1,171 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Plan is what a plan comes to, in a few sentences.
+func Plan(names Names, a *apportionv1.PlanAnswer) string {
+	p := planned{names, a}
+	if a.GetMiss() != nil {
+		return p.none()
+	}
+	sentences := []string{p.placement()}
+	if a.GetEnters() {
+		sentences = append(sentences, "The job is still to be admitted, and may be.")
+	}
+	if len(a.GetVictims()) > 0 {
+		if a.GetLeast() {
+			sentences = append(sentences, "No plan evicts fewer tasks.")
+		} else {
+			sentences = append(sentences, "A plan that evicts fewer tasks is not ruled out.")
+		}
+	}
+	if a.GetCutShort() {
+		sentences = append(sentences, "The search ended at a bound on its work.")
+	}
+	sentences = append(sentences, p.returns()...)
+	return strings.Join(sentences, " ")
+}
+
+// planned is a plan that is put into words.
+type planned struct {
+	names  Names
+	answer *apportionv1.PlanAnswer
+}
+
+func (p planned) job() string { return p.names.job(p.answer.GetJob()) }
+
+func (p planned) placement() string {
+	nodes, later := make(map[uint32]bool), 0
+	for _, placed := range p.answer.GetPlacements() {
+		nodes[placed.GetNode()] = true
+		if placed.GetAfterRelease() {
+			later++
+		}
+	}
+	what := fmt.Sprintf("The %d tasks that %s needs", len(p.answer.GetPlacements()), p.job())
+	if len(p.answer.GetPlacements()) == 1 {
+		what = "The task that " + p.job() + " needs"
+	}
+	sentence := what + " can be placed on " + Count(len(nodes), "node")
+	if victims := p.answer.GetVictims(); len(victims) > 0 {
+		is := "are"
+		if len(victims) == 1 {
+			is = "is"
+		}
+		sentence += fmt.Sprintf(" if %s %s (%s) %s evicted",
+			Count(len(victims), "running task"), p.from(), Amounts(p.names, p.answer.GetFreed()), is)
+	} else {
+		sentence += " without evictions"
+	}
+	if later > 0 {
+		sentence += ", once tasks are gone that are being released already"
+	}
+	return sentence + "."
+}
+
+// from names the queues that lose tasks.
+func (p planned) from() string {
+	const few = 3
+	var queues []string
+	seen := make(map[uint32]bool)
+	for _, victim := range p.answer.GetVictims() {
+		if queue := victim.GetQueue(); !seen[queue] {
+			seen[queue] = true
+			queues = append(queues, p.names.Queue(queue))
+		}
+	}
+	switch {
+	case len(queues) == 1:
+		return "of queue " + queues[0]
+	case len(queues) > few:
+		return "of " + Count(len(queues), "queue")
+	}
+	return "of queues " + and(queues)
+}
+
+// returns warns of victims that could get their place back at once.
+func (p planned) returns() []string {
+	first, back := 0, 0
+	for _, victim := range p.answer.GetVictims() {
+		switch victim.GetReturns() { //nolint:exhaustive // The others do not return.
+		case apportionv1.VictimReturn_VICTIM_RETURN_SERVED_FIRST:
+			first++
+		case apportionv1.VictimReturn_VICTIM_RETURN_TAKES_BACK:
+			back++
+		}
+	}
+	var sentences []string
+	if first > 0 {
+		is, them := "are", "they leave"
+		if first == 1 {
+			is, them = "is", "it leaves"
+		}
+		sentences = append(sentences, fmt.Sprintf(
+			"%d of them %s served before the job and could take the room that %s: keep it for the job until the job is placed.",
+			first, is, them))
+	}
+	if back > 0 {
+		sentences = append(sentences, fmt.Sprintf(
+			"%d of them could evict a task of the job in turn when it runs: under this policy the plan may go in circles.", back))
+	}
+	return sentences
+}
+
+// none says why there is no plan.
+func (p planned) none() string {
+	miss := p.answer.GetMiss()
+	head := "No plan was found for " + p.job()
+	if p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NONE {
+		head = "There is no plan for " + p.job()
+	}
+	if p.answer.GetCutShort() {
+		head += " before the search ended at a bound on its work"
+	}
+	switch {
+	case miss.GetVictims() > 0:
+		return head + fmt.Sprintf(" with so few victims: the best one found evicts %s.", Count(int(miss.GetVictims()), "task"))
+	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
+		if reasons := miss.GetReasons(); len(reasons) > 0 {
+			return head + ": " + p.lacking() + ". No task may be evicted for it: " + Reasons(p.names, reasons) + "."
+		}
+		return head + ": " + p.lacking() + "."
+	case len(miss.GetReasons()) > 0:
+		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
+	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS:
+		return head + ": no task of it waits to be placed."
+	}
+	return head + ": the policy does not let all tasks go that are in its way."
+}
+
+// lacking says what the task that has no place lacks, and who keeps it.
+func (p planned) lacking() string {
+	miss := p.answer.GetMiss()
+	placed := ""
+	if miss.GetTasks() > 1 {
+		placed = fmt.Sprintf("%d of %s have a place; ", miss.GetPlaced(), Count(int(miss.GetTasks()), "task"))
+	}
+	if miss.Node == nil {
+		return placed + "no node takes " + p.names.task(miss.GetTask())
+	}
+	if miss.GetShort() == nil {
+		return placed + p.names.task(miss.GetTask()) + " finds no place"
+	}
+	text := fmt.Sprintf("%s%s lacks %s on the node that is nearest, %s",
+		placed, p.names.task(miss.GetTask()), Amounts(p.names, miss.GetShort()), p.names.node(miss.GetNode()))
+	var clauses []string
+	for i, reason := range miss.GetProtected() {
+		if i < len(miss.GetCounts()) {
+			count := int(miss.GetCounts()[i])
+			clauses = append(clauses, Count(count, "task")+" there "+protection(reason, count))
+		}
+	}
+	if len(clauses) > 0 {
+		text += ": " + strings.Join(clauses, "; ")
+	}
+	return text
+}

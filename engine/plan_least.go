@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// hosting is what a node costs for the tasks that it may host: at least so many victims for each, for at most so many.
+type hosting struct {
+	each  float64
+	tasks int
+}
+
+// leastByRoom returns a number of victims that no plan is below, by the room on the nodes alone: nothing that a node lacks is freed by
+// fewer victims than the largest of them would take. It tells something only where all tasks are alike.
+func (p *planner) leastByRoom() (int, error) {
+	v := p.view
+	if len(p.kinds()) > 1 {
+		return 0, nil
+	}
+	s := stall{planner: p, request: v.Request(p.tasks[0]), row: resource.NewAccount(v.Dims.Len())}
+	var costs []hosting
+	for i, n := range v.NodeOrder {
+		if v.Stopped(i) {
+			return 0, policy.ErrStopped
+		}
+		if p.Fits(p.tasks[0], n, nil) {
+			costs = s.hostings(n, costs)
+		}
+	}
+	slices.SortFunc(costs, func(l, r hosting) int { return cmp.Compare(l.each, r.each) })
+	left, victims := len(p.tasks), 0.0
+	for _, c := range costs {
+		tasks := min(left, c.tasks)
+		victims += float64(tasks) * c.each
+		left -= tasks
+	}
+	// Sums of fractions such as 1/3 are rounded.
+	return int(math.Ceil(victims - 1e-6)), nil
+}
+
+// hostings appends what a node costs: nothing for the tasks that have room, and for further ones the smallest number of victims for each
+// that any number of them may come to.
+func (s *stall) hostings(n model.NodeID, costs []hosting) []hosting {
+	s.future(n, &s.row)
+	s.list = s.candidates(n, s.list[:0])
+	var gain, most [resource.MaxDimensions]float64
+	for _, c := range s.list {
+		for d, x := range s.view.Request(c).V {
+			gain[d] += x
+			most[d] = max(most[d], x)
+		}
+	}
+	free, further, each := 0, 0, math.Inf(1)
+	for hosts := 1; hosts <= len(s.tasks); hosts++ {
+		count := 0.0
+		for m := s.request.AtLeastThreshold(); m != 0; m = m.Rest() {
+			d := m.First()
+			lacks := float64(hosts)*s.request.V[d] - s.row.V[d] - resource.Threshold
+			switch {
+			case lacks <= 0:
+			case lacks > gain[d]:
+				count = math.Inf(1)
+			default:
+				count = max(count, math.Ceil(lacks/most[d]))
+			}
+		}
+		if math.IsInf(count, 1) {
+			break
+		}
+		if count == 0 {
+			free = hosts
+			continue
+		}
+		further, each = hosts-free, min(each, count/float64(hosts-free))
+	}
+	if free > 0 {
+		costs = append(costs, hosting{0, free})
+	}
+	if further > 0 {
+		costs = append(costs, hosting{each, further})
+	}
+	return costs
+}

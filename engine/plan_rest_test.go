@@ -1,0 +1,191 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/engine/policy/proportion"
+)
+
+// apply carries a plan out; its tasks run and its victims wait again.
+func apply(t require.TestingT, s *engine.Session, plan *engine.Plan) {
+	if plan.Enters {
+		require.True(t, s.Enqueue(plan.Job, nil))
+	}
+	for i := range plan.Victims {
+		require.NoError(t, s.Deallocate(plan.Victims[i].Task, model.Pending))
+	}
+	for i, task := range plan.Tasks {
+		require.NoError(t, s.Allocate(task, plan.Nodes[i]))
+		s.SetStatus(task, model.Running)
+	}
+}
+
+// nextPlan returns the first plan for a waiting job in order of service: without evictions if there is one, nil if no job has any.
+func nextPlan(t require.TestingT, s *engine.Session) *engine.Plan {
+	for _, means := range []engine.Means{engine.PlaceOnly, engine.ByAny} {
+		for _, j := range s.Waiting() {
+			if plan := ask(t, s, j, means); plan.Outcome == engine.PlanMade {
+				return plan
+			}
+		}
+	}
+	return nil
+}
+
+func TestRunsOfPlansUnderFairEnd(t *testing.T) {
+	plans, evictions := 0, 0
+	for i := range *planRuns {
+		seed := *planSeed + uint64(i)
+		s, err := engine.Open(planCluster(t, seed, seed%3 == 0), planPolicies()["fair"], nil)
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for plan := nextPlan(t, s); plan != nil; plan = nextPlan(t, s) {
+			state := make([]byte, 0, 2*s.View().Tasks.Len())
+			for task := range model.TaskID(s.View().Tasks.Len()) {
+				state = append(state, byte(s.View().Status(task)), byte(s.View().NodeOf(task)))
+			}
+			require.False(t, seen[string(state)], "%d: a state repeats", seed)
+			seen[string(state)] = true
+			require.Less(t, len(seen), 10_000, "%d: the run does not end", seed)
+			plans++
+			evictions += len(plan.Victims)
+			apply(t, s, plan)
+		}
+	}
+	t.Log(plans, "plans with", evictions, "evictions")
+	require.Greater(t, evictions, *planRuns/20)
+}
+
+// loop is a cluster of one node on which queues a and b are known to take tasks from each other for ever. Amounts are cores and GiB.
+type loop struct {
+	name     string
+	policy   engine.Policy
+	offered  [2]float64
+	deserved [2][2]float64
+	// a and b are running tasks of jobs of their own, waits is the task of b that waits.
+	a, b  [][2]float64
+	waits [2]float64
+	// returns is what the plan for it says of its victims.
+	returns engine.Return
+}
+
+func two(x [2]float64) *model.Amounts {
+	return &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{1000 * x[0], x[1] * (1 << 30)}}
+}
+
+// session opens the cluster.
+func (l *loop) session(t *testing.T, p engine.Policy) *engine.Session {
+	t.Helper()
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu", "memory"})
+	b.Node(model.NodeSpec{Name: "n", Allocatable: two(l.offered)})
+	for i, name := range []string{"a", "b"} {
+		spec := model.QueueSpec{Name: name, Weight: 1, Reclaimable: true}
+		if l.deserved[i] != [2]float64{} {
+			spec.Deserved = two(l.deserved[i])
+		}
+		b.Queue(spec)
+	}
+	job := func(uid, queue string, request [2]float64, status model.Status, n model.NodeID) {
+		b.Job(model.JobSpec{UID: uid, Queue: queue, Phase: model.PhaseInqueue, MinAvailable: 1})
+		b.Group(model.GroupSpec{Request: two(request)})
+		b.Task(model.TaskSpec{UID: uid, Status: status, Node: n, Index: -1, Preemptable: true})
+	}
+	for i, x := range l.a {
+		job(fmt.Sprintf("a%d", i), "a", x, model.Running, 0)
+	}
+	for i, x := range l.b {
+		job(fmt.Sprintf("b%d", i), "b", x, model.Running, 0)
+	}
+	job("waits", "b", l.waits, model.Pending, model.None)
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, p, nil)
+	require.NoError(t, err)
+	return s
+}
+
+// knownLoops are loops that users of Volcano reported, and one of each kind that its rules allow. Gang does not choose victims, as where it
+// is not enabled for that: else it keeps the last task of every job.
+func knownLoops() []loop {
+	gangs := engine.Entry{Plugin: gang.Plugin{}, Disabled: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable)}
+	with := func(p policy.Plugin) engine.Policy {
+		return engine.Policy{Walk: engine.Volcano, Tiers: []engine.Tier{{{Plugin: priority.Plugin{}}, gangs}, {{Plugin: p}}}}
+	}
+	return []loop{
+		{
+			name: "volcano 4947, the evicted task is served first because its queue has nothing left", policy: with(capacity.Plugin{}),
+			offered: [2]float64{5, 5}, deserved: [2][2]float64{{3, 3}, {5, 5}},
+			a: [][2]float64{{4, 4}}, b: [][2]float64{{1, 1}}, waits: [2]float64{4, 4}, returns: engine.ServedFirst,
+		},
+		{
+			name: "volcano 3729, two queues that deserve 5 of 11 cores with tasks of 2", policy: with(capacity.Plugin{}),
+			offered: [2]float64{11, 11}, deserved: [2][2]float64{{5, 5}, {5, 5}},
+			a: [][2]float64{{2, 2}, {2, 2}, {2, 2}, {2, 2}, {2, 2}}, waits: [2]float64{2, 2}, returns: engine.NoReturn,
+		},
+		{
+			name: "volcano 561, tasks that do not divide the share", policy: with(proportion.Plugin{}),
+			offered: [2]float64{3, 3}, a: [][2]float64{{2, 2}, {1, 1}}, waits: [2]float64{1, 1}, returns: engine.NoReturn,
+		},
+		{
+			name: "capacity, deserved 5 and 3 of 6 cores", policy: with(capacity.Plugin{}),
+			offered: [2]float64{6, 6}, deserved: [2][2]float64{{5, 5}, {3, 3}},
+			a: [][2]float64{{6, 6}}, waits: [2]float64{3, 3}, returns: engine.ServedFirst,
+		},
+		{
+			name: "capacity, each queue within what it deserves of one resource", policy: with(capacity.Plugin{}),
+			offered: [2]float64{2, 2}, deserved: [2][2]float64{{1, 3}, {3, 1}},
+			a: [][2]float64{{2, 2}}, waits: [2]float64{2, 2}, returns: engine.TakesBack,
+		},
+	}
+}
+
+func TestKnownLoopsAreToldBeforehandAndEndUnderFair(t *testing.T) {
+	for _, l := range knownLoops() {
+		t.Run(l.name, func(t *testing.T) {
+			s := l.session(t, l.policy)
+			j, _ := s.View().Job("waits")
+			plan := ask(t, s, j, engine.ByReclaim)
+			require.Equal(t, engine.PlanMade, plan.Outcome)
+			for _, v := range plan.Victims {
+				require.Equal(t, l.returns, v.Returns)
+			}
+			repeats, warned := l.runs(t, l.policy)
+			require.True(t, !repeats || warned, "a run repeats a state, and no plan said so")
+			repeats, _ = l.runs(t, planPolicies()["fair"])
+			require.False(t, repeats)
+		})
+	}
+}
+
+// runs carries plans out until there is none or a state repeats, and reports whether one does and whether a plan told of it.
+func (l *loop) runs(t *testing.T, p engine.Policy) (repeats, warned bool) {
+	t.Helper()
+	s := l.session(t, p)
+	seen := map[string]bool{}
+	for plan := nextPlan(t, s); plan != nil; plan = nextPlan(t, s) {
+		var statuses []model.Status
+		for task := range model.TaskID(s.View().Tasks.Len()) {
+			statuses = append(statuses, s.View().Status(task))
+		}
+		state := fmt.Sprint(statuses)
+		if seen[state] {
+			return true, warned
+		}
+		seen[state] = true
+		for _, v := range plan.Victims {
+			warned = warned || v.Returns != engine.NoReturn
+		}
+		apply(t, s, plan)
+	}
+	return false, warned
+}
