@@ -173,11 +173,10 @@ func (l *loop) runs(t *testing.T, p engine.Policy) (repeats, warned bool) {
 	s := l.session(t, p)
 	seen := map[string]bool{}
 	for plan := nextPlan(t, s); plan != nil; plan = nextPlan(t, s) {
-		var statuses []model.Status
+		state := ""
 		for task := range model.TaskID(s.View().Tasks.Len()) {
-			statuses = append(statuses, s.View().Status(task))
+			state += fmt.Sprint(int(s.View().Status(task)), " ")
 		}
-		state := fmt.Sprint(statuses)
 		if seen[state] {
 			return true, warned
 		}

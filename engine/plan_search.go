@@ -209,7 +209,7 @@ func (o *offers) Less(i, j int) bool { return o.compareOffers(&o.list[i], &o.lis
 func (o *offers) Swap(i, j int)      { o.list[i], o.list[j] = o.list[j], o.list[i] }
 
 // Push is for package heap.
-func (o *offers) Push(x any) { o.list = append(o.list, x.(offer)) } //nolint:forcetypeassert // A heap of offers.
+func (o *offers) Push(x any) { o.list = append(o.list, x.(offer)) } //nolint:forcetypeassert,errcheck // A heap of offers.
 
 // Pop is for package heap.
 func (o *offers) Pop() any {
@@ -276,7 +276,7 @@ func (p *planner) together(t model.TaskID) []model.TaskID {
 func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error) {
 	var rest []model.TaskID
 	for looked := 0; o.Len() > 0; looked++ {
-		best := heap.Pop(o).(offer) //nolint:forcetypeassert // A heap of offers.
+		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
 		if best.count == 0 || best.state == state {
 			return best, true, nil
 		}
