@@ -244,15 +244,15 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 
 // Plan asks where the tasks of a job go, and which tasks must be evicted for that.
 func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
-	response, by, err := question[apportionv1.PlanRequest, apportionv1.PlanResponse]{
-		kind: KindPlan, remote: c.calls.Plan, engine: c.engine.Plan,
+	response, from, err := question[apportionv1.PlanRequest, apportionv1.PlanResponse]{
+		kind: KindPlan, call: calls.Plan,
 		input:  (*apportionv1.PlanRequest).GetInput,
 		answer: unanswerable[apportionv1.PlanResponse],
 	}.ask(ctx, c, in, &apportionv1.PlanRequest{Input: in.message(), Plan: asked.step()})
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: by}, nil
+	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: from.by}, nil
 }
 
 // Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.
