@@ -51,6 +51,9 @@ type HTTP struct {
 	Origins []string `yaml:"origins"`
 	// Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if it is alone.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
+	// Serve the page below /ui/ too, to look at clusters in a browser. Its files are the same for every reader and hold no data of this
+	// server; the calls that it makes need the identity that all calls need.
+	UI bool `yaml:"ui" default:"false"`
 }
 
 // Admin is the listener for operators, apart from that of clients.

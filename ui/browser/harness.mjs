@@ -1,6 +1,7 @@
 // What the tests in the browser share: the program, the browser, and pages that fail where something is wrong.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import os from "node:os";
@@ -14,7 +15,40 @@ const program = process.env.APPORTION ?? path.join(root, "bin/apportion");
 
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// serve starts `apportion ui`, or the command given, and returns its address and a function that ends it.
+// standing starts a server with the page, an identity with a token, and a policy named cluster.
+export async function standing(token) {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "apportion-ui-"));
+  const hash = createHash("sha256").update(token).digest("hex");
+  await writeFile(path.join(folder, "apportion.yaml"), JSON.stringify({
+    listen: [`unix:${folder}/grpc`], http: { listen: "127.0.0.1:0", ui: true }, policies: { cluster: "preset:capacity" },
+    identities: [{ name: "viewer", tokens: [`sha256:${hash}`] }], drain: { delay: "0s" }, log: { format: "json" },
+  }));
+  const child = spawn(program, ["serve", "--config", path.join(folder, "apportion.yaml")], { stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  const address = await new Promise((resolve, reject) => {
+    child.stderr.on("data", (data) => {
+      said += data;
+      const at = /"serving JSON","address":"([^"]+)"/.exec(said)?.[1];
+      if (at !== undefined) {
+        resolve(`http://${at}/ui/`);
+      }
+    });
+    child.once("exit", () => reject(new Error(`the server ended: ${said}`)));
+  });
+  return { address, end: () => child.kill() };
+}
+
+// converted is a file with the snapshot of a folder of manifests.
+export async function converted(manifests) {
+  const file = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "opened.json");
+  await writeFile(file, spawnSync(program, ["convert", "-f", manifests, "-o", "json"], { maxBuffer: 1 << 28 }).stdout);
+  return file;
+}
+
+// generated is a snapshot of the generator.
+export const generated = (...flags) => JSON.parse(spawnSync(program, ["generate", ...flags], { maxBuffer: 1 << 28 }).stdout);
+
+// serve starts `apportion ui`, and returns its address and a function that ends it.
 export async function serve(...flags) {
   const child = spawn(program, ["ui", "--no-open", "--listen", "127.0.0.1:0", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
@@ -83,3 +117,17 @@ export async function sound(page) {
 
 // text is what a person reads of an element, in one line.
 export const text = async (page, selector) => (await page.locator(selector).first().innerText()).replace(/\s+/g, " ").trim();
+
+// says waits until an element reads like this.
+export async function says(page, selector, want) {
+  let got = "";
+  for (let i = 0; i < 150; i++) {
+    got = await page.evaluate((at) => document.querySelector(at)?.innerText ?? "", selector);
+    got = got.replace(/\s+/g, " ").trim();
+    if (want.test(got)) {
+      return;
+    }
+    await page.waitForTimeout(100);
+  }
+  assert.match(got, want);
+}

@@ -8,6 +8,10 @@ const folder = path.join(root, "docs/page");
 const pictures = [
   { name: "cluster", fragment: "#/cluster?job=language%2Fpretrain-7b", height: 850 },
   { name: "dark", fragment: "#/cluster?queue=language", height: 800, colorScheme: "dark" },
+  {
+    name: "whatif", height: 900,
+    fragment: `#/whatif?queue=language&edit=${encodeURIComponent('[["weight","language",7],["add","gpu-a100-01",4]]')}`,
+  },
   { name: "nodes", fragment: "#/nodes/gpu-a100-04?by=queue", height: 460 },
 ];
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { launch, research, serve, settled, sound, text, visit } from "./harness.mjs";
+import { launch, research, says, serve, settled, sound, text, visit } from "./harness.mjs";
 
 let browser, program;
 before(async () => {
@@ -74,6 +74,63 @@ test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", 
   await page.getByRole("combobox", { name: "A task of" }).selectOption("robotics/grasp-eval");
   await settled(page);
   assert.match(await text(page, ".choice"), /fits on 0 of 16 nodes/);
+}));
+
+test("how a share comes about, by rounds", () => look("#/queue/language?round=2", async (page) => {
+  assert.match(await text(page, "main"), /Round 2 divides 8 among weights of 9 in all\./);
+  await page.getByRole("link", { name: "Round 5" }).click();
+  assert.match(await text(page, "main"), /It is the last: the last one changed nothing\./);
+}));
+
+test("how a share comes about, by level and by division", async () => {
+  await look("#/queue/language?policy=capacity", async (page) => {
+    assert.match(await text(page, ".derivation"), /language 80 40 40 40 28 28$/);
+  });
+  await look("#/queue/language?policy=fair", async (page) => {
+    assert.match(await text(page, ".division"), /^root divides 80: .* Level 53\/6 quanta .*language 3 16 40 26 the level/);
+  });
+});
+
+test("the certificate, checked by the page", () => look("#/certificate?policy=fair", async (page) => {
+  assert.match(await text(page, ".summary"), /^true This page has checked \d+ numbers/);
+}));
+
+test("the certificate of a policy that has none", () => look("#/certificate", async (page) => {
+  await page.getByRole("link", { name: /fair/ }).click();
+  await settled(page);
+  assert.match(await text(page, ".summary"), /^true/);
+}));
+
+test("what if a weight were another, nodes came, and a job were submitted", () => look("#/whatif?queue=language", async (page) => {
+  assert.match(await text(page, ".summary"), /^No queue deserves more or less GPUs; no job would be let go or held back\.$/);
+  await page.getByRole("spinbutton", { name: "Weight of language" }).fill("7");
+  await page.getByText("was 3").waitFor();
+  await says(page, ".summary", /^Language deserves [0-9.]+ more/);
+  await page.getByRole("slider", { name: "More nodes like gpu-a100-01, slider" }).fill("4");
+  await says(page, ".summary", /2 jobs could go on/);
+  await page.getByRole("button", { name: "Submit it" }).click();
+  await page.locator(".verdict").waitFor();
+  assert.match(await text(page, ".crumb"), /ml\/train/);
+  const address = page.url();
+  await page.reload();
+  await settled(page);
+  await page.locator(".verdict").waitFor();
+  assert.equal(page.url(), address);
+  assert.equal(await page.getByRole("spinbutton", { name: "Weight of language" }).inputValue(), "7", "the address holds it all");
+  await page.getByRole("button", { name: "Take back all" }).click();
+  await says(page, ".summary", /^No queue/);
+}));
+
+test("a job that cannot be read says where it is wrong", () => look("#/whatif", async (page) => {
+  await page.getByRole("textbox", { name: /A job/ }).fill("name: x\nqueue: nowhere");
+  await page.getByRole("button", { name: "Submit it" }).click();
+  assert.equal(await text(page, '[role="alert"]'), "queue: there is no queue nowhere");
+}));
+
+test("policies side by side", () => look("#/compare", async (page) => {
+  await page.getByRole("combobox", { name: "Compare with" }).selectOption("fair");
+  await settled(page);
+  await says(page, ".summary", /^Language deserves 0\.67 less, vision 0\.33 more/);
 }));
 
 test("another policy is another answer at another address", () => look("#/cluster", async (page) => {

@@ -5,17 +5,20 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { said } from "./core/amount.ts";
 import { Fault } from "./core/ask.ts";
 import { format, having, to, type Route, type View } from "./core/route.ts";
-import { open, type Opened, type Source } from "./core/source.ts";
+import { open, type Opened, type Policy, type Source } from "./core/source.ts";
 import { Patterns } from "./parts/bar.tsx";
 import { useWaiting, waitingCount } from "./parts/causes.tsx";
 import { Failed, Loading } from "./parts/states.tsx";
 import { PageContext, usePage, useRoute, useWide, type Page } from "./page.tsx";
+import { CertificateView } from "./views/certificate.tsx";
 import { ClusterView } from "./views/cluster.tsx";
+import { CompareView } from "./views/compare.tsx";
 import { JobView } from "./views/job.tsx";
 import { NodesView } from "./views/nodes.tsx";
 import { OpenView } from "./views/open.tsx";
 import { QueueView } from "./views/queue.tsx";
 import { WaitingView } from "./views/waiting.tsx";
+import { WhatIfView } from "./views/whatif.tsx";
 
 function App() {
   const [source, setSource] = useState<Source | undefined>();
@@ -34,7 +37,7 @@ function App() {
   }
   const opened = chosen ?? source.opened;
   if (opened === undefined) {
-    return <main id="main" class="alone"><OpenView onOpen={setChosen} token={source.opened === undefined} /></main>;
+    return <main id="main" class="alone"><OpenView onOpen={setChosen} /></main>;
   }
   return <Shown source={source} opened={opened} route={route} wide={wide} />;
 }
@@ -42,10 +45,11 @@ function App() {
 function Shown({ source, opened, route, wide }: { source: Source; opened: Opened; route: Route; wide: boolean }) {
   const page = useMemo<Page>(() => {
     const { cluster } = opened;
-    const policy = source.policies.find((p) => p.name === route.query["policy"]) ?? source.policies[0] ?? { name: "none", title: "No policy" };
-    const named = cluster.dimensions.indexOf(route.query["r"] ?? "");
-    const dimension = named >= 0 ? named : (cluster.offered()[0] ?? 0);
-    return { opened, cluster, policies: source.policies, policy, route, dimension, wide };
+    const policy = named(route.query["policy"] ?? "") ?? source.policies.find((p) => p.name === route.query["policy"]) ?? source.policies[0] ?? none;
+    const wanted = cluster.dimensions.indexOf(route.query["r"] ?? "");
+    const dimension = wanted >= 0 ? wanted : (cluster.offered()[0] ?? 0);
+    const policies = source.policies.includes(policy) ? source.policies : [policy, ...source.policies];
+    return { opened, cluster, policies, policy, route, dimension, wide };
   }, [source, opened, route, wide]);
   const main = useRef<HTMLElement>(null);
   const view = `${route.view}/${route.name}`;
@@ -70,6 +74,14 @@ function Shown({ source, opened, route, wide }: { source: Source; opened: Opened
   );
 }
 
+const none: Policy = { name: "none", title: "No policy" };
+
+// named is a policy that the server has under a name.
+function named(name: string): Policy | undefined {
+  const policyName = /^server:(.+)$/.exec(name)?.[1];
+  return policyName === undefined ? undefined : { name, title: `${policyName} (of the server)`, policyName };
+}
+
 const titles: Record<View, string> = {
   cluster: "Cluster", queue: "Queue", waiting: "Waiting", job: "Job", nodes: "Nodes", whatif: "What if", compare: "Compare",
   certificate: "Certificate", open: "Open",
@@ -85,12 +97,18 @@ function ViewOf({ view }: { view: View }) {
       return <JobView />;
     case "nodes":
       return <NodesView />;
+    case "certificate":
+      return <CertificateView />;
+    case "whatif":
+      return <WhatIfView />;
+    case "compare":
+      return <CompareView />;
     default:
       return <ClusterView />;
   }
 }
 
-const places: readonly View[] = ["cluster", "waiting", "nodes"];
+const places: readonly View[] = ["cluster", "waiting", "nodes", "whatif", "compare"];
 
 function Header({ onSkip }: { onSkip: () => void }) {
   const { opened, cluster, dimension, policies, policy, route } = usePage();

@@ -97,6 +97,44 @@ function keep(key: string, answer: unknown): void {
   }
 }
 
+interface Flight {
+  readonly promise: Promise<unknown>;
+  readonly abort: AbortController;
+  users: number;
+}
+
+// Questions under way, so that what several parts of a view ask is asked once. A question that nobody waits for any more is broken off.
+const flights = new Map<string, Flight>();
+
+function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promise: Promise<A>; leave: () => void } {
+  let flight = flights.get(key);
+  if (flight === undefined) {
+    const abort = new AbortController();
+    const promise = ask(abort.signal).then((answer) => {
+      keep(key, answer);
+      return answer;
+    }).finally(() => {
+      if (flights.get(key)?.abort === abort) {
+        flights.delete(key);
+      }
+    });
+    flight = { promise, abort, users: 0 };
+    flights.set(key, flight);
+  }
+  const joined = flight;
+  joined.users++;
+  return {
+    promise: joined.promise as Promise<A>,
+    leave: () => {
+      joined.users--;
+      if (joined.users === 0 && flights.get(key) === joined) {
+        flights.delete(key);
+        joined.abort.abort();
+      }
+    },
+  };
+}
+
 // useAsked asks when the key changes, after a pause in which it may change again. Without a key nothing is asked.
 export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pause = 0): Asked<A> {
   const [state, set] = useState<{ key?: string; answer?: A; fault?: Fault }>({});
@@ -106,15 +144,19 @@ export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) 
     if (key === undefined || kept.has(key)) {
       return undefined;
     }
-    const abort = new AbortController();
+    let gone = false;
+    let leave = (): void => undefined;
     const begin = (): void => {
-      asking.current(abort.signal).then(
+      const joined = join(key, (signal) => asking.current(signal));
+      leave = joined.leave;
+      joined.promise.then(
         (answer) => {
-          keep(key, answer);
-          set({ key, answer });
+          if (!gone) {
+            set({ key, answer });
+          }
         },
         (error: unknown) => {
-          if (!abort.signal.aborted) {
+          if (!gone) {
             const fault = error instanceof Fault ? error : new Fault("", error instanceof Error ? error.message : String(error));
             set((old) => (old.answer === undefined ? { key, fault } : { key, fault, answer: old.answer }));
           }
@@ -126,15 +168,20 @@ export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) 
       begin();
     }
     return () => {
+      gone = true;
       clearTimeout(timer);
-      abort.abort();
+      leave();
     };
   }, [key, pause]);
-  if (key !== undefined && kept.has(key)) {
-    return { answer: kept.get(key) as A, fault: undefined, pending: false };
+  // An answer that was kept stays at hand as the one before the next.
+  const answer = key === undefined ? undefined : (kept.get(key) as A | undefined);
+  const last = useRef<A | undefined>(undefined);
+  if (answer !== undefined) {
+    last.current = answer;
+    return { answer, fault: undefined, pending: false };
   }
   const current = state.key === key;
-  return { answer: state.answer, fault: current ? state.fault : undefined, pending: key !== undefined && !current };
+  return { answer: key === undefined ? undefined : (state.answer ?? last.current), fault: current ? state.fault : undefined, pending: key !== undefined && !current };
 }
 
 // useSteps asks steps about the cluster by a policy, changed by edits.

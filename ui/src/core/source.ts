@@ -62,15 +62,16 @@ export async function open(): Promise<Source> {
 }
 
 // openText reads a snapshot as `apportion convert -o json` writes it.
-export function openText(title: string, text: string, now: number): Opened {
+export function openText(file: string, text: string, now: number): Opened {
+  const title = file.replace(/\.json$/, "");
   let snapshot: unknown;
   try {
     snapshot = JSON.parse(text);
   } catch {
-    throw new Fault("", `${title} is not JSON. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
+    throw new Fault("", `${file} is not JSON. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
   }
   if (typeof snapshot !== "object" || snapshot === null || !isSnapshot(snapshot as Record<string, unknown>)) {
-    throw new Fault("", `${title} is not a snapshot. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
+    throw new Fault("", `${file} is not a snapshot. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
   }
   return { title, digest: "", read: now, warnings: [], cluster: new Cluster(snapshot as SnapshotJson) };
 }

@@ -25,7 +25,7 @@ export function QueueBar(props: Props) {
   const { numbers: n } = props;
   const scale = props.scale > 0 ? props.scale : 1;
   const entitled = Math.min(n.allocated, n.deserved);
-  const wanted = Math.max(0, n.request - n.allocated);
+  const wanted = Math.max(0, Math.min(n.request, scale) - n.allocated);
   const label = spoken(props);
   return (
     <svg class="bar" role="img" aria-label={label}>

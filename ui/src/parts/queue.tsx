@@ -33,7 +33,7 @@ export function QueueNumbers({ name }: { name: string }) {
       <p class="note">
         Weight {row.share.weight ?? 0}
         {standing?.rank !== undefined && `, number ${standing.rank + 1} in queue order`}
-        {standing?.overused === true && ", not served now: it uses all that it deserves"}
+        {standing?.overused === true && ", not served now"}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
         <table class="grid">

@@ -2,10 +2,12 @@
 import { useState } from "preact/hooks";
 
 import { Fault, identify } from "../core/ask.ts";
+import { having, parse } from "../core/route.ts";
 import { openText, type Opened } from "../core/source.ts";
+import { go } from "../page.tsx";
 import { Failed } from "../parts/states.tsx";
 
-export function OpenView({ onOpen, token }: { onOpen: (opened: Opened) => void; token: boolean }) {
+export function OpenView({ onOpen }: { onOpen: (opened: Opened) => void }) {
   const [fault, setFault] = useState<Fault | undefined>();
   const [over, setOver] = useState(false);
   const take = (file: File | undefined): void => {
@@ -15,7 +17,7 @@ export function OpenView({ onOpen, token }: { onOpen: (opened: Opened) => void; 
     file.text().then(
       (text) => {
         try {
-          onOpen(openText(file.name.replace(/\.json$/, ""), text, Date.now()));
+          onOpen(openText(file.name, text, Date.now()));
         } catch (error) {
           setFault(error instanceof Fault ? error : new Fault("", String(error)));
         }
@@ -47,14 +49,22 @@ export function OpenView({ onOpen, token }: { onOpen: (opened: Opened) => void; 
       </p>
       <p class="note">Write a snapshot from what kubectl prints:</p>
       <pre tabIndex={0}>apportion convert -f cluster.yaml -o json &gt; cluster.json</pre>
-      {token && (
-        <p>
-          <label>
-            Token, if this server asks for one
-            <input class="filter" type="password" autocomplete="off" onInput={(event) => identify(event.currentTarget.value.trim())} />
-          </label>
-        </p>
-      )}
+      <p>
+        <label>
+          Token, if this server asks for one
+          <input class="filter" type="password" autocomplete="off" onInput={(event) => identify(event.currentTarget.value.trim())} />
+        </label>
+        <label>
+          Policy of this server to decide by, if not one of the usual ones
+          <input
+            class="filter" autocomplete="off" spellcheck={false}
+            onInput={(event) => {
+              const name = event.currentTarget.value.trim();
+              go(having(parse(location.hash), { policy: name === "" ? "" : `server:${name}` }), true);
+            }}
+          />
+        </label>
+      </p>
       {fault !== undefined && <Failed fault={fault} />}
     </section>
   );

@@ -1,4 +1,6 @@
 // One queue on a page of its own: its numbers, its jobs, and how its share comes about.
+import { Derivation } from "../parts/derivation.tsx";
+import { Resources } from "../parts/resources.tsx";
 import { to } from "../core/route.ts";
 import { QueueJobs, QueueNumbers } from "../parts/queue.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -15,6 +17,11 @@ export function QueueView() {
         <h1 id="queue-title">{route.name}</h1>
         <QueueNumbers name={route.name} />
         <QueueJobs name={route.name} job={(name) => to(route, "job", name)} />
+      </section>
+      <section class="panel" aria-labelledby="derivation-title">
+        <h2 id="derivation-title" class="big">How its share comes about</h2>
+        <Resources />
+        <Derivation name={route.name} />
       </section>
     </div>
   );

@@ -56,7 +56,9 @@ type Daemon struct {
 	http        net.Listener
 	observing   *observing
 	extender    *extending
-	policies    atomic.Pointer[map[string]*apportionv1.Policy]
+	// page is nil if it is not served.
+	page     http.Handler
+	policies atomic.Pointer[map[string]*apportionv1.Policy]
 
 	// seen is what the files held before they were read.
 	seen watch.Contents
@@ -99,6 +101,9 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	}
 	d.policies.Store(&loaded.policies)
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
+		return nil, errors.Join(err, d.abandon(ctx))
+	}
+	if d.page, err = newPage(settings.HTTP.UI); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	loaded.warn(ctx, d.log)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/ui"
 )
 
 // serveHTTP answers the unary calls in JSON. The returned function drains and ends it.
@@ -21,9 +22,9 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 	c, t := &d.settings.Config, d.telemetry
 	const idle, window = 2 * time.Minute, 64 << 10
 	server := &http.Server{
-		Handler: web.NewHandler(d.server, web.Options{
+		Handler: d.withPage(web.NewHandler(d.server, web.Options{
 			Calls: c.HTTP.Calls, Origins: c.HTTP.Origins, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
-		}),
+		})),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
 		// From the headers to the end of the answer: the message comes, the call is answered, the answer is read.
 		WriteTimeout: c.Deadline.Message + c.Deadline.Call + c.Deadline.Answer, IdleTimeout: idle,
@@ -54,6 +55,30 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 		}
 		return err
 	}
+}
+
+// withPage serves the page beside the calls, if that is set.
+func (d *Daemon) withPage(calls http.Handler) http.Handler {
+	if d.page == nil {
+		return calls
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/{$}", http.RedirectHandler(ui.Path, http.StatusFound))
+	mux.Handle(ui.Path, d.page)
+	mux.Handle("/", calls)
+	return mux
+}
+
+// newPage returns the page with the presets to choose from, nil if it is not to be served.
+func newPage(set bool) (http.Handler, error) {
+	if !set {
+		return nil, nil //nolint:nilnil // No page is no fault.
+	}
+	policies, err := ui.Presets()
+	if err != nil {
+		return nil, err
+	}
+	return ui.NewHandler(ui.Options{Policies: policies})
 }
 
 // speakingHTTP offers both versions of HTTP where gRPC offers one.

@@ -1,0 +1,329 @@
+// Checks the shares of plugin `fair` against the snapshot, with code of its own: shares are not computed, but must be what the rules of
+// docs/fair.md make of the snapshot. checker/check_fair.py does the same. Amounts are whole numbers; Infinity stands for no limit.
+import { numberOf } from "./amount.ts";
+import type { FairDerivationJson, FairDivisionJson, FairJson, ResourceJson, SnapshotJson } from "./contract.ts";
+
+type Queue = number | undefined;
+// Bounds of a queue in quanta: least, begin, most, guarantee, deserved, limit.
+type Bounds = readonly [lo: number, m: number, hi: number, guarantee: number, deserved: number, limit: number];
+
+const held = new Set(["ALLOCATED", "BINDING", "BOUND", "RUNNING", "PIPELINED"]);
+const largest = 50;
+
+export interface Checked {
+  // Sentences about numbers that are wrong, at most 50.
+  readonly faults: readonly string[];
+  readonly wrong: number;
+  // How many numbers were compared.
+  readonly compared: number;
+}
+
+export function check(snapshot: SnapshotJson, settings: FairJson, dimensions: readonly string[], fair: FairDerivationJson): Checked {
+  return new Check(snapshot, settings, dimensions).shares(fair);
+}
+
+class Check {
+  readonly #faults: string[] = [];
+  #wrong = 0;
+  #compared = 0;
+  readonly #quanta: number[];
+  readonly #queues: NonNullable<SnapshotJson["queues"]>;
+  readonly #root: Queue;
+  readonly #parent = new Map<number, Queue>();
+  readonly #children = new Map<Queue, number[]>();
+  readonly #order: Queue[];
+  readonly #demand = new Map<Queue, number[]>();
+  #total: number[] = [];
+
+  constructor(
+    readonly snapshot: SnapshotJson,
+    readonly settings: FairJson,
+    readonly dimensions: readonly string[],
+  ) {
+    const stated = new Map((settings.quanta ?? []).map((q) => [q.name ?? "", Number(q.amount ?? 0)]));
+    const usual: Record<string, number> = { cpu: 1, pods: 1, memory: 2 ** 20 };
+    this.#quanta = dimensions.map((name) => stated.get(name) ?? (Object.hasOwn(usual, name) ? (usual[name] ?? 1000) : 1000));
+    this.#queues = snapshot.queues ?? [];
+    const index = new Map(this.#queues.map((q, i) => [q.name ?? "", i]));
+    this.#root = index.get("root");
+    this.#order = [this.#root];
+    this.#tree(index);
+    this.#count(index);
+  }
+
+  // expect notes a number that is not what it must be.
+  #expect(path: string, got: unknown, want: unknown): void {
+    this.#compared++;
+    if (!Object.is(got, want)) {
+      this.#fault(`${path} is ${String(got)}, not ${String(want)}`);
+    }
+  }
+
+  #fault(text: string): void {
+    this.#wrong++;
+    if (this.#faults.length < largest) {
+      this.#faults.push(text);
+    }
+  }
+
+  #row(resource: ResourceJson | undefined, rounded: (x: number) => number, absent = 0): number[] {
+    const out = this.dimensions.map(() => absent);
+    resource?.dimension?.forEach((d, i) => {
+      const amount = numberOf(resource.amount?.[i]);
+      const at = this.dimensions.indexOf(this.snapshot.dimensions?.[d] ?? this.dimensions[d] ?? "");
+      if (at >= 0) {
+        out[at] = Number.isFinite(amount) ? rounded(amount) : amount;
+      }
+    });
+    return out;
+  }
+
+  // #tree sets queues aside whose way up does not reach the root, and puts siblings in rank.
+  #tree(index: ReadonlyMap<string, number>): void {
+    const above = (i: number): Queue | null => {
+      const name = this.#queues[i]?.parent ?? "";
+      return name === "" || name === "root" ? this.#root : (index.get(name) ?? null);
+    };
+    for (const i of index.values()) {
+      const way = new Set<Queue>();
+      let at: Queue | null = i;
+      while (at !== this.#root && at !== null && at !== undefined && !way.has(at)) {
+        way.add(at);
+        at = above(at);
+      }
+      if (at === this.#root) {
+        this.#parent.set(i, i === this.#root ? undefined : (above(i) ?? undefined));
+      }
+    }
+    for (const q of [this.#root, ...this.#parent.keys()]) {
+      this.#children.set(q, []);
+    }
+    const age = (i: number): number => Number(this.#queues[i]?.createTime ?? 0) || Infinity;
+    const bytes = new TextEncoder();
+    const name = (i: number): string => [...bytes.encode(this.#queues[i]?.name ?? "")].map((b) => String.fromCharCode(b)).join("");
+    const ranked = [...this.#parent.keys()].filter((i) => i !== this.#root).sort((a, b) => {
+      const priority = (this.#queues[b]?.priority ?? 0) - (this.#queues[a]?.priority ?? 0);
+      const [x, y] = [age(a), age(b)];
+      const [m, n] = [name(a), name(b)];
+      return priority || (x < y ? -1 : x > y ? 1 : 0) || (m < n ? -1 : m > n ? 1 : 0);
+    });
+    for (const i of ranked) {
+      this.#children.get(this.#parent.get(i))?.push(i);
+    }
+    for (const q of this.#order) {
+      this.#order.push(...this.#kids(q));
+    }
+  }
+
+  readonly #kids = (q: Queue): readonly number[] => this.#children.get(q) ?? [];
+
+  #path(q: Queue): Queue[] {
+    const way: Queue[] = [q];
+    for (let at = q; at !== this.#root && at !== undefined; way.push(at)) {
+      at = this.#parent.get(at);
+    }
+    return way;
+  }
+
+  // #count adds up what there is, and what queues have a use for.
+  #count(index: ReadonlyMap<string, number>): void {
+    const s = this.snapshot;
+    const zeros = (): number[] => this.dimensions.map(() => 0);
+    const offer = (s.nodes ?? []).map((n) => this.#row(n.allocatable, Math.floor));
+    const total = s.total !== undefined ? this.#row(s.total, Math.floor) : zeros().map((_, d) => offer.reduce((sum, row) => sum + (row[d] ?? 0), 0));
+    for (const node of s.nodes ?? []) {
+      this.#row(node.usedByOthers, Math.ceil).forEach((x, d) => { total[d] = (total[d] ?? 0) - x; });
+    }
+    const whole = s.total !== undefined ? this.#row(s.total, Math.floor) : zeros();
+    const sets = new Map((s.nodeSets ?? []).map((set) => [set.name ?? "", new Set(set.nodes ?? [])]));
+    const open = new Map<Queue, boolean>(this.#order.map((q) => [q, this.#path(q).every((a) => {
+      const state = a === undefined ? undefined : this.#queues[a]?.state;
+      return state === undefined || state === "QUEUE_STATE_OPEN" || state === "QUEUE_STATE_UNSPECIFIED";
+    })]));
+    this.#order.forEach((q) => this.#demand.set(q, zeros()));
+    const within = (r: readonly number[], room: readonly number[]): boolean => r.every((x, d) => x <= 0 || x <= (room[d] ?? 0));
+    const fits = (r: readonly number[], set: string): boolean => offer.length === 0 ? within(r, whole) :
+      offer.some((room, i) => within(r, room) && s.nodes?.[i]?.unschedulable === undefined && (set === "" || (sets.get(set)?.has(i) ?? false)));
+    const known = new Map<string, boolean>();
+    for (const job of s.jobs ?? []) {
+      const q = index.get(job.queue ?? "");
+      const leaf = q !== undefined && this.#children.has(q) && this.#kids(q).length === 0 ? q : null;
+      for (const group of job.groups ?? []) {
+        const tasks = [...(group.tasks ?? []).map((t) => ({ t, n: 1, gate: t.detail?.gate })), ...(group.counts ?? []).map((t) => ({ t, n: t.count ?? 0, gate: t.gate }))];
+        for (const { t, n, gate } of tasks) {
+          const detail = "detail" in t ? t.detail : undefined;
+          const r = this.#row(detail?.request ?? group.request, Math.ceil);
+          const status = (t.status ?? "TASK_STATUS_PENDING").slice("TASK_STATUS_".length);
+          const released = status === "RELEASING";
+          if (leaf === null) {
+            if ((held.has(status) && status !== "PIPELINED") || released) {
+              r.forEach((x, d) => { total[d] = (total[d] ?? 0) - n * x; });
+            }
+            continue;
+          }
+          const set = detail?.nodeSet || group.nodeSet || "";
+          const key = `${set} ${r.join(" ")}`;
+          const room = known.get(key) ?? fits(r, set);
+          known.set(key, room);
+          const counts = (open.get(leaf) ?? false) && room;
+          const waits = counts && (status === "PENDING" || status === "UNSPECIFIED") && gate !== "TASK_GATE_OTHER";
+          if (held.has(status) || waits || (counts && released)) {
+            const demand = this.#demand.get(leaf) ?? [];
+            r.forEach((x, d) => { demand[d] = (demand[d] ?? 0) + n * x; });
+          }
+        }
+      }
+    }
+    this.#total = total.map((x) => Math.max(0, x));
+    for (const q of this.#order.slice(1).reverse()) {
+      const above = this.#demand.get(q === undefined ? undefined : this.#parent.get(q));
+      this.#demand.get(q)?.forEach((x, d) => { if (above !== undefined) { above[d] = (above[d] ?? 0) + x; } });
+    }
+  }
+
+  // #bounds are those of all queues in one dimension. In the second division queues that want any want the whole cluster.
+  #bounds(d: number, sated: boolean): Map<Queue, Bounds> {
+    const b = new Map<Queue, Bounds>();
+    const u = this.#quanta[d] ?? 1;
+    const quanta = (x: number): number => (Number.isFinite(x) ? Math.floor(x / u) : x);
+    const byDeserved = this.settings.base === "FAIR_BASE_DESERVED";
+    for (const q of [...this.#order].reverse()) {
+      const queue = q === undefined ? undefined : this.#queues[q];
+      const c = quanta(this.#row(queue?.capability, Math.floor, Infinity)[d] ?? Infinity);
+      const g = quanta(this.#row(queue?.guarantee, Math.floor)[d] ?? 0);
+      const written = this.#row(queue?.deserved, Math.floor, NaN)[d] ?? NaN;
+      const t = Number.isNaN(written) ? undefined : quanta(written);
+      const below = (i: 0 | 1 | 2 | 3 | 4): number => this.#kids(q).reduce((sum, k) => sum + (b.get(k)?.[i] ?? 0), 0);
+      const demand = this.#demand.get(q)?.[d] ?? 0;
+      const want = sated && demand > 0 ? (this.#total[d] ?? 0) : demand;
+      const hi = Math.min(c, this.#kids(q).length > 0 ? below(2) : Math.ceil(want / u));
+      const guarantee = Math.min(c, Math.max(g, below(3)));
+      const lo = this.settings.reserveGuarantee === true ? Math.min(c, Math.max(g, below(0))) : Math.min(hi, Math.max(Math.min(g, hi), below(0)));
+      const m = byDeserved ? Math.max(lo, Math.min(t ?? below(1), Math.max(hi, lo))) : lo;
+      const deserved = byDeserved ? Math.max(guarantee, Math.min(c, t ?? below(4))) : guarantee;
+      b.set(q, [lo, m, Math.max(hi, lo), guarantee, deserved, c]);
+    }
+    return b;
+  }
+
+  // #divide checks one division: it must be what the rules make of the bounds and the amount.
+  #divide(at: string, x: FairDivisionJson, b: ReadonlyMap<Queue, Bounds>, amount: number): Map<Queue, number> {
+    const kids = this.#kids(x.queue);
+    const sum = (i: 0 | 1): number => kids.reduce((s, k) => s + (b.get(k)?.[i] ?? 0), 0);
+    const by = sum(0) > amount ? "GUARANTEE" : sum(1) > amount ? "DESERVED" : "WEIGHT";
+    this.#expect(`${at}.amount`, Number(x.amount ?? 0), amount);
+    this.#expect(`${at}.case`, x.case, `FAIR_CASE_${by}`);
+    this.#expect(`${at}.children`, (x.children ?? []).map((p) => p.queue ?? 0).join(), kids.join());
+    const shares = new Map<Queue, number>();
+    const rows: { e: number; w: number; s: number; top: number; z: number; k: number }[] = [];
+    const onTop = this.settings.base !== undefined && !/(NONE|UNSPECIFIED)$/.test(this.settings.base);
+    kids.forEach((k, i) => {
+      const p = x.children?.[i] ?? {};
+      const [lo, m, hi, g, t] = b.get(k) ?? [0, 0, 0, 0, 0, 0];
+      const [w, s, top, z] = by === "GUARANTEE" ? [g, 0, lo, 0] : by === "DESERVED" ? [t, lo, m, 0] : [this.#queues[k]?.weight ?? 1, m, hi, onTop ? m : 0];
+      const e = Number(p.share ?? 0);
+      shares.set(k, e);
+      const path = `${at}.children[${i}]`;
+      const pairs = [[p.guaranteed, lo], [p.begin, m], [p.useful, hi], [p.weight, w], [p.start, s], [p.ceiling, top], [p.base, z]] as const;
+      const names = ["guaranteed", "begin", "useful", "weight", "start", "ceiling", "base"];
+      pairs.forEach(([got, want], n) => this.#expect(`${path}.${names[n] ?? ""}`, Number(got ?? 0), want));
+      this.#expect(`${path}.bound`, p.bound, `FAIR_BOUND_${e === top ? "UPPER" : e === s ? "LOWER" : "LEVEL"}`);
+      const most = w > 0 ? top : s;
+      if (e < s || e > most) {
+        this.#fault(`${path}.share ${e} is not within ${s} and ${most}`);
+      }
+      rows.push({ e, w, s, top, z, k });
+    });
+    this.#expect(`${at}: sum of shares`, [...shares.values()].reduce((a, c) => a + c, 0), Math.min(amount, rows.reduce((a, r) => a + (r.w > 0 ? r.top : r.s), 0)));
+    this.#signposts(at, x, rows);
+    return shares;
+  }
+
+  // #signposts checks that no quantum went to a later signpost than one that was refused.
+  #signposts(at: string, x: FairDivisionJson, rows: readonly { e: number; w: number; s: number; top: number; z: number; k: number }[]): void {
+    let last: [bigint, bigint, number] | undefined;
+    let next: [bigint, bigint, number] | undefined;
+    // Signposts as fractions; a rank breaks ties.
+    const compare = (a: [bigint, bigint, number], b: [bigint, bigint, number]): number => {
+      const d = a[0] * b[1] - b[0] * a[1];
+      return d < 0n ? -1 : d > 0n ? 1 : a[2] - b[2];
+    };
+    rows.forEach((r, rank) => {
+      if (r.w > 0 && r.e > r.s) {
+        const post: [bigint, bigint, number] = [2n * BigInt(r.e - r.z) - 1n, 2n * BigInt(r.w), rank];
+        last = last === undefined || compare(post, last) > 0 ? post : last;
+      }
+      if (r.w > 0 && r.e < r.top) {
+        const post: [bigint, bigint, number] = [2n * BigInt(r.e - r.z) + 1n, 2n * BigInt(r.w), rank];
+        next = next === undefined || compare(post, next) < 0 ? post : next;
+      }
+    });
+    this.#compared++;
+    if (last !== undefined && next !== undefined && compare(last, next) > 0) {
+      this.#fault(`${at}: a quantum of child ${last[2]} belongs to child ${next[2]}`);
+    }
+    const level = x.level === undefined ? "" : `${x.level.numerator ?? "0"}/${x.level.denominator ?? "1"}`;
+    this.#expect(`${at}.level`, level, last === undefined ? "" : reduced(last[0], last[1]));
+  }
+
+  shares(fair: FairDerivationJson): Checked {
+    this.#quanta.forEach((u, d) => this.#expect(`quanta[${d}]`, Number(fair.quanta?.[d] ?? 0), u));
+    this.#total.forEach((x, d) => this.#expect(`total of ${this.dimensions[d] ?? d}`, numberOf(fair.total?.amount?.[fair.total.dimension?.indexOf(d) ?? -1]), x));
+    const inner = this.#order.filter((q) => this.#kids(q).length > 0 || q === this.#root);
+    const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [] };
+    const all = { sated: new Map<string, number>(), divisions: new Map<string, number>() };
+    const key = (d: number, q: Queue): string => `${d} ${q ?? "root"}`;
+    for (const name of ["sated", "divisions"] as const) {
+      const want = inner.flatMap((q) => this.#quanta.map((_, d) => key(d, q)));
+      this.#expect(name, given[name].map((x) => key(x.dimension ?? 0, x.queue)).join(), want.join());
+      this.#quanta.forEach((u, d) => {
+        const b = this.#bounds(d, name === "sated");
+        const root = b.get(this.#root);
+        const top = this.#kids(this.#root).length > 0 ? Infinity : (root?.[2] ?? 0);
+        const share = new Map<Queue, number>([[this.#root, Math.min(Math.floor((this.#total[d] ?? 0) / u), root?.[5] ?? 0, top)]]);
+        given[name].forEach((x, i) => {
+          if ((x.dimension ?? 0) === d) {
+            this.#divide(`${name}[${i}]`, x, b, share.get(x.queue) ?? 0).forEach((e, q) => share.set(q, e));
+          }
+        });
+        share.forEach((e, q) => all[name].set(key(d, q), e));
+      });
+    }
+    this.#lines(given, all, key);
+    return { faults: this.#faults, wrong: this.#wrong, compared: this.#compared };
+  }
+
+  // #lines checks the parts of each share: what is guaranteed, and what stays while all others want more.
+  #lines(
+    given: Record<"sated" | "divisions", readonly FairDivisionJson[]>, all: Record<"sated" | "divisions", ReadonlyMap<string, number>>,
+    key: (d: number, q: Queue) => string,
+  ): void {
+    const bounds = this.#quanta.map((_, d) => this.#bounds(d, false));
+    for (const name of ["sated", "divisions"] as const) {
+      given[name].forEach((x, i) => {
+        const d = x.dimension ?? 0;
+        const portions = [...(x.children ?? []).map((p, k) => [`children[${k}]`, p] as const), ...(x.root === undefined ? [] : [["root", x.root] as const])];
+        for (const [at, p] of portions) {
+          const e = all.divisions.get(key(d, p.queue)) ?? 0;
+          const [lo, m, hi] = bounds[d]?.get(p.queue) ?? [0, 0, 0];
+          const path = `${name}[${i}].${at}`;
+          this.#expect(`${path}.guaranteeLine`, Number(p.guaranteeLine ?? 0), Math.min(lo, e));
+          this.#expect(`${path}.fairLine`, Number(p.fairLine ?? 0), Math.min(e, Math.max(lo, all.sated.get(key(d, p.queue)) ?? 0)));
+          if (at === "root") {
+            [[p.guaranteed, lo], [p.begin, m], [p.useful, hi], [p.share, e]].forEach(([got, want], n) => this.#expect(`${path} (${n})`, Number(got ?? 0), want));
+          }
+        }
+      });
+    }
+  }
+}
+
+// reduced is a positive fraction in lowest terms.
+function reduced(numerator: bigint, denominator: bigint): string {
+  let [a, b] = [numerator < 0n ? -numerator : numerator, denominator];
+  while (b !== 0n) {
+    [a, b] = [b, a % b];
+  }
+  const by = a === 0n ? 1n : a;
+  return `${numerator / by}/${denominator / by}`;
+}

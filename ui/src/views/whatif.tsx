@@ -1,0 +1,244 @@
+// What if: queues, nodes and jobs that are different, with before and after side by side.
+import { useMemo, useState } from "preact/hooks";
+
+import { amountOf, fieldOf, labelOf, said, unitsOf } from "../core/amount.ts";
+import type { StepJson } from "../core/contract.ts";
+import { amountFields, formatEdits, parseEdits, saidEdit, withEdit, withoutEdit, type Edit } from "../core/edit.ts";
+import { having } from "../core/route.ts";
+import { Checks, Verdict } from "../parts/job.tsx";
+import { Resources } from "../parts/resources.tsx";
+import { Sides } from "../parts/sides.tsx";
+import { Failed, Loading } from "../parts/states.tsx";
+import { go, sharesSteps, useChanged, usePage, useSteps, waitingSteps } from "../page.tsx";
+
+// Pauses in milliseconds after which a change that is still being dragged is asked about.
+const soon = 30;
+const later = 250;
+
+export function WhatIfView() {
+  const { route } = usePage();
+  const edits = useMemo(() => parseEdits(route.query["edit"]), [route.query["edit"]]);
+  const set = (next: readonly Edit[]): void => go(having(route, { edit: formatEdits(next) }), true);
+  return (
+    <div class="columns even">
+      <section class="panel" aria-labelledby="whatif-title">
+        <h1 id="whatif-title">What if …</h1>
+        <Edits edits={edits} set={set} />
+        <Resources />
+        <QueueFields edits={edits} set={set} />
+        <NodeFields edits={edits} set={set} />
+        <JobField edits={edits} set={set} />
+      </section>
+      <section class="panel" aria-label="Before and after"><Result edits={edits} /></section>
+    </div>
+  );
+}
+
+interface Props {
+  readonly edits: readonly Edit[];
+  readonly set: (edits: readonly Edit[]) => void;
+}
+
+function Edits({ edits, set }: Props) {
+  if (edits.length === 0) {
+    return <p class="note first">Change something below: the answer beside it follows. The address of this view holds all changes.</p>;
+  }
+  return (
+    <ul class="chips" aria-label="Changes">
+      {edits.map((edit, i) => {
+        const text = saidEdit(edit, said);
+        return <li key={i}>{text} <button type="button" aria-label={`Take back: ${text}`} onClick={() => set(withoutEdit(edits, edit))}>×</button></li>;
+      })}
+      {edits.length > 1 && <li><button type="button" onClick={() => set([])}>Take back all</button></li>}
+    </ul>
+  );
+}
+
+function QueueFields({ edits, set }: Props) {
+  const { cluster, dimension, route } = usePage();
+  const named = useMemo(() => cluster.queues.flatMap((q) => (q?.name && q.name !== "root" ? [q.name] : [])), [cluster]);
+  const busy = useMemo(() => new Set(cluster.jobs.map((j) => j?.queue)), [cluster]);
+  const name = cluster.queueIndex(route.query["queue"] ?? "") === undefined ? (named.find((n) => busy.has(n)) ?? named[0] ?? "") : (route.query["queue"] ?? "");
+  const queue = cluster.queues[cluster.queueIndex(name) ?? -1];
+  const d = cluster.dimensions[dimension] ?? "";
+  const units = unitsOf(d);
+  if (queue === undefined) {
+    return null;
+  }
+  const weight = edits.find((e) => e.kind === "weight" && e.queue === name);
+  const total = Math.max(1, Math.ceil(cluster.total(dimension) / units));
+  return (
+    <fieldset>
+      <legend>A queue</legend>
+      <label class="row">
+        <span>Queue</span>
+        <select onChange={(event) => { location.hash = having(route, { queue: event.currentTarget.value }); }}>
+          {named.map((n) => <option key={n} value={n} selected={n === name}>{n}</option>)}
+        </select>
+      </label>
+      <Slider
+        label={`Weight of ${name}`} text="Weight" most={Math.max(20, 2 * (queue.weight ?? 1))} step={1} written={String(queue.weight ?? 1)}
+        value={weight?.kind === "weight" ? String(weight.value) : String(queue.weight ?? 1)}
+        onValue={(text) => {
+          const value = Number(text);
+          if (text !== "" && Number.isSafeInteger(value) && value >= 0) {
+            set(value === (queue.weight ?? 1) ? withoutEdit(edits, { kind: "weight", queue: name, value }) : withEdit(edits, { kind: "weight", queue: name, value }));
+          }
+        }}
+      />
+      {amountFields.map((field) => {
+        const was = amountOf(queue[field], dimension);
+        const edit = edits.find((e) => e.kind === field && e.queue === name && e.dimension === d);
+        const is = edit !== undefined && edit.kind === field ? edit.value : was;
+        return (
+          <Slider
+            key={field} label={`${field} of ${name} in ${d}`} text={`${field[0]?.toUpperCase()}${field.slice(1)}`} unit={labelOf(d)} most={total}
+            step={total > 400 ? Math.ceil(total / 400) : 1} value={fieldOf(d, is)} written={was === undefined ? "none" : fieldOf(d, was)}
+            onValue={(text) => {
+              const value = text === "" ? undefined : Math.round(Number(text) * units);
+              if (value === undefined || (Number.isFinite(value) && value >= 0)) {
+                const next = { kind: field, queue: name, dimension: d, value } as const;
+                set(value === was ? withoutEdit(edits, next) : withEdit(edits, next));
+              }
+            }}
+          />
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function Slider(p: {
+  label: string; text: string; unit?: string; most: number; step: number; value: string; written: string; onValue: (text: string) => void;
+}) {
+  const changed = p.value !== (p.written === "none" ? "" : p.written);
+  return (
+    <div class={changed ? "row changed" : "row"}>
+      <span>{p.text}{p.unit !== undefined && <small> {p.unit}</small>}</span>
+      <input
+        type="range" min="0" max={Math.max(p.most, Number(p.value))} step={p.step} value={p.value === "" ? "0" : p.value} aria-label={`${p.label}, slider`}
+        onInput={(event) => p.onValue(event.currentTarget.value)}
+      />
+      <input
+        type="number" min="0" step="any" value={p.value} placeholder="none" aria-label={p.label}
+        onInput={(event) => p.onValue(event.currentTarget.value)}
+      />
+      <small>{changed ? `was ${p.written}` : ""}</small>
+    </div>
+  );
+}
+
+function NodeFields({ edits, set }: Props) {
+  const { cluster } = usePage();
+  const shapes = useMemo(() => {
+    const seen = new Map<string, string>();
+    for (const node of cluster.nodes) {
+      const key = JSON.stringify([node?.allocatable ?? null, node?.group ?? null]);
+      if (node?.name && !seen.has(key)) {
+        seen.set(key, node.name);
+      }
+    }
+    return [...seen.values()].slice(0, 50);
+  }, [cluster]);
+  const removed = new Set(edits.flatMap((e) => (e.kind === "remove" ? [e.node] : [])));
+  const most = 500;
+  if (shapes.length === 0) {
+    return null;
+  }
+  return (
+    <fieldset>
+      <legend>Nodes</legend>
+      {shapes.slice(0, 6).map((like) => {
+        const edit = edits.find((e) => e.kind === "add" && e.like === like);
+        const value = edit?.kind === "add" ? edit.count : 0;
+        return (
+          <Slider
+            key={like} label={`More nodes like ${like}`} text={`More like ${like}`} most={16} step={1} value={String(value)} written="0"
+            onValue={(text) => {
+              const count = Number(text);
+              if (Number.isSafeInteger(count) && count >= 0 && count <= 1000) {
+                const next = { kind: "add", like, count } as const;
+                set(count === 0 ? withoutEdit(edits, next) : withEdit(edits, next));
+              }
+            }}
+          />
+        );
+      })}
+      <label class="row">
+        <span>Without</span>
+        <select
+          onChange={(event) => {
+            const node = event.currentTarget.value;
+            if (node !== "") {
+              set(withEdit(edits, { kind: "remove", node }));
+            }
+          }}
+        >
+          <option value="" selected>choose a node</option>
+          {cluster.nodes.slice(0, most).map((n) => n?.name && !removed.has(n.name) && <option key={n.name} value={n.name}>{n.name}</option>)}
+        </select>
+      </label>
+    </fieldset>
+  );
+}
+
+const example = `name: train
+namespace: ml
+queue: QUEUE
+minAvailable: 2
+groups:
+- {role: worker, replicas: 2, request: {cpu: "8", memory: 64Gi, nvidia.com/gpu: "4"}}
+`;
+
+function JobField({ edits, set }: Props) {
+  const { cluster, route } = usePage();
+  const submitted = edits.find((e) => e.kind === "job");
+  const queue = route.query["queue"] ?? cluster.jobs.find((j) => j)?.queue ?? "default";
+  const [text, setText] = useState(submitted?.kind === "job" ? submitted.text : example.replace("QUEUE", queue));
+  return (
+    <fieldset>
+      <legend>A job</legend>
+      <textarea
+        rows={7} spellcheck={false} aria-label="A job to submit, as YAML or JSON" value={text} onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <p class="actions">
+        <button type="button" onClick={() => set(withEdit(edits, { kind: "job", text }))}>{submitted === undefined ? "Submit it" : "Submit it as it is now"}</button>
+      </p>
+      <p class="note">A Job of batch.volcano.sh, or the short form that stands here.</p>
+    </fieldset>
+  );
+}
+
+function Result({ edits }: { edits: readonly Edit[] }) {
+  const { cluster, policy } = usePage();
+  const changed = useChanged(cluster, edits);
+  const before = useSteps(sharesSteps, policy);
+  const beforeWaiting = useSteps(waitingSteps, policy);
+  const after = useSteps(sharesSteps, policy, changed, changed === undefined ? 0 : soon);
+  const afterWaiting = useSteps(waitingSteps, policy, changed, changed === undefined ? 0 : later);
+  const jobSteps = useMemo<StepJson[] | undefined>(() => (changed?.job === undefined ? undefined : [{ explain: { jobs: { index: [changed.job] } } }]), [changed?.job]);
+  const job = useSteps(jobSteps, policy, changed, soon);
+  const fault = before.fault ?? after.fault ?? job.fault;
+  if (before.answer === undefined || after.answer === undefined) {
+    return fault === undefined ? <Loading what="Asking who deserves what" /> : <Failed fault={fault} />;
+  }
+  const explained = job.answer?.answers[0]?.explain?.jobs?.[0];
+  return (
+    <>
+      {(changed?.faults ?? []).map((text) => <p key={text} class="state failed" role="alert">{text}</p>)}
+      {fault !== undefined && <Failed fault={fault} />}
+      {changed?.job !== undefined && explained !== undefined && (
+        <section class="job" aria-label="The job that is submitted">
+          <h2 class="crumb">{changed.cluster.jobName(changed.job)}</h2>
+          <Verdict e={explained} />
+          <Checks e={explained} />
+        </section>
+      )}
+      <Sides
+        before={{ label: "before", cluster, shares: before.answer.answers[0]?.shares, waiting: beforeWaiting.answer?.answers[0]?.explain }}
+        after={{ label: "after", cluster: changed?.cluster ?? cluster, shares: after.answer.answers[0]?.shares, waiting: afterWaiting.answer?.answers[0]?.explain }}
+        busy={after.pending || afterWaiting.pending}
+      />
+    </>
+  );
+}
