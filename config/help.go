@@ -12,7 +12,7 @@ var help = map[string]string{
 	"HTTP.Listen":               "Address to answer on: host:port, or unix:PATH. Empty: there is none.",
 	"HTTP.Origins":              "Origins of pages that may call from a browser, such as https://example.org; [\"*\"]: all. Empty: none.",
 	"HTTP.Calls":                "Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if it is alone.",
-	"HTTP.UI":                   "Serve the page below /ui/ too, to look at clusters in a browser. Its files are the same for everybody and hold no data of this server; the calls that it makes need the identity that all calls need.",
+	"HTTP.UI":                   "Serve the page below /ui/ too, to look at clusters in a browser. Its files are the same for every reader and hold no data of this server; the calls that it makes need the identity that all calls need.",
 	"Admin":                     "Admin is the listener for operators, apart from that of clients.",
 	"Admin.Listen":              "Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. This listener does not authenticate, so it should not be reachable from outside.",
 	"Admin.Profiling":           "Serve Go's profiles below /debug/pprof/ too.",
