@@ -107,8 +107,8 @@ func (r *reader) placePods(jobs map[identity]*job) {
 }
 
 // leaveOut notes a waiting pod that is not considered, and reports whether there is one. hasGroup says whether its PodGroup is there. A pod
-// of another scheduler that names no PodGroup is none of Volcano's, and is not noted. Volcano's cache drops waiting pods of other schedulers
-// before they become tasks (the filter of its pod informer: responsibleForPod, or a node is set).
+// of another scheduler that names no PodGroup is none of Volcano's, and is not noted. Volcano's cache drops waiting pods of other
+// schedulers before they become tasks (the filter of its pod informer: responsibleForPod, or a node is set).
 func (r *reader) leaveOut(p *pod, hasGroup bool) bool {
 	if p.node != "" || p.task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_PENDING {
 		return false

@@ -213,10 +213,29 @@ func find(kind string, names map[string]int, name string) (uint32, error) {
 	case ok:
 		return 0, fmt.Errorf("more than one %s is called %q: write namespace/name", kind, name)
 	}
-	if like := Similar(name, maps.Keys(names)); like != "" {
+	like := Similar(name, maps.Keys(names))
+	if like == "" {
+		like = containing(name, maps.Keys(names))
+	}
+	if like != "" {
 		return 0, fmt.Errorf("no %s %q; did you mean %q?", kind, name, like)
 	}
 	return 0, fmt.Errorf("no %s %q", kind, name)
+}
+
+// containing is the shortest known name that a name is part of, "" if there is none; one or two letters are part of too many.
+func containing(name string, known iter.Seq[string]) string {
+	const least = 3
+	best := ""
+	for candidate := range known {
+		if len(name) < least || !strings.Contains(candidate, name) {
+			continue
+		}
+		if best == "" || len(candidate) < len(best) || len(candidate) == len(best) && candidate < best {
+			best = candidate
+		}
+	}
+	return best
 }
 
 // Similar is the known name with the fewest differing letters, "" if all differ much.

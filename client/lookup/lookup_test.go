@@ -57,3 +57,11 @@ func TestAnAddedJobLeavesTheFormerSnapshotAlone(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "#2", before.JobName(2))
 }
+
+func TestANameOfWhichOnlyAPartIsKnownIsOffered(t *testing.T) {
+	s := lookup.Of(snapshot())
+	_, err := s.Queue("sear")
+	require.EqualError(t, err, `no queue "sear"; did you mean "research"?`)
+	_, err = s.Queue("se")
+	require.EqualError(t, err, `no queue "se"`)
+}

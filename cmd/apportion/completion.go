@@ -62,14 +62,14 @@ func nodeNames(s *lookup.Snapshot) (names []string) {
 }
 
 func namespaceNames(s *lookup.Snapshot) (names []string) {
-	seen := make(map[string]bool)
 	for _, job := range s.GetJobs() {
-		if name := job.GetNamespace(); name != "" && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
+		names = append(names, job.GetNamespace())
 	}
-	return names
+	for _, left := range s.GetLeftOut() {
+		names = append(names, left.GetNamespace())
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // resourceNames are those of dimensions, in full and without what stands before the slash, and all.

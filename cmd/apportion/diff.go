@@ -44,7 +44,7 @@ The exit code is 2 if something differs; with --fail-on only if one of these eff
 		Example: `  apportion diff monday.yaml tuesday.yaml
   apportion diff old/queues.yaml new/queues.yaml -f cluster.yaml -o markdown --fail-on less-deserved,more-evictions
   apportion diff old.conf new.conf -f cluster.yaml`,
-		Args: cobra.ExactArgs(2),
+		Args: exactly(2, "two files or policies"),
 		RunE: func(command *cobra.Command, sides []string) error {
 			if err := d.check(); err != nil {
 				return err

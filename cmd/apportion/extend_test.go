@@ -212,7 +212,7 @@ func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 		`no policy "home" is configured`:                                 {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=home"},
 		`"a" does not begin with /`:                                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "a=house"},
 		`no scheduler asks at "/b"`:                                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-shadow", "/b"},
-		"open nowhere: no such file":                                     {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
+		"nowhere: no such file":                                          {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
 		"extender.listen: host:port or unix:PATH is expected":            {"--extender-listen", "nowhere:x", "--extender-schedulers", "/a=house"},
 		"extender.tls: means something only with tls.certificate":        {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-tls"},
 		"0.0.0.0:0 can be reached from other machines":                   {"--extender-listen", "0.0.0.0:0", "--extender-schedulers", "/a=house"},

@@ -69,7 +69,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		cluster, err := volcano.ReadManifests(sources, append(f.options(moment, given), progress.option()...)...)
 		progress.end()
 		if err != nil {
-			return nil, err
+			return nil, perhapsSnapshot(err, sources)
 		}
 		missing, err := emptiness(sources, cluster)
 		if err != nil {
@@ -105,6 +105,17 @@ func readSnapshot(file string) (*apportionv1.Snapshot, error) {
 	}
 	snapshot := &apportionv1.Snapshot{}
 	return snapshot, document.Unmarshal(file, data, snapshot)
+}
+
+// perhapsSnapshot adds a hint to faults of a source that looks like a snapshot of the contract.
+func perhapsSnapshot(err error, sources []volcano.Source) error {
+	for _, source := range sources {
+		head := source.Data[:min(len(source.Data), 4<<10)]
+		if bytes.Contains(head, []byte("dimensions")) && !bytes.Contains(head, []byte("kind")) {
+			return fmt.Errorf("%w\n%s may be a snapshot as written by convert: name it with --snapshot", err, source.Name)
+		}
+	}
+	return err
 }
 
 // emptiness returns an error if the manifests hold no object at all, and else warnings of what is missing in them.

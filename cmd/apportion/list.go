@@ -38,6 +38,18 @@ func (f *listFlags) register(command *cobra.Command, keys ...string) {
 	f.keys = keys
 }
 
+// checkNamespace refuses a namespace that nothing in the snapshot is in.
+func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
+	known := namespaceNames(snapshot)
+	if f.namespace == "" || slices.Contains(known, f.namespace) {
+		return nil
+	}
+	if like := lookup.Similar(f.namespace, slices.Values(known)); like != "" {
+		return fmt.Errorf("--namespace: no job is in namespace %q; did you mean %q?", f.namespace, like)
+	}
+	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, strings.Join(known, ", "))
+}
+
 // order returns the comparison by all keys asked for, each of which compare must know.
 func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r T) int, error) {
 	var by []func(l, r T) int
@@ -113,6 +125,9 @@ func pending(ctx context.Context, q *question, list *listFlags) error {
 		return err
 	}
 	answer := explanations.Answer
+	if err := list.checkNamespace(q.snapshot); err != nil {
+		return err
+	}
 	if err := sortPending(q, answer, list); err != nil {
 		return err
 	}
@@ -133,7 +148,7 @@ func pending(ctx context.Context, q *question, list *listFlags) error {
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
 	return q.write(explanations.Basis, response, func(p *render.Printer) {
-		p.Pending(answer, len(list.sort) == 0 || list.sort[0] == "cause", wanted)
+		p.Pending(answer, len(list.sort) == 0 || list.sort[0] == "cause", list.namespace, wanted)
 	})
 }
 
@@ -243,6 +258,9 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 
 // jobs lists the jobs of the input.
 func (q *question) jobs(list *listFlags) error {
+	if err := list.checkNamespace(q.snapshot); err != nil {
+		return err
+	}
 	rows := q.jobRows(list)
 	compare, err := order(list, map[string]func(l, r jobRow) int{
 		"name":     func(l, r jobRow) int { return cmp.Compare(l.Name, r.Name) },

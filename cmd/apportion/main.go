@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"google.golang.org/grpc/codes"
@@ -74,9 +76,9 @@ func faultsOf(err error) int {
 func describe(err error) string {
 	st, ok := status.FromError(err)
 	if !ok {
-		return err.Error()
+		return withoutCall(err)
 	}
-	text := client.Describe(err)
+	text := unquoted(client.Describe(err))
 	if named, ok := errors.AsType[*namedError](err); ok {
 		text = named.Error()
 	}
@@ -84,6 +86,26 @@ func describe(err error) string {
 		return fmt.Sprintf("%s (%s)", text, st.Code())
 	}
 	return text
+}
+
+// withoutCall is the text of an error without the name of the system call that failed on a file.
+func withoutCall(err error) string {
+	text := err.Error()
+	if fault, ok := errors.AsType[*fs.PathError](err); ok {
+		short := fault.Path + ": " + fault.Err.Error()
+		text = strings.Replace(text, fault.Error(), short, 1)
+		text = strings.Replace(text, fault.Path+": "+short, short, 1)
+	}
+	return text
+}
+
+// unquoted takes what gRPC puts around the reason for which no connection could be made off it.
+func unquoted(text string) string {
+	inner, ok := strings.CutPrefix(text, `connection error: desc = "transport: Error while dialing: `)
+	if !ok {
+		return text
+	}
+	return "the server cannot be reached: " + strings.TrimSuffix(inner, `"`)
 }
 
 // exitCode tells faults of the input from those of the service.

@@ -18,7 +18,7 @@ func newMan(root *cobra.Command) *cobra.Command {
 made if it does not exist. SOURCE_DATE_EPOCH sets the date that they bear.`,
 		Example: `  apportion man ~/.local/share/man/man1
   man apportion-explain`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, "a directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manual pages are for everyone.
 				return err

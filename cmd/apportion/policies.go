@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
@@ -23,7 +22,7 @@ that --policy accepts, with their plugins tier by tier.`,
 		Example: `  apportion policies`,
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			var style render.Style
+			style := new(outputFlags).style(s.out)
 			plugins := style.NewTable("PLUGIN", "DECISIONS").Wrap(100)
 			for i := range catalogue.Policies {
 				if row := &catalogue.Policies[i]; row.Decisions != 0 {

@@ -30,7 +30,7 @@ them (decision_log.store). A line that is no entry is named and skipped.
 
 The exit code is 2 if something was decided otherwise.`,
 		Example: `  apportion replay decisions.jsonl.1 decisions.jsonl --store decisions`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("the files of a log"),
 		RunE: func(_ *cobra.Command, files []string) error {
 			if err := r.output.check(); err != nil {
 				return err

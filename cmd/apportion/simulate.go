@@ -44,7 +44,7 @@ steps:
 ` + stepsHelp,
 		Example: `  apportion simulate scenario.yaml
   apportion simulate scenario.yaml -f cluster.yaml --policy capacity -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, "a scenario"),
 		RunE: func(command *cobra.Command, names []string) error {
 			if err := a.output.check(); err != nil {
 				return err

@@ -65,7 +65,7 @@ func newAllocatable(s streams) *cobra.Command {
 		Long: `Tell of each task, or of all together, whether its queue may use what it requests, and whether the
 queue may take it from others. Tasks are named NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("one task or more"),
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
 				ids, err := taskIDs(q.snapshot, names)
@@ -112,7 +112,7 @@ func newNodes(s streams) *cobra.Command {
 		Long: `Show for each task on which nodes it fits (the policy admits it, and there is room) and how the policy
 scores them. The exit code is 2 if a task fits no node.`,
 		Example: `  apportion nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("one task or more"),
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
 				ids, err := taskIDs(q.snapshot, names)
@@ -184,9 +184,9 @@ func newVictims(s streams, preempt bool, command *cobra.Command) *cobra.Command 
 	ask := client.VictimsQuestion{Preempt: preempt, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES}
 	var candidates []string
 	var all bool
-	command.Args = cobra.ExactArgs(1)
+	command.Args = exactly(1, "one task")
 	if !preempt {
-		command.Args = cobra.MinimumNArgs(1)
+		command.Args = atLeastOne("one task or more")
 	}
 	command.RunE = func(command *cobra.Command, names []string) error {
 		return a.ask(command.Context(), func(ctx context.Context, q *question) error {

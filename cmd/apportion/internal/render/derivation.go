@@ -24,9 +24,10 @@ func (p *Printer) derivation(plugin *apportionv1.PluginShares) {
 // rounds shows proportion's rounds: what each step left of a queue's deserved.
 func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 	p.Heading("proportion divides %s", Amounts(p.Names, d.GetTotal()))
-	p.Line("guaranteed to all queues together: %s", Amounts(p.Names, d.GetTotalGuarantee()))
+	p.Wrapped("guaranteed to all queues together: %s", Amounts(p.Names, d.GetTotalGuarantee()))
 	for i, round := range d.GetRounds() {
-		p.Line("\nround %d divides %s by weights of %d in all", i+1, Amounts(p.Names, round.GetRemaining()), round.GetTotalWeight())
+		p.Line("")
+		p.Wrapped("round %d divides %s by weights of %d in all", i+1, Amounts(p.Names, round.GetRemaining()), round.GetTotalWeight())
 		table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">BY WEIGHT", ">AT MOST", ">AS REQUESTED", ">AS GUARANTEED", "")
 		resources := []*apportionv1.Resource{round.GetRemaining()}
 		for _, s := range round.GetShares() {

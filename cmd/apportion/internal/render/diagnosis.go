@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/client/lookup"
@@ -89,8 +90,8 @@ func (p *Printer) Text(paint Paint, paragraphs string) {
 }
 
 // Pending shows jobs that wait with the reason of each: in groups by cause, the largest first, or in the order of the answer. wanted says
-// which jobs are shown.
-func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, wanted func(*apportionv1.Explanation) bool) {
+// which jobs are shown: those of a namespace, or all if it is "".
+func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, namespace string, wanted func(*apportionv1.Explanation) bool) {
 	of := make(map[uint32]*apportionv1.Explanation, len(a.GetJobs()))
 	var all []uint32
 	for _, e := range a.GetJobs() {
@@ -101,24 +102,35 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, wanted fun
 	if !grouped {
 		groups = []*apportionv1.PendingGroup{{Jobs: all}}
 	}
-	for i, group := range groups {
+	shown := 0
+	for _, group := range groups {
 		if table, rows := p.pendingTable(group.GetJobs(), of, wanted); rows > 0 {
-			if i > 0 {
+			if shown > 0 {
 				p.Line("")
 			}
+			shown += rows
 			if grouped {
 				p.Line("%s", p.Paint(Strong, fmt.Sprintf("%d %s", rows, group.GetText())))
 			}
 			p.table(table)
 		}
 	}
-	if len(a.GetLeftOut()) > 0 {
-		p.Heading("%d not considered", len(a.GetLeftOut()))
-		for _, l := range a.GetLeftOut() {
+	out := slices.DeleteFunc(slices.Clone(a.GetLeftOut()), func(l *apportionv1.LeftOutExplanation) bool {
+		return namespace != "" && l.GetLeftOut().GetNamespace() != namespace
+	})
+	if len(out) > 0 {
+		p.Heading("%d not considered", len(out))
+		for _, l := range out {
 			p.Text("", l.GetText())
 		}
 	}
-	p.Line("")
+	if shown > 0 || len(out) > 0 {
+		p.Line("")
+	}
+	if namespace != "" {
+		p.Text(Strong, fmt.Sprintf("Namespace %s: %d of the %d jobs that wait.", namespace, shown, len(all)))
+		return
+	}
 	p.Text(Strong, a.GetText())
 }
 

@@ -52,11 +52,11 @@ func (p *Printer) Tasks(question string, verdicts []*apportionv1.TaskVerdict) {
 
 // check says what was compared with what.
 func (p *Printer) check(check *apportionv1.AccountCheck) string {
-	return p.comparison(check.GetReason())
+	return p.comparison(check.GetReason(), check.GetPassed())
 }
 
-// comparison says have + need against limit, whatever the outcome.
-func (p *Printer) comparison(r *apportionv1.Reason) string {
+// comparison says have + need against limit, and whether the rule of the reason holds: not where the test was passed.
+func (p *Printer) comparison(r *apportionv1.Reason, passed bool) string {
 	var parts []string
 	if r.Queue != nil {
 		parts = append(parts, "queue "+p.Names.Queue(r.GetQueue()))
@@ -74,7 +74,14 @@ func (p *Printer) comparison(r *apportionv1.Reason) string {
 	if r.Dimension == nil && (r.GetHave() != 0 || r.GetLimit() != 0) {
 		parts = append(parts, fmt.Sprintf("%s against %s", quantity.Short("pods", r.GetHave()), quantity.Short("pods", r.GetLimit())))
 	}
-	parts = append(parts, strings.TrimSpace(text.Enum(r.GetCode(), "REASON_CODE_")+" ("+r.GetPlugin()+")"))
+	rule := text.Enum(r.GetCode(), "REASON_CODE_")
+	switch negated, negative := strings.CutPrefix(rule, "not "); {
+	case passed && negative:
+		rule = negated
+	case passed && !strings.HasPrefix(rule, "no "):
+		rule = "not " + rule
+	}
+	parts = append(parts, strings.TrimSpace(rule+" ("+r.GetPlugin()+")"))
 	return strings.Join(parts, ", ")
 }
 
@@ -119,15 +126,15 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	name := p.Snapshot.TaskName(claimant)
 	if int(claimant) < len(p.Snapshot.Tasks) {
 		t := p.Snapshot.Tasks[claimant]
-		p.Line("%s of queue %s asks for %s", name, t.Job.GetQueue(), Amounts(p.Names, t.Request()))
+		p.Wrapped("%s of queue %s asks for %s", name, t.Job.GetQueue(), Amounts(p.Names, t.Request()))
 	}
 	switch {
 	case !answer.GetDecided():
-		p.Line("%s: no plugin of the policy has an opinion on evictions", name)
+		p.Wrapped("%s: no plugin of the policy has an opinion on evictions", name)
 	case answer.GetPlan().GetMade() && len(answer.GetVictims()) == 0:
-		p.Line("%s needs no eviction: there is room, or room is being released", name)
+		p.Wrapped("%s needs no eviction: there is room, or room is being released", name)
 	case answer.GetPlan() != nil && !answer.GetPlan().GetMade():
-		p.Line("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Reason{answer.GetPlan().GetRefusal()}))
+		p.Wrapped("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Reason{answer.GetPlan().GetRefusal()}))
 	case len(answer.GetVictims()) == 0:
 		p.Line("%s may evict no task", name)
 	default:
@@ -238,7 +245,7 @@ func (p *Printer) checks(checks []*apportionv1.VictimCheck) {
 			shown = ""
 		}
 		last = name
-		table.Row(shown, p.mark(check.GetPassed()), p.comparison(check.GetReason()))
+		table.Row(shown, p.mark(check.GetPassed()), p.comparison(check.GetReason(), check.GetPassed()))
 	}
 	p.table(table)
 }
