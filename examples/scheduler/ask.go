@@ -141,32 +141,26 @@ func (d *Desk) named(jobs []*Job) *apportionv1.Jobs {
 	return selected
 }
 
-// standing asks whether a job has what it needs to run, and whether it may evict others to get it.
-func (d *Desk) standing(job *Job) (ready, starving bool, err error) {
+// ready asks whether a job has what it needs to run.
+func (d *Desk) ready(job *Job) (bool, error) {
 	answers, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
 		Jobs: d.named([]*Job{job}), OmitNames: true,
 	}}})
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	standing := answers[0].GetJobs().GetJobs()[0]
-	permit := apportionv1.Vote_VOTE_PERMIT
-	return standing.GetReady().GetVote() != apportionv1.Vote_VOTE_REJECT, standing.GetStarving().GetVote() == permit, nil
+	return answers[0].GetJobs().GetJobs()[0].GetReady().GetVote() != apportionv1.Vote_VOTE_REJECT, nil
 }
 
-// allowed asks whether the queue of a task may use that much more, and whether it may even take it from other queues.
-func (d *Desk) allowed(job *Job, task int) (use, take bool, err error) {
-	answers, err := d.ask(
-		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: d.task(job, task)}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: d.task(job, task)}}},
-	)
+// allowed asks whether the queue of a task may use that much more.
+func (d *Desk) allowed(job *Job, task int) (bool, error) {
+	answers, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{
+		Allocatable: &apportionv1.AllocatableStep{Tasks: d.task(job, task)},
+	}})
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	permits := func(verdicts []*apportionv1.TaskVerdict) bool {
-		return verdicts[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT
-	}
-	return permits(answers[0].GetAllocatable().GetTasks()), permits(answers[1].GetPreemptive().GetTasks()), nil
+	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT, nil
 }
 
 // node asks for the best node that has room for a task; idle if none has.
@@ -180,34 +174,6 @@ func (d *Desk) node(job *Job, task int) (int, error) {
 		return idle, nil
 	}
 	return int(row.GetNode()[0]), nil
-}
-
-// victims asks, for each list of candidates, whom a task may evict, in the order in which they are to go.
-func (d *Desk) victims(job *Job, task int, within bool, candidates [][]uint32) ([][]uint32, error) {
-	steps := make([]*apportionv1.Step, 0, len(candidates))
-	for _, list := range candidates {
-		step := &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: d.task(job, task), Candidates: &apportionv1.Tasks{Index: list}, EligibleOnly: true, OmitNames: true,
-		}}}
-		if within {
-			step = &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{
-				Claimant: d.task(job, task), Candidates: &apportionv1.Tasks{Index: list}, EligibleOnly: true, OmitNames: true,
-			}}}
-		}
-		steps = append(steps, step)
-	}
-	answers, err := d.ask(steps...)
-	if err != nil {
-		return nil, err
-	}
-	victims := make([][]uint32, len(answers))
-	for i, answer := range answers {
-		victims[i] = answer.GetReclaim().GetEvictionOrder()
-		if within {
-			victims[i] = answer.GetPreempt().GetEvictionOrder()
-		}
-	}
-	return victims, nil
 }
 
 // placed and evicted tell what the scheduler has done, so that the next question is about the state after it.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // Eviction is a task that had to give way.
@@ -86,7 +87,7 @@ func (c *cycle) allocate() error {
 		if err != nil {
 			return err
 		}
-		placed, err := c.attempt(jobs[0], c.fill)
+		placed, err := c.attempt(jobs[0])
 		if err != nil {
 			return err
 		}
@@ -114,11 +115,11 @@ func (c *cycle) nextQueue(waiting [][]*Job) (int, error) {
 	return -1, nil
 }
 
-// preempt lets starving jobs evict others of their own queue, reclaim those of other queues.
-func (c *cycle) preempt() error { return c.evictFor(true) }
-func (c *cycle) reclaim() error { return c.evictFor(false) }
+// preempt lets jobs evict others of their own queue, reclaim those of other queues.
+func (c *cycle) preempt() error { return c.evictBy(apportionv1.PlanMeans_PLAN_MEANS_PREEMPT) }
+func (c *cycle) reclaim() error { return c.evictBy(apportionv1.PlanMeans_PLAN_MEANS_RECLAIM) }
 
-func (c *cycle) evictFor(within bool) error {
+func (c *cycle) evictBy(means apportionv1.PlanMeans) error {
 	waiting := c.waiting()
 	for {
 		queue, err := c.nextQueue(waiting)
@@ -130,29 +131,28 @@ func (c *cycle) evictFor(within bool) error {
 			return err
 		}
 		waiting[queue] = jobs[1:]
-		_, starving, err := c.desk.standing(jobs[0])
+		plan, err := c.desk.plan(jobs[0], means)
 		if err != nil {
 			return err
 		}
-		if !starving {
+		if plan == nil {
 			continue
 		}
-		force := func(job *Job, task int) (int, error) { return c.makeRoom(job, task, within) }
-		if _, err := c.attempt(jobs[0], force); err != nil {
+		if err := c.carryOut(jobs[0], plan); err != nil {
 			return err
 		}
 	}
 }
 
-// attempt places tasks of a job, each where find says, until the job is ready. If it does not get that far nothing has happened.
-func (c *cycle) attempt(job *Job, find func(*Job, int) (int, error)) (bool, error) {
+// attempt places tasks of a job where there is room until the job is ready. If it does not get that far nothing has happened.
+func (c *cycle) attempt(job *Job) (bool, error) {
 	mark, err := c.desk.mark()
 	if err != nil {
 		return false, err
 	}
 	c.undo, c.tentative = nil, nil
 	for task := job.pending(); task >= 0; task = job.pending() {
-		node, err := find(job, task)
+		node, err := c.fill(job, task)
 		if err != nil {
 			return false, err
 		}
@@ -162,7 +162,7 @@ func (c *cycle) attempt(job *Job, find func(*Job, int) (int, error)) (bool, erro
 		if err := c.place(job, task, node); err != nil {
 			return false, err
 		}
-		ready, _, err := c.desk.standing(job)
+		ready, err := c.desk.ready(job)
 		if err != nil {
 			return false, err
 		}
@@ -179,77 +179,11 @@ func (c *cycle) attempt(job *Job, find func(*Job, int) (int, error)) (bool, erro
 
 // fill finds a node with room for a task, if its queue may use that much more.
 func (c *cycle) fill(job *Job, task int) (int, error) {
-	use, _, err := c.desk.allowed(job, task)
+	use, err := c.desk.allowed(job, task)
 	if err != nil || !use {
 		return idle, err
 	}
 	return c.desk.node(job, task)
-}
-
-// makeRoom evicts the fewest tasks that make room for one task on some node.
-func (c *cycle) makeRoom(job *Job, task int, within bool) (int, error) {
-	if !within {
-		_, take, err := c.desk.allowed(job, task)
-		if err != nil || !take {
-			return idle, err
-		}
-	}
-	nodes, candidates := c.candidates()
-	victims, err := c.desk.victims(job, task, within, candidates)
-	if err != nil {
-		return idle, err
-	}
-	best, fewest := idle, []uint32(nil)
-	for i, node := range nodes {
-		needed, enough := c.needed(job, node, victims[i])
-		if enough && (best == idle || len(needed) < len(fewest)) {
-			best, fewest = node, needed
-		}
-	}
-	if best == idle {
-		return idle, nil
-	}
-	for _, number := range fewest {
-		if err := c.evict(number, within); err != nil {
-			return idle, err
-		}
-	}
-	use, _, err := c.desk.allowed(job, task)
-	if err != nil || !use {
-		return idle, err
-	}
-	return best, nil
-}
-
-// candidates are the nodes on which something runs, and the tasks there.
-func (c *cycle) candidates() (nodes []int, tasks [][]uint32) {
-	byNode := make([][]uint32, len(c.state.free))
-	for i, job := range c.desk.jobs {
-		for k := range job.Tasks {
-			if node := job.Tasks[k].Node; node != idle {
-				byNode[node] = append(byNode[node], c.desk.first[i]+uint32(k))
-			}
-		}
-	}
-	for node, list := range byNode {
-		if len(list) > 0 {
-			nodes, tasks = append(nodes, node), append(tasks, list)
-		}
-	}
-	return nodes, tasks
-}
-
-// needed is how many of the victims on a node have to go, first come first, until a task of the job has room.
-func (c *cycle) needed(job *Job, node int, victims []uint32) (needed []uint32, enough bool) {
-	free := c.state.free[node]
-	for i, number := range victims {
-		if free.holds(job.Each) {
-			return victims[:i], true
-		}
-		owner, _ := c.desk.owner(number)
-		free = free.plus(owner.Each)
-	}
-	return victims, free.holds(job.Each)
 }
 
 // place and evict change the state and tell Apportion.

@@ -6,33 +6,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// A policy that reclaims by plans names the victims, all of them needed, and the node of each of the claimant's tasks: nothing is left to
-// choose here.
-
-// plan is what is evicted for a block, and where its tasks go.
-type plan struct {
-	victims []uint32
-	nodes   []uint32
-}
-
-// plan asks for a plan for tasks of a job; false: there is none.
-func (d *Desk) plan(job *Job, tasks []int) (plan, bool, error) {
-	claimant := &apportionv1.Tasks{}
-	for _, task := range tasks {
-		claimant.Index = append(claimant.Index, d.first[d.index[job]]+uint32(task))
-	}
-	answers, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: claimant, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES, OmitNames: true,
+// plan asks where the tasks go that a job needs, and which tasks must be evicted for that; nil: there is no plan. It is whole: nothing is left
+// to choose here.
+func (d *Desk) plan(job *Job, means apportionv1.PlanMeans) (*apportionv1.PlanAnswer, error) {
+	answers, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+		Job: d.named([]*Job{job}), Means: means, OmitNames: true,
 	}}})
-	if err != nil {
-		return plan{}, false, err
+	if err != nil || answers[0].GetPlan().GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
+		return nil, err
 	}
-	answer := answers[0].GetReclaim()
-	found := plan{nodes: answer.GetPlan().GetNode()}
-	for _, victim := range answer.GetVictims() {
-		found.victims = append(found.victims, victim.GetTask())
-	}
-	return found, answer.GetPlan().GetMade(), nil
+	return answers[0].GetPlan(), nil
 }
 
 // block is what a job asks for at once: what its gang lacks, or else one task; nil if all run.
@@ -73,29 +56,29 @@ func (c *cycle) firstPlan() (bool, error) {
 			return false, err
 		}
 		for _, job := range jobs {
-			block := job.block()
-			found, made, err := c.desk.plan(job, block)
+			plan, err := c.desk.plan(job, apportionv1.PlanMeans_PLAN_MEANS_RECLAIM)
 			if err != nil {
 				return false, err
 			}
-			if made {
-				return true, c.carryOut(job, block, found)
+			if plan != nil {
+				return true, c.carryOut(job, plan)
 			}
 		}
 	}
 	return false, nil
 }
 
-// carryOut evicts a plan's victims and lets its claimant run.
-func (c *cycle) carryOut(job *Job, block []int, p plan) error {
+// carryOut evicts a plan's victims and lets its job run.
+func (c *cycle) carryOut(job *Job, plan *apportionv1.PlanAnswer) error {
 	c.undo, c.tentative = nil, nil
-	for _, number := range p.victims {
-		if err := c.evict(number, false); err != nil {
+	for _, victim := range plan.GetVictims() {
+		if err := c.evict(victim.GetTask(), victim.GetOwnQueue()); err != nil {
 			return err
 		}
 	}
-	for i, task := range block {
-		if err := c.place(job, task, int(p.nodes[i])); err != nil {
+	for _, placed := range plan.GetPlacements() {
+		_, task := c.desk.owner(placed.GetTask())
+		if err := c.place(job, task, int(placed.GetNode())); err != nil {
 			return err
 		}
 	}
