@@ -6,8 +6,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// plan asks where the tasks go that a job needs, and which tasks must be evicted for that; nil: there is no plan. It is whole: nothing is left
-// to choose here.
+// plan asks where the tasks go that a job needs, and which tasks must be evicted for that; nil: there is no plan. It is whole: nothing is
+// left to choose here.
 func (d *Desk) plan(job *Job, means apportionv1.PlanMeans) (*apportionv1.PlanAnswer, error) {
 	answers, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
 		Job: d.named([]*Job{job}), Means: means, OmitNames: true,
