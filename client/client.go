@@ -69,8 +69,9 @@ func (in Input) nodes(at *held) []string {
 	if at != nil {
 		return at.nodes
 	}
-	nodes := make([]string, len(in.snapshot().GetNodes()))
-	for i, node := range in.snapshot().GetNodes() {
+	all := in.snapshot().GetNodes()
+	nodes := make([]string, len(all))
+	for i, node := range all {
 		nodes[i] = node.GetName()
 	}
 	return nodes

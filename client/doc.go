@@ -3,8 +3,8 @@
 //
 // Dial asks a service. It takes turns among all addresses of a name that say that they serve, gives every question a deadline, and asks
 // again elsewhere when a replica is lost or busy, within a budget; sessions move with their state. WithFallback says what answers when
-// no server does: no (FailClosed), yes (FailOpen), or the engine of this library (FallbackEngine). WithTLS, WithToken, WithMeter, WithTracer
-// and WithLogger join the client to what surrounds it. InProcess is the same without a service.
+// no server does: no (FailClosed), yes (FailOpen), or the engine of this library (FallbackEngine). WithTLS, WithToken, WithMeter,
+// WithTracer and WithLogger join the client to what surrounds it. InProcess is the same without a service.
 //
 // A Mirror follows a cluster of which little changes between two questions, and sends what changed.
 //

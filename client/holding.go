@@ -38,8 +38,8 @@ func newLineage() lineage { return lineage{turn: make(chan struct{}, 1)} }
 type keeper func(ctx context.Context, base *held, data []byte) (*held, error)
 
 const (
-	// How many positions of each kind may be holes, and how many bytes of changes may follow what was sent whole, beside as many as there are
-	// entities and as the whole takes. Beyond that everything is sent again.
+	// How many positions of each kind may be holes, and how many bytes of changes may follow what was sent whole, beside as many as there
+	// are entities and as the whole takes. Beyond that everything is sent again.
 	sparePositions = 1024
 	spareBytes     = 64 << 10
 )

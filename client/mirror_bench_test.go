@@ -1,25 +1,35 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/service"
 )
 
 // mirrored returns a mirror of so many tasks and the uids of all that run, each with its node.
 func mirrored(b *testing.B, tasks int) (m *client.Mirror, uids, nodes []string, whole *apportionv1.Snapshot) {
 	b.Helper()
+	return mirroredBy(b, client.InProcess(), tasks)
+}
+
+func mirroredBy(b *testing.B, c *client.Client, tasks int) (m *client.Mirror, uids, nodes []string, whole *apportionv1.Snapshot) {
+	b.Helper()
 	shape := generate.Standard()
 	shape.Jobs, shape.Tasks, shape.UIDs = tasks/10, tasks, true
 	whole = generate.Snapshot(shape)
-	m = client.NewMirror(client.InProcess())
+	m = client.NewMirror(c)
 	require.NoError(b, m.Replace(whole))
 	for _, job := range whole.GetJobs() {
 		for _, group := range job.GetGroups() {
@@ -77,6 +87,67 @@ func BenchmarkMirrorOfHundredTasksChanged(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A question about ten queues after all tasks of one job in a hundred changed, from a service: by a mirror, and with the whole snapshot.
+func BenchmarkMirrorOfAService(b *testing.B) {
+	const tasks = 100_000
+	server, err := service.New(service.Options{})
+	require.NoError(b, err)
+	listener := bufconn.Listen(1 << 20)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	asked, err := client.Dial("passthrough:///memory", client.WithPlaintext(), client.WithDialOptions(
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })))
+	require.NoError(b, err)
+	defer func() {
+		require.NoError(b, asked.Close())
+		end()
+		require.NoError(b, <-served)
+	}()
+	m, uids, nodes, whole := mirroredBy(b, asked, tasks)
+	question := client.SharesQuestion{
+		Queues: []string{}, Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_DESERVED},
+	}
+	for _, queue := range whole.GetQueues()[:10] {
+		question.Queues = append(question.Queues, queue.GetName())
+	}
+	statuses := []apportionv1.TaskStatus{apportionv1.TaskStatus_TASK_STATUS_RELEASING, apportionv1.TaskStatus_TASK_STATUS_RUNNING}
+	ask := func(b *testing.B, in client.Input) {
+		b.Helper()
+		in.Policy = proportionOnly(b)
+		if _, err := asked.Shares(b.Context(), in, question); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("mirror", func(b *testing.B) {
+		b.ReportAllocs()
+		ask(b, client.Input{State: m.State()})
+		n := 0
+		for b.Loop() {
+			for k := range tasks / 100 {
+				if err := m.SetTask(uids[k], statuses[n%2], nodes[k]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			n++
+			ask(b, client.Input{State: m.State()})
+		}
+	})
+	b.Run("whole", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			ask(b, client.Input{Snapshot: whole})
+		}
+	})
+}
+
+func proportionOnly(b *testing.B) *apportionv1.Policy {
+	b.Helper()
+	policy, err := client.Policy(client.Tier{"proportion"})
+	require.NoError(b, err)
+	return policy
 }
 
 // What a mirror keeps for a task.

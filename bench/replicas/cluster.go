@@ -112,7 +112,8 @@ func (c *cluster) configuration() string {
 	text.WriteString("defaults\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n" +
 		"  default-server check inter 500ms fall 1 rise 1\n")
 	for _, way := range []struct{ name, address, mode, protocol, balance string }{
-		{"calls", c.proxied, "http", " proto h2", "roundrobin"}, {"connections", c.connected, "tcp", "", "roundrobin"},
+		{"calls", c.proxied, "http", " proto h2", "roundrobin"},
+		{"connections", c.connected, "tcp", "", "roundrobin"},
 		{"mirrors", c.hashed, "http", " proto h2", "hdr(" + client.RoutingHeader + ")\n  hash-type consistent"},
 	} {
 		fmt.Fprintf(&text, "frontend %s\n  mode %s\n  bind %s%s\n  default_backend %s\n",

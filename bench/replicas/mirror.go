@@ -83,7 +83,8 @@ func mirrors(ctx context.Context, s *setting) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	fmt.Printf("\nA mirror of 1,000 tasks, three replicas, %d states with 1 %% of the tasks changed, %d questions about each:\n\n", states, questions)
+	fmt.Printf("\nA mirror of 1,000 tasks, three replicas, %d states with 1 %% of the tasks changed, %d questions about each:\n\n",
+		states, questions)
 	table := sample.NewTable("way", "sent as a change", "sent whole", "with the question", "whole %", "kB sent", "ms a question")
 	line := sample.NewLine("show-mirrors")
 	for i, way := range mirrorWays {
@@ -141,8 +142,9 @@ type mirroring struct {
 }
 
 func (m *mirroring) print(line *sample.Line) {
-	fmt.Printf("a mirror while %d replicas were restarted in turn and %d killed: %d decisions, %d failed; %d compared with the whole snapshot, "+
-		"%d wrong; %d states sent as a change, %d whole, %d with the question\n", m.restarts, m.kills, m.all.decided.Load(), m.all.failed.Load(),
+	fmt.Printf("a mirror while %d replicas were restarted in turn and %d killed: %d decisions, %d failed; %d compared with the whole "+
+		"snapshot, %d wrong; %d states sent as a change, %d whole, %d with the question\n",
+		m.restarts, m.kills, m.all.decided.Load(), m.all.failed.Load(),
 		m.compared.Load(), m.wrong.Load(), m.sent.Changes, m.sent.Wholes, m.sent.Inline)
 	line.Add("mirror_decisions", float64(m.all.decided.Load()))
 	line.Add("mirror_failed", float64(m.all.failed.Load()))
