@@ -68,6 +68,9 @@ type Report struct {
 	Partial string `json:"partial,omitempty"`
 }
 
+// pods is the resource of which every pod takes one.
+const pods = "pods"
+
 // Limits bound how much is tried. Zero fields have the values of the constants below.
 type Limits struct {
 	// Blocks bounds the gangs and single tasks that are placed or evicted for, Moves the allocations and plans, Nodes the nodes that are

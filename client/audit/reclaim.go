@@ -264,7 +264,7 @@ func (s *state) guaranteed(queue string, block []uint32, held map[string][]float
 	for d, x := range s.sum(block) {
 		g := s.written(s.queueNamed(queue).GetGuarantee(), d)
 		switch within := held[queue][d]+x <= g; {
-		case x <= 0 || s.names.Dimensions[d] == "pods":
+		case x <= 0 || s.names.Dimensions[d] == pods:
 		case !within:
 			return -1
 		case first < 0:

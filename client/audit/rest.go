@@ -287,7 +287,7 @@ func (s *state) who(block []uint32) string {
 func (s *state) asks(block []uint32) string {
 	var parts []string
 	for d, x := range s.sum(block) {
-		if x > 0 && s.names.Dimensions[d] != "pods" {
+		if x > 0 && s.names.Dimensions[d] != pods {
 			parts = append(parts, s.short(d, x)+" "+s.names.Dimensions[d])
 		}
 	}

@@ -141,7 +141,7 @@ const rounding = 1e-9
 // unit is the least amount of a dimension that is worth a dispute: what a quantum of fair is by default.
 func unit(dimension string) float64 {
 	switch dimension {
-	case "cpu", "pods":
+	case "cpu", pods:
 		return 1
 	case "memory":
 		return 1 << 20

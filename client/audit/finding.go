@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Severity says how much a finding matters.
+type Severity string
+
+// The severities, the worst first.
+const (
+	// Error is what breaks a promise: a guarantee, a job that can never run, queues that evict each other without end.
+	Error Severity = "error"
+	// Warning is what makes answers that people do not expect.
+	Warning Severity = "warning"
+	// Note is worth a look.
+	Note Severity = "note"
+)
+
+// Severities are all severities, the worst first.
+var Severities = []Severity{Error, Warning, Note}
+
+// Rule is what is looked for.
+type Rule struct {
+	// ID is a name for programs, such as guarantee-above-capability.
+	ID       string
+	Severity Severity
+	// Text says what is wrong, Help what to do about it.
+	Text, Help string
+}
+
+// Finding is a place where a rule applies.
+type Finding struct {
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	// Queue and Job are where; empty if it is no single one. Job is namespace/name.
+	Queue string `json:"queue,omitempty"`
+	Job   string `json:"job,omitempty"`
+	// Resource is that of the numbers; empty if there are none.
+	Resource string `json:"resource,omitempty"`
+	// Witness shows it with its numbers.
+	Witness string `json:"witness"`
+	// Help says what to do about it.
+	Help string `json:"help"`
+}
+
+// Check returns what is suspicious about a cluster and the policy that decides about it: settings that do not say what people mean, jobs
+// that can never run, and the breaches of fairness that Find looks for. The worst come first; equal input has equal findings.
+func Check(ctx context.Context, decider Decider, in client.Input, limits Limits) ([]Finding, *Report, error) {
+	simulation, err := decider.Simulate(ctx, in,
+		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range simulation.Answers {
+		if err := simulation.Err(i); err != nil {
+			return nil, nil, err
+		}
+	}
+	snapshot := lookup.Of(in.Snapshot)
+	c := &checker{
+		auditor:  &auditor{snapshot: snapshot, names: snapshot.Names(simulation.Basis), limits: limits.orDefault(), report: &Report{}},
+		accounts: map[string]*apportionv1.QueueShare{},
+	}
+	c.total = c.row(simulation.Answers[1].GetInspect().GetTotal())
+	for _, plugin := range simulation.Answers[0].GetShares().GetPlugins() {
+		for _, q := range plugin.GetQueues() {
+			c.accounts[c.names.Queue(q.GetQueue())] = q
+		}
+	}
+	c.settings()
+	c.jobs()
+	report, err := Find(ctx, decider, in, limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range report.Breaches {
+		rule := breachRules[b.Property]
+		c.found = append(c.found, Finding{
+			Rule: rule.ID, Severity: rule.Severity, Queue: b.Queue, Job: b.Job, Resource: b.Dimension, Witness: b.Witness, Help: rule.Help,
+		})
+	}
+	slices.SortStableFunc(c.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
+	})
+	return c.found, report, nil
+}
+
+// breachRules are the rules of the properties of fairness.
+var breachRules = map[Property]Rule{
+	NoMoreThanThereIs: {
+		"more-deserved-than-there-is", Warning, "Queues deserve more together than the cluster has.",
+		"Lower the guarantees, or decide by the policy fair, which never gives more than there is.",
+	},
+	GuaranteesHold: {
+		"guarantee-not-kept", Error, "A queue that asks for its guarantee does not get it.",
+		"Lower what others deserve or are guaranteed, or decide by the policy fair.",
+	},
+	WeightsDecide: {
+		"weight-not-respected", Warning, "A queue gets less than a like queue of no greater weight.",
+		"Look at the derivation with `apportion shares --explain`.",
+	},
+	NothingWantedIsIdle: {
+		"idle-but-wanted", Warning, "Resources stay idle that a waiting job could use.",
+		"Raise what the queue deserves or its limit, or decide by the policy fair, which lends what is idle.",
+	},
+	NoCircles: {
+		"eviction-circle", Error, "Queues evict each other's tasks again and again.",
+		"Raise what one of the queues deserves, so that it is not over its share when the other is under; or decide by the policy fair.",
+	},
+}
+
+// Rules are all rules, by ID.
+func Rules() []Rule {
+	rules := slices.Clone(settingRules)
+	for _, rule := range breachRules {
+		rules = append(rules, rule)
+	}
+	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return rules
+}
