@@ -156,8 +156,11 @@ func (l *looking) title() string {
 	if len(l.input.files) > 0 {
 		name = l.input.files[0]
 	}
-	if name == "-" {
+	switch name {
+	case "-":
 		return "stdin"
+	case "":
+		return "cluster"
 	}
 	if absolute, err := filepath.Abs(name); err == nil {
 		name = absolute

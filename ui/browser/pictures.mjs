@@ -12,6 +12,7 @@ const pictures = [
     name: "whatif", height: 900,
     fragment: `#/whatif?queue=language&edit=${encodeURIComponent('[["weight","language",7],["add","gpu-a100-01",4]]')}`,
   },
+  { name: "job", fragment: "#/job/robotics%2Fgrasp-train", height: 700 },
   { name: "nodes", fragment: "#/nodes/gpu-a100-04?by=queue", height: 460 },
 ];
 

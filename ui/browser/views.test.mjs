@@ -66,6 +66,12 @@ test("a job: the answer first, then the checks, its queue and its tasks", () => 
   assert.equal(await page.locator(".task-row").count(), 5);
 }));
 
+test("a job's plan: where its tasks go, and what must be evicted", () => look("#/job/robotics%2Fgrasp-train", async (page) => {
+  await page.locator(".plan").waitFor();
+  const plan = await text(page, ".plan");
+  assert.match(plan, /^How it would get its place The 2 tasks that robotics\/grasp-train needs can be placed on 2 nodes if 2 running tasks of queue vision/);
+}));
+
 test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", async (page) => {
   assert.equal(await text(page, "h1"), "10 nodes with GPU: 80 GPUs");
   await page.getByRole("link", { name: /^gpu-a100-04:/ }).click();

@@ -2,12 +2,13 @@
 import { useMemo } from "preact/hooks";
 
 import { allSaid } from "../core/amount.ts";
-import { requestOf } from "../core/cluster.ts";
+import { requestOf, waits } from "../core/cluster.ts";
 import { to } from "../core/route.ts";
 import { rows } from "../core/shares.ts";
 import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
 import { NodeCell, shadeOf } from "../parts/nodemap.tsx";
+import { PlanPanel } from "../parts/plan.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { Shares } from "../parts/shares.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -21,10 +22,14 @@ export function JobView() {
   }
   return (
     <div class="columns even">
-      <section class="panel"><JobPanel name={route.name} heading="h1" /></section>
-      <aside class="panel" aria-label="Its queue and its nodes">
+      <section class="panel">
+        <JobPanel name={route.name} heading="h1" />
+        <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>What if its queue were different</a></p>
+      </section>
+      <aside class="panel" aria-label="Its queue, its plan and its tasks">
         <Resources />
         <Own index={index} />
+        {cluster.tasksOf(index).some((t) => waits(t.json.status)) && <PlanPanel index={index} />}
         <Tasks index={index} />
       </aside>
     </div>

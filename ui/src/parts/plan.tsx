@@ -1,0 +1,61 @@
+// How a waiting job would get its place: where its tasks go, and which tasks must be evicted for that.
+import { useMemo } from "preact/hooks";
+
+import { allSaid } from "../core/amount.ts";
+import type { StepJson } from "../core/contract.ts";
+import { to } from "../core/route.ts";
+import { usePage, useSteps } from "../page.tsx";
+import { NodeCell, shadeOf } from "./nodemap.tsx";
+import { Failed } from "./states.tsx";
+
+const returns: Record<string, string> = {
+  VICTIM_RETURN_SERVED_FIRST: "would be served first again", VICTIM_RETURN_TAKES_BACK: "could take its place back",
+};
+
+const most = 50;
+
+export function PlanPanel({ index }: { index: number }) {
+  const { cluster, dimension, policy, route } = usePage();
+  const steps = useMemo<StepJson[]>(() => [{ plan: { job: { index: [index] } } }], [index]);
+  const { answer, fault, pending } = useSteps(steps, policy);
+  const plan = pending ? undefined : answer?.answers[0]?.plan;
+  const shade = useMemo(() => shadeOf(cluster, [], dimension, "use"), [cluster, dimension]);
+  if (plan === undefined) {
+    return fault === undefined ? null : <Failed fault={fault} />;
+  }
+  const nodes = new Map<number, number>();
+  for (const p of plan.placements ?? []) {
+    nodes.set(p.node ?? 0, (nodes.get(p.node ?? 0) ?? 0) + 1);
+  }
+  const victims = plan.victims ?? [];
+  return (
+    <section class="plan" aria-labelledby="plan-title">
+      <h2 id="plan-title">How it would get its place</h2>
+      <p>{plan.text}</p>
+      {nodes.size > 0 && (
+        <ul class="nodes" aria-label="Nodes of the plan">
+          {[...nodes].slice(0, most).map(([node, tasks]) => (
+            <li key={node}>
+              <NodeCell cluster={cluster} node={node} dimension={dimension} shade={shade} href={to(route, "nodes", cluster.nodeName(node))} />
+              <small>{cluster.nodeName(node)}{tasks > 1 && `: ${tasks} tasks`}</small>
+            </li>
+          ))}
+        </ul>
+      )}
+      {victims.length > 0 && (
+        <>
+          <h3>{victims.length} {victims.length === 1 ? "task" : "tasks"} would be evicted, in this order</h3>
+          <ol class="plain">
+            {victims.slice(0, most).map((v) => (
+              <li key={v.task ?? 0} class="job-row">
+                <span>{cluster.taskName(v.task ?? 0)} <small>of {cluster.queueName(v.queue)}{v.node !== undefined && `, on ${cluster.nodeName(v.node)}`}</small></span>
+                <small>frees {allSaid(cluster.dimensions, v.freed)}{returns[v.returns ?? ""] !== undefined && `; ${returns[v.returns ?? ""] ?? ""}`}</small>
+              </li>
+            ))}
+          </ol>
+          {victims.length > most && <p class="note">{victims.length - most} more are not listed.</p>}
+        </>
+      )}
+    </section>
+  );
+}
