@@ -107,7 +107,7 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 }
 
 // raise brings the shares to a level at which at most rest quanta are awarded beyond the starts, such that few remain, and returns how many
-// remain. At level full every child has its ceiling; a product of weight and level has at most 124 bits, because weights that are not
+// remain. At level full every child has its ceiling; a product of weight and level has at most 127 bits, because weights that are not
 // queues' own are at least the ceilings, and queues' own have 31 bits.
 //
 // The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear
@@ -115,8 +115,12 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 // tangent at the low end meets the rest, a little above where the straight line between the ends does, and in the middle. Children whose
 // share is the same at both ends have that share and are left out of the search, so that each step costs less than the one before.
 func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
-	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child.
+	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child. Finer levels tell more
+	// children apart, unless all weights are 1: then signposts coincide.
 	shift := uint(bits.Len64(uint64(widest - 1)))
+	if shift > 0 {
+		shift += 3
+	}
 	low, high := level{}, shifted(uint64(full), shift)
 	more, slope := d.open(p)
 	for turn := 0; low.next() != high; turn++ {
@@ -212,7 +216,7 @@ func (l level) next() level { return l.add(level{0, 1}) }
 func (l level) towards(h level, part, whole int64) level {
 	low, borrow := bits.Sub64(h.low, l.low, 0)
 	high := h.high - l.high - borrow
-	// The quotient has 32 bits, the interval at most 124, of which the last 32 make no difference where there are more than 64.
+	// The quotient has 32 bits, the interval at most 127, of which the last 32 make no difference where there are more than 64.
 	q, _ := bits.Div64(uint64(part)>>32, uint64(part)<<32, uint64(whole)+1)
 	var add level
 	if high == 0 {
@@ -247,26 +251,21 @@ func (l level) between(h level) level {
 	return level{high >> 1, high<<63 | low>>1}
 }
 
-// award gives the rest away quantum by quantum.
+// award gives the rest away, one quantum each, to the children whose next signposts are smallest. Only those left in the search have a
+// signpost between the two levels that it ended with, and none has two.
 func (d *divider) award(p *problem, rest int64) {
 	d.heap = d.heap[:0]
-	for _, i := range d.active {
-		if p.share[i] < p.ceiling[i] {
-			d.heap = append(d.heap, award{2*(p.share[i]-p.zero(int(i))) + 1, p.weight[i], i})
-		}
+	for _, i := range d.search {
+		d.heap = append(d.heap, award{2*(p.share[i]-p.zero(int(i))) + 1, p.weight[i], i})
 	}
 	for i := len(d.heap)/2 - 1; i >= 0; i-- {
 		d.sink(i)
 	}
 	for ; rest > 0 && len(d.heap) > 0; rest-- {
-		first := &d.heap[0]
-		p.share[first.child]++
-		first.odd += 2
-		if p.share[first.child] == p.ceiling[first.child] {
-			last := len(d.heap) - 1
-			d.heap[0] = d.heap[last]
-			d.heap = d.heap[:last]
-		}
+		p.share[d.heap[0].child]++
+		last := len(d.heap) - 1
+		d.heap[0] = d.heap[last]
+		d.heap = d.heap[:last]
 		d.sink(0)
 	}
 }
