@@ -28,6 +28,28 @@ type recorded struct {
 		ReserveGuarantee bool              `json:"reserve_guarantee"`
 		Quanta           map[string]uint64 `json:"quanta"`
 	} `json:"settings"`
+	Questions []struct {
+		Kind       string   `json:"kind"`
+		Claimant   []string `json:"claimant"`
+		Candidates []string `json:"candidates"`
+		Room       any      `json:"room"`
+	} `json:"questions"`
+}
+
+// reclaims are the recorded questions about plans.
+func (r *recorded) reclaims() []*apportionv1.Step {
+	var list []*apportionv1.Step
+	for _, q := range r.Questions {
+		if q.Kind != "reclaim" {
+			continue
+		}
+		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: q.Claimant}, Candidates: &apportionv1.Tasks{Uid: q.Candidates}}
+		if node, ok := q.Room.(float64); ok {
+			step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Index: []uint32{uint32(node)}}
+		}
+		list = append(list, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
+	}
+	return list
 }
 
 // request asks for the shares of a case with their certificate, and for plans of its first tasks that wait.
@@ -46,6 +68,7 @@ func (r *recorded) request(t *testing.T) *apportionv1.SimulateRequest {
 		Input: &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy}},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}},
 	}
+	out.Steps = append(out.Steps, r.reclaims()...)
 	number, plans := uint32(0), 0
 	for _, j := range snapshot.GetJobs() {
 		for _, g := range j.GetGroups() {
@@ -158,7 +181,7 @@ func tamper(m protoreflect.Message, path string, try func(string)) {
 			}
 		case f.Kind() == protoreflect.BoolKind, f.Name() == "queue" && !m.Has(f), f.Name() == "node", f.Name() == "line":
 			// A yes is no number, and the root that is no queue has no index. Where the claimant goes is the engine's choice. A plan may be
-			// true of two lines.
+			// true of two lines; see docs/decisions.md.
 		default:
 			had := m.Has(f)
 			tamperValue(m.Get(f), func(v protoreflect.Value) { m.Set(f, v) }, func() { try(at) })

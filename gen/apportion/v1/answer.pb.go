@@ -2349,7 +2349,8 @@ type ReclaimPlan struct {
 	Made bool `protobuf:"varint,1,opt,name=made,proto3" json:"made,omitempty"`
 	// Why there is none. Absent if there is one.
 	Refusal *Reason `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	// The line of the claimant's queue that the claimant is within, and that the victims' queues exceed.
+	// The line of the claimant's queue that the claimant is within, and that the victims' queues exceed: the first of entitlement, fair share
+	// and guarantee under which a plan was found. The victims' queues may happen to exceed a greater one too.
 	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
 	// By how much what the claimant's queue lacks of each line (guarantee, fair share, entitlement) falls, as a share of the cluster summed
 	// over the dimensions.
