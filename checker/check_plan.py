@@ -24,9 +24,9 @@ def check_claims(self, queues):
     blocks = {q: [] for q in self.order}
     for j in sorted((j for j in self.jobs if j["leaf"] != -1), key=lambda j: j["key"]):
         k, ts = max(0, j["least"] - j["held"]), sorted(j["blocks"], key=lambda t: t["key"])
-        blocks[j["leaf"]] += [([ts[:k]] if k else []) + [[t] for t in ts[k:]]] if k <= len(ts) else []
+        blocks[j["leaf"]] += [(k, ([ts[:k]] if k else []) + [[t] for t in ts[k:]])] if k <= len(ts) else []
     ask = lambda block: [sum(t["r"][d] for t in block) for d in width]
-    wants = {q: any(any(ask(b)) and entitled(q, ask(b), [0] * len(self.u)) for j in blocks[q] for b in j) for q in self.order}
+    wants = {q: any(any(ask(b)) and entitled(q, ask(b), [0] * len(self.u)) for _, j in blocks[q] for b in j) for q in self.order}
     for q in reversed(self.order):
         wants[q] |= any(wants[k] for k in self.kids[q])
     load = lambda q: max([Fraction(h, self.A[d] // self.u[d] * self.u[d]) for d, h in enumerate(self.held[q]) if self.A[d] >= self.u[d]] or [0])
@@ -47,11 +47,10 @@ def check_claims(self, queues):
         self.free, claimed[q] = room, [a + x for a, x in zip(claimed[q], r)]
         return True
     for q in walk(self.root):
-        for job in blocks[q] if self.open[q] else []:
+        for k, job in blocks[q] if self.open[q] else []:
             for i, b in enumerate(job):
-                if any(ask(b)) and not claim(q, b) and i == 0 and len(b) > 1:
+                if any(ask(b)) and not claim(q, b) and i == 0 and k > 0:
                     break
-    # to be continued
     withheld = {}
     for q in reversed(self.order):
         below = [sum(withheld[k][d] for k in self.kids[q]) for d in width] if self.kids[q] else claimed[q]

@@ -1,4 +1,4 @@
-// Package certificate checks the shares of plugin fair by nothing but the numbers of their certificate, with Go's standard library alone. It
+// Package certificate checks the shares of plugin fair by nothing but the numbers of their certificate, with Go's standard library. It
 // takes what queues want and are guaranteed as the certificate states it; package checker derives that from the snapshot too.
 package certificate
 
@@ -16,6 +16,7 @@ import (
 // number is a uint64 in the JSON of Protocol Buffers: a string, absent for 0.
 type number struct{ big.Int }
 
+// UnmarshalJSON reads a number.
 func (n *number) UnmarshalJSON(data []byte) error {
 	if _, ok := n.SetString(strings.Trim(string(data), `"`), 10); !ok {
 		return fmt.Errorf("%s is no number", data)
@@ -59,7 +60,7 @@ func Check(answer []byte) ([]string, error) {
 			Fair *struct{ Divisions, Sated []division }
 		}
 	}
-	if err := json.Unmarshal(answer, &shares); err != nil {
+	if err := json.Unmarshal(answer, &shares); err != nil { //nolint:musttag // Names differ from the contract's in case only.
 		return nil, err
 	}
 	for _, p := range shares.Plugins {
