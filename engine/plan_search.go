@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -249,8 +250,8 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 			p.Unbook(victim, model.Pending)
 		}
 		d.victims = append(d.victims, chosen.victims...)
-		if !p.withinLimits(t, d) {
-			return i, nil
+		if within, err := p.withinLimits(t, d); err != nil || !within {
+			return i, err
 		}
 		p.Book(t, model.Allocated, chosen.node)
 		d.nodes[at] = chosen.node
@@ -275,12 +276,12 @@ func (p *planner) together(t model.TaskID) []model.TaskID {
 // nodes only worse, so that an offer that still comes first then is the best.
 func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error) {
 	var rest []model.TaskID
-	for looked := 0; o.Len() > 0; looked++ {
+	for o.Len() > 0 {
 		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
 		if best.count == 0 || best.state == state {
 			return best, true, nil
 		}
-		if looked&15 == 15 && s.view.Stop != nil && s.view.Stop() {
+		if s.asked&15 == 15 && s.view.Stop != nil && s.view.Stop() {
 			return offer{}, false, policy.ErrStopped
 		}
 		if s.asked++; s.asked > planEvaluations {
@@ -298,12 +299,22 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 	return offer{}, false, nil
 }
 
+// planLimited bounds the tasks that are evicted for limits alone, for each task that is placed, and planForLimit those of which the policy
+// is asked who of them may go.
+const (
+	planLimited  = 1 << 8
+	planForLimit = 1 << 6
+)
+
 // withinLimits evicts further tasks until the policy lets the queue use what a task asks for; false if that is not possible.
-func (p *planner) withinLimits(t model.TaskID, d *draft) bool {
-	for range planEvaluations {
+func (p *planner) withinLimits(t model.TaskID, d *draft) (bool, error) {
+	for range planLimited {
+		if p.view.Stop != nil && p.view.Stop() {
+			return false, policy.ErrStopped
+		}
 		var why policy.Reasons
 		if p.Allocatable([]model.TaskID{t}, policy.InSession, &why, nil) {
-			return true
+			return true, nil
 		}
 		victim := model.TaskID(model.None)
 		if len(why.List) > 0 && why.List[0].Queue != model.None && why.List[0].Dimension >= 0 {
@@ -314,32 +325,34 @@ func (p *planner) withinLimits(t model.TaskID, d *draft) bool {
 			if d.miss != nil {
 				d.miss.Check, d.miss.Task, d.miss.Reasons = CheckShare, t, why.List
 			}
-			return false
+			return false, nil
 		}
 		p.Unbook(victim, model.Pending)
 		d.victims = append(d.victims, victim)
 	}
-	return false
+	p.plan.CutShort = true
+	return false, nil
 }
 
 // forLimit chooses a task whose eviction brings queues below a limit, or nearest to it, in one dimension.
 func (p *planner) forLimit(t model.TaskID, queues map[model.QueueID]bool, dimension int, excess float64) model.TaskID {
-	list := make([]model.TaskID, 0, len(p.pool.tasks))
-	for _, c := range p.pool.tasks {
-		if p.view.Status(c) == model.Running && queues[p.view.QueueOf(c)] && p.view.Request(c).V[dimension] > 0 {
-			list = append(list, c)
-		}
-	}
-	slices.SortFunc(list, func(l, r model.TaskID) int {
+	compare := func(l, r model.TaskID) int {
 		lx, rx := min(p.view.Request(l).V[dimension], excess), min(p.view.Request(r).V[dimension], excess)
-		switch {
-		case lx > rx:
-			return -1
-		case lx < rx:
-			return 1
+		return cmp.Or(cmp.Compare(rx, lx), p.rather(l, r))
+	}
+	// list are the first ones, in order.
+	var list []model.TaskID
+	for _, c := range p.pool.tasks {
+		if p.view.Status(c) != model.Running || !queues[p.view.QueueOf(c)] || p.view.Request(c).V[dimension] <= 0 {
+			continue
 		}
-		return p.rather(l, r)
-	})
+		if len(list) == planForLimit && compare(c, list[len(list)-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, c, compare)
+		list = slices.Insert(list, at, c)
+		list = list[:min(len(list), planForLimit)]
+	}
 	if let := p.consented(t, []model.TaskID{t}, list, model.None); len(let) > 0 {
 		return let[0]
 	}
