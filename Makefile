@@ -35,6 +35,7 @@ REPLICAFLAGS ?=
 LOADFLAGS ?=
 OVERLOADFLAGS ?=
 FAIRNESSFLAGS ?=
+ATTACKFLAGS ?=
 SCALEFLAGS ?=
 EXTENDERFLAGS ?=
 ROUNDS ?= 6
@@ -119,6 +120,10 @@ show-overload: ## Offer up to ten times what one server can do, and show what co
 .PHONY: show-fairness
 show-fairness: ## Ask small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
 	$(GO) run $(strip ./bench/load fairness $(FAIRNESSFLAGS))
+
+.PHONY: show-attacks
+show-attacks: build ## Attack a server with default settings, and show what it refuses, its memory, and a good caller's calls (ATTACKFLAGS='-scale 0.1').
+	$(GO) run $(strip ./bench/attack -server bin/apportion $(ATTACKFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.

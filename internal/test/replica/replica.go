@@ -94,6 +94,11 @@ func (r *Replica) Computed(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
+// Metric is the sum of a metric over all its labels, as the server tells it.
+func (r *Replica) Metric(ctx context.Context, metric string) (float64, error) {
+	return r.sum(ctx, func(name string) bool { return name == metric || strings.HasPrefix(name, metric+"{") })
+}
+
 // sum adds up the metrics whose names, with their labels, are wanted.
 func (r *Replica) sum(ctx context.Context, wanted func(name string) bool) (total float64, err error) {
 	response, err := r.get(ctx, "/metrics")

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/bench/internal/fixture"
+	"github.com/apportion/apportion/bench/internal/peer"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+)
+
+// scaled returns a part of n, and at least 1.
+func scaled(n int, scale float64) int { return max(1, int(math.Round(float64(n)*scale))) }
+
+// unreadAnswers asks small questions with answers of 27 MB about a snapshot that is held, and reads none of them: 114 calls on one
+// connection, whose streams have windows of 64 KiB.
+func unreadAnswers(ctx context.Context, server string, scale float64) (outcome, error) {
+	const window, connection = 64 << 10, 16 << 20
+	conn, err := dial(server, 1, grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(connection),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+	if err != nil {
+		return outcome{}, err
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	snapshot := generate.Snapshot(generate.Shape{Queues: 10, Jobs: 20_000, Tasks: 560_000, Nodes: 10, Seed: 1})
+	data, err := proto.Marshal(snapshot)
+	if err != nil {
+		return outcome{}, err
+	}
+	digest, err := peer.Upload(ctx, conn, data)
+	if err != nil {
+		return outcome{}, fmt.Errorf("upload: %w", err)
+	}
+	policy, err := fixture.Policy("proportion")
+	if err != nil {
+		return outcome{}, err
+	}
+	request := &apportionv1.SimulateRequest{
+		Input: &apportionv1.Input{
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_Policy{Policy: policy},
+		},
+		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}},
+	}
+	if scale == 1 {
+		answer, err := apportionv1.NewApportionServiceClient(conn).Simulate(ctx, request)
+		if err != nil {
+			return outcome{}, fmt.Errorf("an answer that is read: %w", err)
+		}
+		fmt.Printf("each answer has %d bytes, each request %d\n\n", proto.Size(answer), proto.Size(request))
+	}
+	out, refused := outcome{tried: scaled(114, scale)}, map[string]int{}
+	for range out.tried {
+		err := askUnread(ctx, conn, request)
+		if err == nil {
+			out.let++
+			continue
+		}
+		refused[status.Code(err).String()]++
+	}
+	out.refused = counts(refused)
+	return out, nil
+}
+
+// askUnread makes a call and reads no more than the headers of its answer. An error is that of a call that was refused.
+func askUnread(ctx context.Context, conn *grpc.ClientConn, request proto.Message) error {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	header, err := stream.Header()
+	if err != nil {
+		return err
+	}
+	if header == nil {
+		// The call ended with trailers alone.
+		return stream.RecvMsg(&apportionv1.SimulateResponse{})
+	}
+	return nil
+}
+
+// watches opens 40,000 watches of the health, which needs no identity, on 40 connections from 20 addresses.
+func watches(ctx context.Context, server string, scale float64) (outcome, error) {
+	const addresses, perConnection = 20, 1000
+	out, refused := outcome{tried: scaled(40_000, scale)}, map[string]int{}
+	var conn *grpc.ClientConn
+	for i := range out.tried {
+		if i%perConnection == 0 {
+			var err error
+			if conn, err = dial(server, 1+i/perConnection%addresses); err != nil {
+				return out, err
+			}
+			closing := conn
+			context.AfterFunc(ctx, func() { _ = closing.Close() })
+		}
+		stream, err := healthv1.NewHealthClient(conn).Watch(ctx, &healthv1.HealthCheckRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if err == nil {
+			out.let++
+		} else {
+			refused[status.Code(err).String()]++
+		}
+	}
+	out.refused = counts(refused)
+	return out, nil
+}
+
+// counts tells how many calls had which code.
+func counts(of map[string]int) string {
+	var texts []string
+	for _, code := range slices.Sorted(maps.Keys(of)) {
+		texts = append(texts, fmt.Sprintf("%d %s", of[code], code))
+	}
+	if len(texts) == 0 {
+		return "-"
+	}
+	return strings.Join(texts, ", ")
+}

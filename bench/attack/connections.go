@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// open begins an HTTP/2 connection and reads what the server sends until it ends. closed is closed then.
+func open(ctx context.Context, server string, host int) (net.Conn, *http2.Framer, <-chan struct{}, error) {
+	conn, err := connect(ctx, server, host)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	framer := http2.NewFramer(conn, conn)
+	if _, err = io.WriteString(conn, http2.ClientPreface); err == nil {
+		err = framer.WriteSettings()
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	return conn, framer, closed, nil
+}
+
+// resets begins 200,000 calls and resets each at once, on eight connections at a time from one address each. A connection that the server
+// closes is opened anew.
+func resets(ctx context.Context, server string, scale float64) (outcome, error) {
+	const at = 8
+	const patience = time.Minute
+	out := outcome{tried: scaled(200_000, scale)}
+	var sent, connections, ended atomic.Int64
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i := range at {
+		all.Go(func() {
+			for sent.Load() < int64(out.tried) && ctx.Err() == nil {
+				conn, framer, closed, err := open(ctx, server, 1+i)
+				if err != nil {
+					continue
+				}
+				connections.Add(1)
+				resetCalls(framer, func() bool { return sent.Add(1) <= int64(out.tried) })
+				select {
+				case <-closed:
+					ended.Add(1)
+				case <-time.After(10 * time.Second):
+				}
+				_ = conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	out.let = int(min(sent.Load(), int64(out.tried)))
+	out.refused = fmt.Sprintf("%d of %d connections closed", ended.Load(), connections.Load())
+	return out, nil
+}
+
+// resetCalls begins calls and resets each, until the connection ends or there are enough.
+func resetCalls(framer *http2.Framer, more func() bool) {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for id := uint32(1); more(); id += 2 {
+		block.Reset()
+		for _, f := range []hpack.HeaderField{
+			{Name: ":method", Value: "POST"},
+			{Name: ":scheme", Value: "http"},
+			{Name: ":path", Value: apportionv1.ApportionService_Simulate_FullMethodName},
+			{Name: ":authority", Value: "localhost"},
+			{Name: "content-type", Value: "application/grpc"},
+			{Name: "te", Value: "trailers"},
+		} {
+			if encoder.WriteField(f) != nil {
+				return
+			}
+		}
+		if framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}) != nil ||
+			framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+			return
+		}
+	}
+}
+
+// idleConnections opens 10,000 connections from 20 addresses and asks nothing on them. It counts those that are open at the end.
+func idleConnections(ctx context.Context, server string, scale float64) (outcome, error) {
+	const addresses, at = 20, 16
+	out := outcome{tried: scaled(10_000, scale)}
+	var next, failed, ended atomic.Int64
+	var all sync.WaitGroup
+	for range at {
+		all.Go(func() {
+			for n := next.Add(1); n <= int64(out.tried) && ctx.Err() == nil; n = next.Add(1) {
+				_, _, closed, err := open(ctx, server, 1+int(n)%addresses)
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				go func() {
+					<-closed
+					if ctx.Err() == nil {
+						ended.Add(1)
+					}
+				}()
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(time.Second)
+	out.let = out.tried - int(failed.Load()+ended.Load())
+	out.refused = fmt.Sprintf("%d not let in, %d closed", failed.Load(), ended.Load())
+	return out, nil
+}

@@ -1,0 +1,122 @@
+// Command attack plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much
+// memory they take at most, and how long the calls of a good caller take meanwhile (make show-attacks).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+
+	"github.com/apportion/apportion/bench/internal/sample"
+	"github.com/apportion/apportion/internal/test/replica"
+)
+
+func main() {
+	binary := flag.String("server", "bin/apportion", "`FILE` of the server as make build leaves it")
+	scale := flag.Float64("scale", 1, "part of the calls, streams and connections of each attack that are made")
+	only := flag.String("only", "", "the attacks whose names match this `REGEXP`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *binary, *scale, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "attack:", err)
+		os.Exit(1)
+	}
+}
+
+// attack is one way to harm a server.
+type attack struct {
+	name string
+	// play attacks a server and returns once nothing more is to be tried. What it opened stays open until ctx ends.
+	play func(ctx context.Context, server string, scale float64) (outcome, error)
+}
+
+// outcome is what came of an attack.
+type outcome struct {
+	tried int
+	// let is how many of those the server let in, with the word for it; refused tells what became of the others.
+	let     int
+	refused string
+}
+
+var attacks = []attack{
+	{"answers that are not read", unreadAnswers},
+	{"health watches", watches},
+	{"calls that are reset", resets},
+	{"idle connections", idleConnections},
+}
+
+// settle is how long the good caller goes on after an attack was played, while what it opened is still open.
+const settle = 3 * time.Second
+
+func run(ctx context.Context, binary string, scale float64, only string) error {
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	table := sample.NewTable("attack", "tried", "let in", "refused", "seconds", "peak MiB before", "peak MiB",
+		"good caller alone, p50 / p99 ms", "meanwhile, p50 / p99 ms", "most ms", "failed", "on a new connection, most ms", "failed")
+	for _, a := range attacks {
+		if !wanted.MatchString(a.name) {
+			continue
+		}
+		if err := a.row(ctx, table, binary, scale); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+	}
+	_, err = table.WriteTo(os.Stdout)
+	return err
+}
+
+// row plays an attack against a new server and adds what came of it to a table.
+func (a attack) row(ctx context.Context, table *sample.Table, binary string, scale float64) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	server, err := replica.New(ctx, binary)
+	if err != nil {
+		return err
+	}
+	if err := server.Start(ctx); err != nil {
+		return err
+	}
+	defer server.Kill()
+	if err := server.Ready(ctx); err != nil {
+		return err
+	}
+	alone, err := watch(ctx, server.Address, func() error { time.Sleep(settle); return nil })
+	if err != nil {
+		return err
+	}
+	before, err := peak(server.Process().Pid)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var out outcome
+	var seconds float64
+	meanwhile, err := watch(ctx, server.Address, func() error {
+		attacking, end := context.WithCancel(ctx)
+		defer end()
+		var err error
+		out, err = a.play(attacking, server.Address, scale)
+		seconds = time.Since(began).Seconds()
+		time.Sleep(settle)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := peak(server.Process().Pid)
+	if err != nil {
+		return errors.Join(errors.New("the server has ended"), err)
+	}
+	table.Add(a.name, out.tried, out.let, out.refused, seconds, before, after, alone.calls.both(), meanwhile.calls.both(),
+		meanwhile.calls.percentile(1), meanwhile.calls.failed, meanwhile.fresh.percentile(1), meanwhile.fresh.failed)
+	return nil
+}
