@@ -131,7 +131,8 @@ func (e *Explanation) conclude(waits bool) {
 }
 
 // Explain says of each job why it waits, and changes nothing. With eviction it also says who could be evicted for a job that is held back,
-// which looks at every task for each job. It ends with the first error of each, or with policy.ErrStopped.
+// which looks at every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError before it
+// does what costs more than is left.
 //
 // Admission and the order of jobs are decided as Volcano's actions decide them: the jobs of a queue one after the other, each on the state
 // that those before it left.
@@ -140,6 +141,9 @@ func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanat
 	for _, j := range jobs {
 		if s.view.Stop != nil && s.view.Stop() {
 			return policy.ErrStopped
+		}
+		if err := x.spendOnJob(); err != nil {
+			return err
 		}
 		e, err := x.explain(j, eviction)
 		if err != nil {
@@ -150,6 +154,17 @@ func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanat
 		}
 	}
 	return nil
+}
+
+// spendOnJob spends what the checks of a job's queue, share and tasks cost, and the division that a tried admission calls for where plugins
+// divide when they are asked.
+func (x *explainer) spendOnJob() error {
+	v := x.view
+	n := 32 * (1 + len(x.by.reclaim))
+	if x.Plans() {
+		n += len(v.Queues) + v.Jobs.Len()
+	}
+	return v.Work.Spend(n, v.Dims.Len())
 }
 
 // Waiting lists the jobs that wait to be admitted or have tasks that wait: queue by queue in queue order, job by job in job order.

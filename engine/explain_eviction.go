@@ -44,6 +44,10 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 
 // evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
 func (x *explainer) evict(w *waiting, t model.TaskID, preempt bool, held *frequency) (*Finding, error) {
+	v := x.view
+	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
+		return nil, err
+	}
 	candidates, err := x.Candidates(t, preempt)
 	if err != nil {
 		return nil, err

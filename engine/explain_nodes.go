@@ -35,6 +35,9 @@ func (x *explainer) nodesFor(e *Explanation, w *waiting) error {
 			return nil
 		}
 	}
+	if err := x.spendOnNodes(); err != nil {
+		return err
+	}
 	placement, err := x.Place(w.needed, x.nodes)
 	if err != nil {
 		return err
@@ -67,6 +70,9 @@ func (x *explainer) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 		return room, nil
 	}
 	v := x.view
+	if err := x.spendOnNodes(); err != nil {
+		return nil, err
+	}
 	room = &kindRoom{}
 	x.room[key] = room
 	idle, request := resource.NewAccount(v.Dims.Len()), v.Request(t)
@@ -86,9 +92,18 @@ func (x *explainer) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 		}
 	}
 	if room.tasks == 0 {
+		if err := x.spendOnNodes(); err != nil {
+			return nil, err
+		}
 		x.refusals(t, room)
 	}
 	return room, nil
+}
+
+// spendOnNodes spends what looking at every node for a task costs.
+func (x *explainer) spendOnNodes() error {
+	const rules = 32
+	return x.view.Work.Spend(len(x.nodes), x.view.Dims.Len()+rules)
 }
 
 // refusals says why no node has room for a task.
@@ -96,7 +111,8 @@ func (x *explainer) refusals(t model.TaskID, room *kindRoom) {
 	var why policy.Reasons
 	var admitted []model.NodeID
 	var held frequency
-	for _, n := range x.nodes {
+	for i, n := range x.nodes {
+		x.view.Yield(i)
 		why.List = why.List[:0]
 		if x.Fits(t, n, &why) {
 			admitted = append(admitted, n)

@@ -154,6 +154,7 @@ func (p *placer) prepare() error {
 		kind := &p.kinds[k]
 		kind.fits = make([]bool, len(p.nodes))
 		for i, n := range p.nodes {
+			v.Yield(i)
 			kind.fits[i] = p.session.Fits(p.tasks[kind.tasks[0]], n, nil)
 		}
 	}

@@ -33,10 +33,16 @@ func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []m
 	o := &t.victims
 	o.rank(v, t, v.QueueOf(claimant), candidates)
 	for i, c := range candidates {
+		v.Yield(i)
 		j := v.Tasks.At(c).Job
 		o.keys[i] = victimKey{uint64(o.rankOfQueue[v.Jobs.At(j).Queue])<<32 | uint64(o.rankOfJob[j]), c}
 	}
-	slices.SortFunc(o.keys, func(l, r victimKey) int { return cmp.Compare(l.rank, r.rank) })
+	compared := 0
+	slices.SortFunc(o.keys, func(l, r victimKey) int {
+		v.Yield(compared)
+		compared++
+		return cmp.Compare(l.rank, r.rank)
+	})
 	from := 0
 	for i := range o.keys {
 		candidates[i] = o.keys[i].task
@@ -58,7 +64,12 @@ func sortPeers(v *policy.View, t *table, tasks []model.TaskID) {
 			known++
 		}
 	}
-	compare := func(l, r model.TaskID) int { return comparePeers(v, t, l, r) }
+	compared := 0
+	compare := func(l, r model.TaskID) int {
+		v.Yield(compared)
+		compared++
+		return comparePeers(v, t, l, r)
+	}
 	if known == 0 || known == len(tasks) {
 		slices.SortFunc(tasks, compare)
 		return
@@ -98,7 +109,8 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		j := v.Tasks.At(c).Job
 		o.rankOfQueue[v.Jobs.At(j).Queue], o.rankOfJob[j] = 0, 0
 	}
-	for _, c := range candidates {
+	for i, c := range candidates {
+		v.Yield(i)
 		j := v.Tasks.At(c).Job
 		if o.rankOfJob[j] == seen {
 			continue
@@ -119,7 +131,12 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		o.rankOfQueue[q] = int32(rank)
 	}
 	if len(o.jobs) > 1 {
-		slices.SortFunc(o.jobs, func(l, r model.JobID) int { return t.compareJobs(r, l) })
+		compared := 0
+		slices.SortFunc(o.jobs, func(l, r model.JobID) int {
+			v.Yield(compared)
+			compared++
+			return t.compareJobs(r, l)
+		})
 	}
 	rank := int32(0)
 	for i, j := range o.jobs {

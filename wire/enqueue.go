@@ -29,6 +29,7 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 	verdicts := make([]apportionv1.EnqueueVerdict, len(jobs))
 	answer := &apportionv1.EnqueueAnswer{Jobs: make([]*apportionv1.EnqueueVerdict, len(jobs))}
 	for i, j := range jobs {
+		v.Yield(i)
 		s.reasons.List = s.reasons.List[:0]
 		out := &verdicts[i]
 		permitted := decide(j, &s.reasons)

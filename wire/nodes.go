@@ -77,6 +77,7 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 	out := &apportionv1.TaskNodes{Task: uint32(t)}
 	n.out.left -= messageBytes
 	for i, node := range n.nodes {
+		n.engine.View().Yield(i)
 		n.reasons.List = n.reasons.List[:0]
 		n.fits[i] = n.engine.Fits(t, node, &n.reasons) && n.engine.HasRoom(t, node, &n.reasons)
 		if n.q.GetExplain() && !n.fits[i] && n.out.left >= 0 {

@@ -75,9 +75,14 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	}
 	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
 	s.digest = canonicalDigest(s.policy)
-	s.work, s.depth, s.plugins = work, max(int(levelsOf(m)), 1), 1
-	for _, tier := range compiled.Tiers {
-		s.plugins += len(tier)
+	s.work, s.depth, s.plugins = work, 1, 1
+	for _, tier := range p.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			s.plugins++
+			if plugin.GetCapacity().GetHierarchical() || plugin.GetFair() != nil || plugin.GetHierarchicalDrf() != nil {
+				s.depth = max(int(levelsOf(m)), 1)
+			}
+		}
 	}
 	for _, d := range e.Dividers() {
 		switch d.State.(type) {

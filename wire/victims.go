@@ -77,7 +77,7 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 		return nil, err
 	}
 	choice := s.choose(&h, q.GetExplain())
-	if choice.Plan != nil && choice.Plan.Stopped {
+	if choice.Plan != nil && choice.Plan.Stopped || s.stop != nil && s.stop() {
 		return nil, policy.ErrStopped
 	}
 	answer, err := s.chosen(&h, &choice)
@@ -146,7 +146,8 @@ func (s *Session) claimRoom(q *apportionv1.ReclaimStep, faults *model.Error) pol
 func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
 	h.candidates = make([]model.TaskID, 0, len(named))
 	seen := make(map[model.TaskID]struct{}, len(named))
-	for _, t := range named {
+	for i, t := range named {
+		s.engine.View().Yield(i)
 		reason, eligible := policy.Reason{}, true
 		if _, twice := seen[t]; twice {
 			reason, eligible = policy.Because("", policy.NotACandidate, model.None), false
@@ -165,7 +166,8 @@ func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
 func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAnswer, error) {
 	answer := &apportionv1.VictimsAnswer{Decided: choice.Decided, Tier: s.out.optional(choice.Tier)}
 	taken := make(map[model.TaskID]struct{}, len(choice.Victims))
-	for _, t := range choice.Victims {
+	for i, t := range choice.Victims {
+		s.engine.View().Yield(i)
 		taken[t] = struct{}{}
 		answer.Victims = append(answer.Victims, &apportionv1.Victim{Task: uint32(t), Uid: s.taskName(t, h.omitNames)})
 		if s.out.left -= messageBytes; s.out.left < 0 {
@@ -224,7 +226,8 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]struct{}) []policy.Check {
 	protected := choice.Protections()
 	spared := h.left
-	for _, t := range h.candidates {
+	for i, t := range h.candidates {
+		s.engine.View().Yield(i)
 		if _, victim := taken[t]; victim {
 			continue
 		}

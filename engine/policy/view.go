@@ -37,6 +37,10 @@ func NewView(m *model.Model, stop func() bool) *View {
 // Stopped reports whether Stop asks to stop. It is meant to be called for every row i of a loop and asks Stop only now and then.
 func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.Stop != nil && v.Stop() }
 
+// Yield lets others go on, where Stop does that, in loops that run to their end: what follows them asks whether to stop. It is meant to be
+// called for every row i.
+func (v *View) Yield(i int) { _ = v.Stopped(i) }
+
 // Present lists the jobs of the session by uid.
 func (v *View) Present() []model.JobID { return v.JobOrder }
 
@@ -93,11 +97,15 @@ func (v *View) Idle(n model.NodeID, row *resource.Row) {
 func (v *View) fillUsed() {
 	v.used = resource.NewAccounts(len(v.Nodes), v.Dims.Len())
 	for i := range v.Nodes {
+		v.Yield(i)
 		v.used[i].Add(v.Nodes[i].UsedByOthers)
 	}
+	passed := 0
 	for _, j := range v.JobOrder {
 		job := v.Jobs.At(j)
 		for t := job.FirstTask; t < job.EndTask; t++ {
+			v.Yield(passed)
+			passed++
 			if n := v.NodeOf(t); n != model.None && v.Status(t).Occupies() {
 				v.used[n].Add(v.Request(t))
 			}

@@ -30,7 +30,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 // Preemptable takes every task but those of a system priority class or of the system's namespace. Only names count: a task of high
 // priority that has neither is taken.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		switch {
 		case s.critical(t):
 			g.Protect(t, policy.Because(name, policy.SystemCritical, model.None))

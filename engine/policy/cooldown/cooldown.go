@@ -30,7 +30,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 // Preemptable takes every task but those that were scheduled less than their cooldown ago, by the time of the snapshot. A task scheduled
 // after that time is protected unless its cooldown reaches as far back.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		if detail := s.cooling(t); detail != nil {
 			elapsed, over := since(detail.ScheduleTime, s.view.AsOf, detail.Cooldown)
 			switch {

@@ -112,7 +112,8 @@ func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID
 	s.gained.CopyFrom(s.allocated[s.view.Tasks.At(claimant).Job])
 	s.gained.Add(s.view.Request(claimant))
 	have, _ := s.Of(s.gained)
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		left := s.without(t)
 		limit, _ := s.Of(*left)
 		switch {

@@ -54,7 +54,8 @@ func (s *State) waitsOf(p place) []*wait {
 func (s *State) openBlocks() {
 	b, v := &s.blocks, s.v
 	b.known, b.waits, b.of = true, make([][]*wait, s.tree.len()), make([]*wait, v.Jobs.Len())
-	for _, j := range v.Present() {
+	for i, j := range v.Present() {
+		v.Yield(i)
 		if p := s.leafOf(j); p != none && s.tree.open[p] {
 			if w := s.newWait(j); w != nil {
 				b.of[j] = w

@@ -80,6 +80,7 @@ func (s *State) column(d int) *column {
 		*list = cells[i*n : (i+1)*n : (i+1)*n]
 	}
 	for p, q := range s.tree.queue {
+		s.v.Yield(p)
 		c.capability[p], c.deserved[p] = s.limits[p].capability[d], -1
 		if c.capability[p] != unlimited {
 			c.capability[p] /= s.quantum[d]
@@ -103,6 +104,7 @@ func (s *State) bound(c *column, d int, all bool) {
 	b := &c.bounds
 	t := &s.tree
 	for p := place(t.len()) - 1; p >= 0; p-- {
+		s.v.Yield(int(p))
 		ceiling := c.capability[p]
 		if t.isLeaf(p) {
 			demand := s.accounts.demand[int(p)*s.width+d]
@@ -159,6 +161,7 @@ func (s *State) share(c *column) {
 		b.share[0] = min(b.share[0], b.hi[0])
 	}
 	for p := place(0); int(p) < t.len(); p++ {
+		s.v.Yield(int(p))
 		if !t.isLeaf(p) {
 			s.division.divide.run(s.problem(c, p))
 		}

@@ -84,7 +84,13 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	}
 	s.tree.grow(v)
 	s.limits = s.readLimits()
-	s.requests, s.fitting = s.readRequests(), map[restricted]bool{}
+	var err error
+	if s.requests, err = s.readRequests(); err != nil {
+		return nil, err
+	}
+	if err := s.readRestricted(); err != nil {
+		return nil, err
+	}
 	if err := s.openAccounts(); err != nil {
 		return nil, err
 	}

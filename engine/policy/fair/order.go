@@ -70,6 +70,7 @@ func (s *State) sortAll() {
 	clear(o.wanting)
 	clear(o.isDirty)
 	for p := place(n) - 1; p >= 0; p-- {
+		s.v.Yield(int(p))
 		o.ratio[p], o.wants[p] = s.ratioOf(p), o.wanting[p] > 0
 		if t.isLeaf(p) {
 			o.wants[p] = s.wants(p)

@@ -1,8 +1,6 @@
 package fair
 
 import (
-	"slices"
-
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -18,7 +16,9 @@ type request struct {
 
 func (r *request) bestEffort() bool { return r.positive == 0 }
 
-func (s *State) readRequests() []request {
+// readRequests reads the requests of the model. It spends a unit of work for each node that it looks at, and returns a *policy.WorkError
+// once there is none left.
+func (s *State) readRequests() ([]request, error) {
 	v := s.v
 	list, cells := make([]request, len(v.Requests)), make([]int64, len(v.Requests)*s.width)
 	for i := range list {
@@ -29,14 +29,45 @@ func (s *State) readRequests() []request {
 			r.amount[d] = atLeast(v.Requests[i].V[d])
 		}
 		r.positive = v.Requests[i].Positive()
-		r.fits = s.fitsEmpty(r, model.AllNodes)
+		var looked int
+		r.fits, looked = s.fitsEmpty(r, model.AllNodes)
+		if err := v.Work.Spend(1+looked, 1); err != nil {
+			return nil, err
+		}
 	}
-	return list
+	return list, nil
+}
+
+// readRestricted finds out which requests fit into the node sets of their tasks, spending work as readRequests does.
+func (s *State) readRestricted() error {
+	v := s.v
+	s.fitting = map[restricted]bool{}
+	if len(v.NodeSets) == 0 {
+		return nil
+	}
+	passed := 0
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			v.Yield(passed)
+			passed++
+			key := restricted{v.Tasks.At(t).Request, v.NodeSetOf(t)}
+			if _, known := s.fitting[key]; known || key.set == model.AllNodes {
+				continue
+			}
+			fits, looked := s.fitsEmpty(&s.requests[key.request], key.set)
+			s.fitting[key] = fits
+			if err := v.Work.Spend(1+looked, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fitsEmpty reports whether a request is within the allocatable of some node of a set that takes new tasks or, where there are no nodes,
-// within the total.
-func (s *State) fitsEmpty(r *request, set model.NodeSetID) bool {
+// within the total, and at how many nodes it looked.
+func (s *State) fitsEmpty(r *request, set model.NodeSetID) (fits bool, looked int) {
 	within := func(offer resource.Row) bool {
 		for m := r.positive; m != 0; m = m.Rest() {
 			if d := m.First(); r.amount[d] > atMost(offer.V[d]) {
@@ -46,17 +77,17 @@ func (s *State) fitsEmpty(r *request, set model.NodeSetID) bool {
 		return true
 	}
 	v := s.v
+	nodes := v.NodeOrder
 	if set != model.AllNodes {
-		return slices.ContainsFunc(v.NodeSets[set].Nodes, func(n model.NodeID) bool {
-			return v.Takes(n, model.AllNodes) && within(v.Nodes[n].Allocatable)
-		})
+		nodes = v.NodeSets[set].Nodes
 	}
-	for _, n := range v.NodeOrder {
-		if v.Nodes[n].Unschedulable == nil && within(v.Nodes[n].Allocatable) {
-			return true
+	for i, n := range nodes {
+		v.Yield(i)
+		if v.Takes(n, model.AllNodes) && within(v.Nodes[n].Allocatable) {
+			return true, i + 1
 		}
 	}
-	return len(v.NodeOrder) == 0 && within(v.Total)
+	return set == model.AllNodes && len(nodes) == 0 && within(v.Total), len(nodes)
 }
 
 // restricted is a request of tasks that may use the nodes of a set only.
@@ -73,7 +104,7 @@ func (s *State) fits(request int32, set model.NodeSetID) bool {
 	key := restricted{request, set}
 	fits, known := s.fitting[key]
 	if !known {
-		fits = s.fitsEmpty(&s.requests[request], set)
+		fits, _ = s.fitsEmpty(&s.requests[request], set)
 		s.fitting[key] = fits
 	}
 	return fits

@@ -131,7 +131,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 
 // Preemptable takes tasks of a job while more than its minimum are ready, each victim counted off.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		j := s.view.Tasks.At(t).Job
 		ready, first := s.ready.At(j)
 		if first {

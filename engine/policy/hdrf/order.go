@@ -57,7 +57,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 	s.gained.CopyFrom(*s.Allocated(mine))
 	s.gained.Add(gain)
 	s.try(mine, true)
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		j := s.view.Tasks.At(t).Job
 		loss := s.view.Request(t)
 		s.left.CopyFrom(*s.Allocated(j))

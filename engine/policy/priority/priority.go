@@ -50,7 +50,8 @@ func (s *State) Starving(j model.JobID, why *policy.Reasons) bool {
 // Preemptable takes tasks of jobs of lower priority, and of the claimant's own job those of lower priority themselves.
 func (s *State) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	by := s.view.Tasks.At(claimant)
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.view.Yield(i)
 		task := s.view.Tasks.At(t)
 		have, limit := s.view.Jobs.At(task.Job).Priority, s.view.Jobs.At(by.Job).Priority
 		if task.Job == by.Job {

@@ -72,7 +72,8 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 // and the claimant needs; each one taken is subtracted before the next is judged. Its vote is a permit even for no victims.
 func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	s.begin()
-	for _, t := range candidates {
+	for i, t := range candidates {
+		s.v.Yield(i)
 		q := s.v.QueueOf(t)
 		allocated := s.runningOf(q)
 		over := resource.Uncovered(s.deserved[q], *allocated)
