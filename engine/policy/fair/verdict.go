@@ -127,6 +127,15 @@ func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 		if w.gang > 0 && !refused(w.need, w.positive) {
 			return false
 		}
+		if asked == 0 {
+			// The first task by the order of serving, because kinds are in an order that depends on the snapshot's.
+			for t := range s.first(w, 1) {
+				r := &s.requests[s.restricted(t).request]
+				if !refused(r.amount, r.positive) {
+					return false
+				}
+			}
+		}
 		for i := range w.kinds {
 			k := &w.kinds[i]
 			if r := &s.requests[k.request]; k.pending > k.ganged && !refused(r.amount, r.positive) {
