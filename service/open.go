@@ -195,9 +195,11 @@ func (s *Server) guard(stop func() bool) wire.Guard {
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
 var decoders idle[*wire.Decoder]
 
-// compile returns the model of the snapshot in a unary request, whose tasks are not needed if only sums are asked for, and a function that takes the model's memory back. No answer may refer to
-// the model then but by strings.
-func (c *call) compile(ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool, sums bool) (*model.Model, func(), error) {
+// compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
+// the model then but by strings. sums says that no more is asked than what tasks add up to.
+func (c *call) compile(
+	ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool, sums bool,
+) (*model.Model, func(), error) {
 	began := time.Now()
 	s, data := c.server, c.snapshot.data
 	if data == nil {

@@ -558,3 +558,96 @@ func FuzzTheResultOfAChangeAnswersAsTheWhole(f *testing.F) {
 		aResultAnswersAsTheWhole(t, policies[rapid.SampledFrom(names).Draw(t, "policy")])
 	}))
 }
+
+// flaws make a valid change faulty, each under the path that it returns. n is the number of tasks of the snapshot that is changed.
+var flaws = []func(c *apportionv1.Change, n int) string{
+	func(c *apportionv1.Change, _ int) string {
+		c.RemoveNodes = append(c.RemoveNodes, "no such node")
+		return fmt.Sprintf("change.remove_nodes[%d]", len(c.GetRemoveNodes())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.RemoveQueues = append(c.RemoveQueues, "no such queue")
+		return fmt.Sprintf("change.remove_queues[%d]", len(c.GetRemoveQueues())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.RemoveJobs = append(c.RemoveJobs, "no such job")
+		return fmt.Sprintf("change.remove_jobs[%d]", len(c.GetRemoveJobs())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Nodes = append(c.Nodes, &apportionv1.Node{Name: "twice"}, &apportionv1.Node{Name: "twice"})
+		return fmt.Sprintf("change.nodes[%d].name", len(c.GetNodes())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Queues = append(c.Queues, &apportionv1.Queue{})
+		return fmt.Sprintf("change.queues[%d].name", len(c.GetQueues())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Jobs = append(c.Jobs, &apportionv1.Job{Name: "flawed", Queue: "no such queue"})
+		return fmt.Sprintf("change.jobs[%d].queue", len(c.GetJobs())-1)
+	},
+	func(c *apportionv1.Change, n int) string {
+		c.Tasks = append(c.Tasks, &apportionv1.TaskUpdate{Task: &apportionv1.TaskUpdate_Number{Number: uint32(n)}})
+		return fmt.Sprintf("change.tasks[%d].number", len(c.GetTasks())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Tasks = append(c.Tasks, &apportionv1.TaskUpdate{Status: apportionv1.TaskStatus_TASK_STATUS_FAILED})
+		return fmt.Sprintf("change.tasks[%d].uid", len(c.GetTasks())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Tasks = append(c.Tasks, &apportionv1.TaskUpdate{Status: 77})
+		return fmt.Sprintf("change.tasks[%d].status", len(c.GetTasks())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.ClearTotal, c.Total = true, &apportionv1.Resource{}
+		return "change.clear_total"
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.Nodes = append(c.Nodes, &apportionv1.Node{Name: "flawed", Allocatable: &apportionv1.Resource{Dimension: []uint32{999}, Amount: []float64{1}}})
+		return fmt.Sprintf("change.nodes[%d].allocatable.dimension", len(c.GetNodes())-1)
+	},
+}
+
+// aFlawedChangeIsRefused draws a snapshot and a change with some flaws, and requires that each flaw is named and that the snapshot stays as
+// it is: the same change without them has the same result as before.
+func aFlawedChangeIsRefused(t *rapid.T) {
+	snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
+	m, err := wire.Compile(snapshot)
+	require.NoError(t, err)
+	change := mirror(snapshot).drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
+	result := func(c *apportionv1.Change) (*model.Model, error) {
+		data, err := proto.Marshal(c)
+		require.NoError(t, err)
+		return new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+	}
+	want, err := result(change)
+	require.NoError(t, err)
+	before := prototext.Format(wire.SnapshotOf(m))
+	flawed := proto.CloneOf(change)
+	var paths []string
+	for _, flaw := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(flaws)-1), 1, len(flaws), rapid.ID[int]).Draw(t, "flaws") {
+		paths = append(paths, flaws[flaw](flawed, m.Tasks.Len()))
+	}
+	_, err = result(flawed)
+	var fault *wire.Fault
+	require.ErrorAs(t, err, &fault)
+	named := map[string]bool{}
+	for _, v := range fault.Violations.Violations {
+		named[v.Path] = true
+	}
+	for _, path := range paths {
+		require.True(t, named[path], "%s is not among %v", path, fault)
+	}
+	require.Equal(t, before, prototext.Format(wire.SnapshotOf(m)))
+	again, err := result(change)
+	require.NoError(t, err)
+	require.Equal(t, prototext.Format(wire.SnapshotOf(want)), prototext.Format(wire.SnapshotOf(again)))
+}
+
+func TestAFlawedChangeIsRefusedAndLeavesTheSnapshotAsItIs(t *testing.T) {
+	rapid.Check(t, aFlawedChangeIsRefused)
+}
+
+func FuzzAFlawedChangeIsRefused(f *testing.F) {
+	f.Add([]byte{})
+	f.Fuzz(rapid.MakeFuzz(aFlawedChangeIsRefused))
+}

@@ -39,12 +39,12 @@ func Open(v *policy.View) (*Queues, error) {
 
 // InqueueNeed sets dst to what the permit of a job books as inqueue; see model.Model.InqueueNeed.
 func InqueueNeed(v *policy.View, j model.JobID, dst *resource.Row) {
-	v.Model.InqueueNeed(v.Jobs.At(j), v.Account(j), dst)
+	v.InqueueNeed(v.Jobs.At(j), v.Account(j), dst)
 }
 
 // InqueueLack sets dst to what is booked as inqueue for a job that runs already; see model.Model.InqueueLack.
 func InqueueLack(v *policy.View, j model.JobID, dst *resource.Row) {
-	v.Model.InqueueLack(v.Jobs.At(j), v.Account(j), dst)
+	v.InqueueLack(v.Jobs.At(j), v.Account(j), dst)
 }
 
 // Elastic sets dst to what a job holds above its minimum; see model.Job.Elastic.
