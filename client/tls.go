@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// TLSFiles is a TLS configuration of PEM files: the authorities to trust (authority; empty: the system's roots), and what to show (certificate and
+// TLSFiles is a TLS configuration of PEM files: the authorities to trust (empty: the system's roots), and what to show (certificate and
 // key; empty: nothing). What is shown is read again for each connection, so that certificates may be renewed in place.
 func TLSFiles(authority, certificate, key string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}

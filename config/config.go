@@ -49,7 +49,8 @@ type HTTP struct {
 	Listen string `yaml:"listen"`
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
-	// Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if it is alone.
+	// Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if
+	// it is alone.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 	// Serve the page below /ui/ too, to look at clusters in a browser. Its files are the same for every reader and hold no data of this
 	// server; the calls that it makes need the identity that all calls need.

@@ -131,8 +131,8 @@ func (e *Explanation) conclude(waits bool) {
 }
 
 // Explain says of each job why it waits, and changes nothing. With eviction it also says who could be evicted for a job that is held back,
-// which looks at every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError before it
-// does what costs more than is left.
+// which looks at every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError before
+// it does what costs more than is left.
 //
 // Admission and the order of jobs are decided as Volcano's actions decide them: the jobs of a queue one after the other, each on the state
 // that those before it left.

@@ -10,7 +10,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Observer receives sessions: what was asked, in the contract's steps, and what was answered. It must be quick, because the scheduler waits.
+// Observer receives sessions: what was asked, in the contract's steps, and what was answered. It must be quick, because the scheduler
+// waits.
 type Observer interface {
 	// Opened receives a session before its first question. It returns the observer of the rest of it; nil: none.
 	Opened(ctx context.Context, o *Opening) SessionObserver

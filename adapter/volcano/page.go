@@ -61,7 +61,8 @@ func ReadPage(name string, data []byte) (*Page, error) {
 		}
 		out = appendJSON(out, o)
 	}
-	page.Source.Data = append(out, ']')
+	out = append(out, ']')
+	page.Source.Data = out
 	return page, nil
 }
 

@@ -12,8 +12,8 @@ import (
 // are formed in the order of the jobs' uids. A row names cpu and memory; it names a scalar if and only if some job brings that scalar in,
 // which policies' comparisons depend on. Callers only read it.
 type QueueSum struct {
-	// Allocated sums the tasks that hold resources. Request adds those that are pending, and Gated sums those of them that are held by a gate
-	// other than the scheduler's own.
+	// Allocated sums the tasks that hold resources. Request adds those that are pending, and Gated sums those of them that are held by a
+	// gate other than the scheduler's own.
 	Allocated, Request, Gated resource.Row
 	// Inqueue sums what admitted jobs still lack of their minimum.
 	Inqueue resource.Row

@@ -29,8 +29,8 @@ type link struct {
 	// chain is what the client showed, its own certificate first.
 	chain []*x509.Certificate
 
-	// shown is the identity that the chain belongs to, as of the table and the material; refused counts refusals since a call was let in. Both are for
-	// the connection's reader alone.
+	// shown is the identity that the chain belongs to, as of the table and the material; refused counts refusals since a call was let in.
+	// Both are for the connection's reader alone.
 	shown   shown
 	refused int
 	// calls under way, and whether the connection is to end with the last of them.

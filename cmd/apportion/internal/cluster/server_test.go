@@ -185,7 +185,8 @@ func (s *apiServer) fill(t *testing.T) {
 		{"priorityclasses.yaml", "/apis/scheduling.k8s.io/v1", "priorityclasses"},
 		{"queues.yaml", "/apis/scheduling.volcano.sh/v1beta1", "queues"},
 		{"podgroups.yaml", "/apis/scheduling.volcano.sh/v1beta1", "podgroups"},
-		{"nodes.yaml", "/api/v1", "nodes"}, {"pods.yaml", "/api/v1", "pods"},
+		{"nodes.yaml", "/api/v1", "nodes"},
+		{"pods.yaml", "/api/v1", "pods"},
 	} {
 		data, err := os.ReadFile(filepath.Join(directory, list.file))
 		require.NoError(t, err)
