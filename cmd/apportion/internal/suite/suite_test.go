@@ -121,19 +121,19 @@ tests:
 }
 
 func TestFaultsNameFileLineAndKey(t *testing.T) {
-	for text, fault := range map[string]string{
-		"tests: []":                                    "f:1: tests: a list of tests is needed",
-		"test: []":                                     "f:1: test: no such key; there are cluster, snapshot, config, policy, variables, tests, steps",
-		"tests: [{steps: []}]":                         "f:1: tests[0].name: is needed",
-		"tests:\n- name: a":                            "f:2: tests[0].steps: is needed",
-		"tests: []\nsteps: []":                         "f:2: steps: excludes tests, which are given too",
-		"steps: [shares: '${x}']":                      `f:1: steps: no variable "x"`,
-		"steps: [{shares, expect: 1}]":                 "f:1: expect: values by path are expected, as in deserved.gpu: 8",
-		"variables: {a: []}\nsteps: [shares: 'a${a}']": `f:2: steps: variable "a" is not a text, and stands within one`,
+	for _, test := range []struct{ text, fault string }{
+		{"tests: []", "f:1: tests: a list of tests is needed"},
+		{"test: []", "f:1: test: no such key; there are cluster, snapshot, config, policy, variables, tests, steps"},
+		{"tests: [{steps: []}]", "f:1: tests[0].name: is needed"},
+		{"tests:\n- name: a", "f:2: tests[0].steps: is needed"},
+		{"tests: []\nsteps: []", "f:2: steps: excludes tests, which are given too"},
+		{"steps: [shares: '${x}']", `f:1: steps: no variable "x"`},
+		{"steps: [{shares, expect: 1}]", "f:1: expect: values by path are expected, as in deserved.gpu: 8"},
+		{"variables: {a: []}\nsteps: [shares: 'a${a}']", `f:2: steps: variable "a" is not a text, and stands within one`},
 	} {
-		t.Run(text, func(t *testing.T) {
-			_, err := suite.Read("f", []byte(text))
-			require.EqualError(t, err, fault)
+		t.Run(test.text, func(t *testing.T) {
+			_, err := suite.Read("f", []byte(test.text))
+			require.EqualError(t, err, test.fault)
 		})
 	}
 }
