@@ -63,6 +63,20 @@ func TestWhoHasMoreThanItsShareGivesWay(t *testing.T) {
 	require.Equal(t, "its job has 4 tasks ready and must keep 4 (gang)", spared["detect-0"])
 }
 
+func TestAMirrorAnswersAsTheWholeCluster(t *testing.T) {
+	c, decide := morning(), client.InProcess()
+	m, err := Follow(decide, c)
+	require.NoError(t, err)
+	c.Jobs[1].Nodes = []int{1, 1}
+	followed, err := Started(t.Context(), decide, m, c, c.Jobs[1])
+	require.NoError(t, err)
+	names := []string{}
+	for _, admission := range followed.Jobs {
+		names = append(names, admission.Job)
+	}
+	require.Contains(t, names, "detect")
+}
+
 func TestTheOptionsAreValid(t *testing.T) {
 	c, err := Dial("localhost:1", client.WithPlaintext())
 	require.NoError(t, err)
@@ -74,7 +88,7 @@ func TestTheDocumentShowsThisCode(t *testing.T) {
 	document, err := os.ReadFile("../../docs/adding-to-a-scheduler.md")
 	require.NoError(t, err)
 	var code strings.Builder
-	for _, name := range []string{"cluster.go", "describe.go", "compare.go", "cycle.go"} {
+	for _, name := range []string{"cluster.go", "describe.go", "compare.go", "cycle.go", "mirror.go"} {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		code.WriteString(flat(string(data)))

@@ -25,7 +25,7 @@ func (c *Cluster) Describe() (*apportionv1.Snapshot, error) {
 			described.Phase = apportionv1.JobPhase_JOB_PHASE_RUNNING
 		}
 		for pod := range job.Pods {
-			task := client.Task{Name: podOf(job, pod)}
+			task := client.Task{UID: podOf(job, pod)}
 			if pod < len(job.Nodes) {
 				task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, c.Nodes[job.Nodes[pod]].Name
 			}
