@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/apportion/apportion/adapter/volcano"
 )
@@ -84,6 +85,8 @@ type Cluster struct {
 // Read lists the objects that decisions rest on, page by page and all kinds at the same time. What the user may not list is left out and
 // named; without Volcano's own kinds there is an error. The lists are of slightly different moments, as kubectl's are.
 func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
+	// The client library logs what this function returns as an error.
+	klog.SetLogger(klog.Logger{})
 	client, err := f.client()
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -136,8 +137,8 @@ func (s *apiServer) send(t *testing.T, method, path string, body any) {
 	require.Less(t, code, 300, "%s %s: %s", method, path, data)
 }
 
-// flags names the server by a kubeconfig of its own.
-func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
+// kubeconfig returns a file that names the server.
+func (s *apiServer) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config := api.NewConfig()
 	config.Clusters["k"] = &api.Cluster{Server: s.address, InsecureSkipTLSVerify: true}
@@ -146,10 +147,15 @@ func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
 	config.CurrentContext = "c"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, file))
+	return file
+}
+
+func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
+	t.Helper()
 	f := &cluster.Flags{}
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.Register(set)
-	require.NoError(t, set.Parse(append([]string{"--cluster", "--kubeconfig", file}, arguments...)))
+	require.NoError(t, set.Parse(append([]string{"--cluster", "--kubeconfig", s.kubeconfig(t)}, arguments...)))
 	return f
 }
 
@@ -180,7 +186,7 @@ func (s *apiServer) define(t *testing.T) {
 func (s *apiServer) fill(t *testing.T) {
 	t.Helper()
 	directory := filepath.Join("..", "..", "..", "..", "examples", "clusters", "research")
-	namespaces := map[string]bool{"default": true}
+	namespaces := map[string]bool{"default": true, "kube-system": true}
 	for _, list := range []struct{ file, path, plural string }{
 		{"priorityclasses.yaml", "/apis/scheduling.k8s.io/v1", "priorityclasses"},
 		{"queues.yaml", "/apis/scheduling.volcano.sh/v1beta1", "queues"},
@@ -197,6 +203,9 @@ func (s *apiServer) fill(t *testing.T) {
 			require.True(t, ok)
 			for _, key := range []string{"resourceVersion", "uid", "creationTimestamp", "ownerReferences"} {
 				delete(metadata, key)
+			}
+			if strings.HasPrefix(fmt.Sprint(metadata["name"]), "system-") && list.plural == "priorityclasses" {
+				continue // The API server makes these by itself.
 			}
 			path := list.path
 			if namespace, ok := metadata["namespace"].(string); ok {
@@ -233,6 +242,17 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 	require.Len(t, whole.Snapshot.GetNodes(), 16)
 	require.True(t, proto.Equal(whole.Snapshot, read("--chunk-size", "7").Snapshot))
 	require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
+
+	t.Run("the program says why a job waits", func(t *testing.T) {
+		program := filepath.Join(t.TempDir(), "kubectl-apportion")
+		built, err := exec.Command("go", "build", "-o", program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
+		require.NoError(t, err, "%s", built)
+		said, err := exec.Command(program, "explain", "pretrain-7b", "-n", "language", "--kubeconfig", s.kubeconfig(t)).Output()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, 2, exit.ExitCode(), "%s", exit.Stderr)
+		require.Contains(t, string(said), "language/pretrain-7b waits")
+	})
 
 	t.Run("a user who may read one namespace", func(t *testing.T) {
 		rule := func(groups, kinds []string) map[string]any {
