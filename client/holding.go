@@ -26,7 +26,7 @@ type held struct {
 
 // lineage is the last State that is held in a place, a replica or this process, to send changes of.
 type lineage struct {
-	// turn belongs to whoever sends.
+	// turn belongs to the sender.
 	turn chan struct{}
 	last *State
 	held *held

@@ -26,7 +26,7 @@ const Path = "/ui/"
 //go:embed dist
 var dist embed.FS
 
-// Options say what the page opens with. Everybody who reaches the address can read them.
+// Options say what the page opens with. Every client that reaches the address can read them.
 type Options struct {
 	// Policies that the page offers.
 	Policies []Policy

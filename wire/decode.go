@@ -69,7 +69,7 @@ func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 		}
 	}
 	if g.Sums && !errors.Is(err, policy.ErrStopped) {
-		// What is faulty is told, and what is unusual compiled, by reading all of it.
+		// Reading all of it names what is faulty, and compiles what is unusual.
 		g.Sums = false
 		return d.compile(data, g, n)
 	}

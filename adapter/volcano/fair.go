@@ -26,7 +26,7 @@ const (
 	capacityBecomes = "capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as it " +
 		"has a use for it"
 	surplusByWeight = "what is left beyond that is divided by weight, which capacity does not look at; in Volcano it goes " +
-		"to whoever comes first"
+		"to the queue that comes first"
 	deservedCut = "deserved amounts that do not fit together are cut in proportion; in Volcano they are promised all " +
 		"the same"
 	ancestorsCount = "ancestorReclaimLevel %d is not carried over: under fair every queue between the victim and the " +

@@ -36,7 +36,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 				"volcano.conf:3: tiers[0].plugins[0]: capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as " +
 					"it has a use for it",
 				"volcano.conf:3: tiers[0].plugins[0]: what is left beyond that is divided by weight, which capacity does not look at; in Volcano it " +
-					"goes to whoever comes first",
+					"goes to the queue that comes first",
 				"volcano.conf:3: tiers[0].plugins[0]: deserved amounts that do not fit together are cut in proportion; in Volcano they are promised " +
 					"all the same",
 				"volcano.conf:3: tiers[0].plugins[0]: a guarantee that is not used is lent and taken back when it is needed; set reserve_guarantee to " +

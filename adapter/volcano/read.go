@@ -139,7 +139,7 @@ type reader struct {
 	// objects counts those seen, empty names the sources without any.
 	objects int
 	empty   []string
-	// progress is told how much is read: sources bytes of those before, and cut of the items of this one.
+	// progress receives how much is read: sources bytes of those before, and cut of the items of this one.
 	progress     func(read int)
 	sources, cut int
 

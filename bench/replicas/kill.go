@@ -80,7 +80,7 @@ func killOneByOne(ctx context.Context, s *setting, replicas []*replica.Replica) 
 	if err != nil {
 		return nil, err
 	}
-	defer asked.Close() //nolint:errcheck // Nothing is asked any more.
+	defer asked.Close() //nolint:errcheck // All questions are answered.
 	small := client.Input{Snapshot: generate.Snapshot(fixture.Small()), Policy: client.VolcanoDefault()}
 	shape := fixture.Small()
 	shape.Jobs, shape.Tasks, shape.UIDs = 10*shape.Jobs, 20*shape.Tasks, true

@@ -174,7 +174,7 @@ func mirrorThrough(ctx context.Context, s *setting, replicas []*replica.Replica)
 	if err != nil {
 		return nil, err
 	}
-	defer asked.Close() //nolint:errcheck // Nothing is asked any more.
+	defer asked.Close() //nolint:errcheck // All questions are answered.
 	shape := fixture.Small()
 	shape.Jobs, shape.Tasks = 10*shape.Jobs, 10*shape.Tasks
 	f, err := follow(asked, shape)

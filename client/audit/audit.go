@@ -44,7 +44,7 @@ type Breach struct {
 	// Property by its number in docs/fair.md, and Title in words.
 	Property Property `json:"property"`
 	Title    string   `json:"title"`
-	// Queue and Job are whom it harms; empty if that is no single one. Job is namespace/name.
+	// Queue and Job are what it harms; empty if that is no single one. Job is namespace/name.
 	Queue string `json:"queue,omitempty"`
 	Job   string `json:"job,omitempty"`
 	// Dimension is the resource in which the numbers show it; empty if it is not about amounts. Given is what the policy gives, Due what
@@ -107,6 +107,15 @@ type Decider interface {
 // Find audits how a policy would decide about a snapshot. It first judges the shares. Then it lets the policy start what it permits and,
 // once nothing more may start, evict, until nothing moves or a state repeats. The second part needs nodes and listed tasks.
 func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) (*Report, error) {
+	a, err := begin(ctx, decider, in, limits)
+	if err != nil {
+		return nil, err
+	}
+	return a.report, a.breaches(ctx, decider, in)
+}
+
+// begin asks for the shares and the nodes, on which every finding rests.
+func begin(ctx context.Context, decider Decider, in client.Input, limits Limits) (*auditor, error) {
 	simulation, err := decider.Simulate(ctx, in,
 		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}})
@@ -120,14 +129,19 @@ func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) 
 	}
 	snapshot := lookup.Of(in.Snapshot)
 	a := &auditor{snapshot: snapshot, names: snapshot.Names(simulation.Basis), limits: limits.orDefault(), report: &Report{}}
-	inspected := simulation.Answers[1].GetInspect()
-	a.total = a.row(inspected.GetTotal())
-	a.shares(simulation.Answers[0].GetShares())
-	if len(inspected.GetNodes()) == 0 {
-		a.report.Partial = "the snapshot has no nodes: what may start and whom it evicts was not tried"
-		return a.report, nil
+	a.answer, a.nodes = simulation.Answers[0].GetShares(), simulation.Answers[1].GetInspect().GetNodes()
+	a.total = a.row(simulation.Answers[1].GetInspect().GetTotal())
+	return a, nil
+}
+
+// breaches looks for breaches of the properties.
+func (a *auditor) breaches(ctx context.Context, decider Decider, in client.Input) error {
+	a.shares(a.answer)
+	if len(a.nodes) == 0 {
+		a.report.Partial = "the snapshot has no nodes: what may start and which tasks it evicts was not tried"
+		return nil
 	}
-	return a.report, a.rest(ctx, decider, in, inspected.GetNodes())
+	return a.rest(ctx, decider, in, a.nodes)
 }
 
 // auditor gathers breaches.
@@ -135,7 +149,10 @@ type auditor struct {
 	snapshot *lookup.Snapshot
 	names    text.Names
 	limits   Limits
-	total    []float64
+	// answer and nodes are what was asked for at the beginning, total is the cluster's.
+	answer *apportionv1.SharesAnswer
+	nodes  []*apportionv1.InspectedNode
+	total  []float64
 	// divider is the plugin that divides, "" if none does; queues are its accounts.
 	divider string
 	queues  map[string]*apportionv1.QueueShare

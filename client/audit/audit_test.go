@@ -31,7 +31,7 @@ func example(t *testing.T, name string) *apportionv1.Snapshot {
 	return snapshot
 }
 
-// oneTier is Volcano's default configuration in one tier, so that gang does not decide alone whom to evict.
+// oneTier is Volcano's default configuration in one tier, so that gang alone does not choose the victims.
 const oneTier = "proportion in one tier"
 
 func found(t *testing.T, snapshot *apportionv1.Snapshot, preset string) *audit.Report {

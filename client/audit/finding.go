@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/client/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -53,35 +52,22 @@ type Finding struct {
 // Check returns what is suspicious about a cluster and the policy that decides about it: settings that do not say what people mean, jobs
 // that can never run, and the breaches of fairness that Find looks for. The worst come first; equal input has equal findings.
 func Check(ctx context.Context, decider Decider, in client.Input, limits Limits) ([]Finding, *Report, error) {
-	simulation, err := decider.Simulate(ctx, in,
-		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}})
+	a, err := begin(ctx, decider, in, limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range simulation.Answers {
-		if err := simulation.Err(i); err != nil {
-			return nil, nil, err
-		}
-	}
-	snapshot := lookup.Of(in.Snapshot)
-	c := &checker{
-		auditor:  &auditor{snapshot: snapshot, names: snapshot.Names(simulation.Basis), limits: limits.orDefault(), report: &Report{}},
-		accounts: map[string]*apportionv1.QueueShare{},
-	}
-	c.total = c.row(simulation.Answers[1].GetInspect().GetTotal())
-	for _, plugin := range simulation.Answers[0].GetShares().GetPlugins() {
+	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}}
+	for _, plugin := range a.answer.GetPlugins() {
 		for _, q := range plugin.GetQueues() {
 			c.accounts[c.names.Queue(q.GetQueue())] = q
 		}
 	}
 	c.settings()
 	c.jobs()
-	report, err := Find(ctx, decider, in, limits)
-	if err != nil {
+	if err := a.breaches(ctx, decider, in); err != nil {
 		return nil, nil, err
 	}
-	for _, b := range report.Breaches {
+	for _, b := range a.report.Breaches {
 		rule := breachRules[b.Property]
 		c.found = append(c.found, Finding{
 			Rule: rule.ID, Severity: rule.Severity, Queue: b.Queue, Job: b.Job, Resource: b.Dimension, Witness: b.Witness, Help: rule.Help,
@@ -90,7 +76,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	slices.SortStableFunc(c.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
 	})
-	return c.found, report, nil
+	return c.found, a.report, nil
 }
 
 // breachRules are the rules of the properties of fairness.

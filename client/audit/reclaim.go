@@ -91,7 +91,7 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 	return s.oneByOne(block)
 }
 
-// reclaimStep asks whom a claimant may evict; without candidates among all.
+// reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
 		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
@@ -146,7 +146,7 @@ func (s *state) carryOut(block []uint32) (bool, error) {
 	return true, s.start(block, answer.GetPlan().GetNode())
 }
 
-// oneByOne makes room for each task of a block as a scheduler does that is told who may be evicted: on the first node where enough may.
+// oneByOne makes room for each task of a block as a scheduler does: on the first node where enough may be evicted.
 func (s *state) oneByOne(block []uint32) (bool, error) {
 	mark, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
 	if err != nil {

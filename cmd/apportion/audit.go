@@ -49,6 +49,7 @@ The exit code is 2 if there is a finding of the severity of --fail-on, or a wors
 		},
 	}
 	a.register(command, true)
+	a.watch.register(command.Flags())
 	command.Flags().Lookup("output").Usage = "table, markdown, sarif, json or yaml"
 	command.Flags().StringVar(&severity, "fail-on", severity,
 		"the least `SEVERITY` that makes the exit code 2: error, warning, note or never")

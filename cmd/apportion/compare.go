@@ -24,8 +24,8 @@ func newCompare(s streams) *cobra.Command {
 		Use:   "compare --policy A --policy B",
 		Short: "Tell what another policy would change, queue by queue and job by job",
 		Long: `Tell what would change if the cluster were decided about by policy B in place of A: what queues
-deserve and in which order they come, which jobs may enter and be allocated, and whom they may
-evict; and what is unfair about each: which property of docs/fair.md its answers break, with the numbers
+deserve and in which order they come, which jobs may enter and be allocated, and which tasks they
+may evict; and what is unfair about each: which property of docs/fair.md its answers break, with the numbers
 that show it. A policy is a preset, a file as written by convert, or a volcano-scheduler.conf.
 
 The exit code is 2 if something would change.`,

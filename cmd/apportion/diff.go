@@ -121,6 +121,9 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		if err != nil {
 			return err
 		}
+		if err := d.output.checkResources(loaded.snapshot); err != nil {
+			return err
+		}
 		sides[i] = &side{name: name, input: loaded}
 	}
 	decider, ctx, done, err := d.server.decider(ctx)

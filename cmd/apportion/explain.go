@@ -57,6 +57,7 @@ is explained, as by pending.`,
 		},
 	}
 	a.register(command, true)
+	a.watch.register(command.Flags())
 	a.completeArgs(command, 1, waitingJobNames)
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "the `NAMESPACE` of a job that is named without one")
 	command.Flags().BoolVar(&all, "all", false, "explain every job that waits")

@@ -97,6 +97,7 @@ list that does not begin with cause is one table. priority and tasks sort the hi
 		},
 	}
 	a.register(command, false)
+	a.watch.register(command.Flags())
 	list.register(command, "cause", "name", "queue", "priority", "tasks")
 	a.complete(command, "namespace", namespaceNames)
 	command.Flags().Lookup("output").Usage = "table, wide, json, yaml or name"
@@ -198,6 +199,7 @@ tasks, the priority and the minimum resources. priority, waiting and running sor
 		},
 	}
 	a.register(command, false)
+	a.watch.register(command.Flags())
 	list.register(command, "name", "queue", "priority", "waiting", "running")
 	a.complete(command, "namespace", namespaceNames)
 	command.Flags().Lookup("output").Usage = "table, wide, json, yaml or name"
@@ -298,6 +300,7 @@ the parent.`,
 		},
 	}
 	a.register(command, false)
+	a.watch.register(command.Flags())
 	command.Flags().Lookup("output").Usage = "table, wide, json, yaml or name"
 	return command
 }

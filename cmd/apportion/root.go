@@ -187,7 +187,6 @@ func (a *asking) register(command *cobra.Command, resources bool) {
 	a.input.register(command.Flags())
 	a.output.register(command, resources)
 	a.server.register(command.Flags())
-	a.watch.register(command.Flags())
 	mustComplete(command, "policy", client.Presets()...)
 	if resources {
 		a.complete(command, "resource", resourceNames)

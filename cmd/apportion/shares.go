@@ -42,6 +42,7 @@ with what is deserved; * marks the resource that decides the queue's share.`,
 		},
 	}
 	a.register(command, true)
+	a.watch.register(command.Flags())
 	a.completeArgs(command, 0, queueNames)
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add how the numbers came about, step by step")
 	command.Flags().BoolVar(&ask.JobShares, "jobs", false, "add the dominant share of every job (drf)")
@@ -79,5 +80,6 @@ func newTree(s streams) *cobra.Command {
 		},
 	}
 	a.register(command, true)
+	a.watch.register(command.Flags())
 	return command
 }

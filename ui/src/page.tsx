@@ -103,7 +103,7 @@ interface Flight {
   users: number;
 }
 
-// Questions under way, so that what several parts of a view ask is asked once. A question that nobody waits for any more is broken off.
+// Questions under way, so that what several parts of a view ask is asked once. A question whose answer is no longer needed is cancelled.
 const flights = new Map<string, Flight>();
 
 function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promise: Promise<A>; leave: () => void } {

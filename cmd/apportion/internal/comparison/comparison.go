@@ -1,4 +1,4 @@
-// Package comparison tells what another policy would change, and for whom.
+// Package comparison finds what another policy, or another cluster, would change, queue by queue and job by job.
 package comparison
 
 import (
@@ -193,7 +193,7 @@ func (c *changes) verdicts(change Change, was, is *apportionv1.Verdict) {
 	c.add(change)
 }
 
-// wordOf is a verdict in a word. To abstain is to permit for whoever asks.
+// wordOf is a verdict in a word. To abstain is to permit.
 func wordOf(v *apportionv1.Verdict) string {
 	switch {
 	case v == nil:

@@ -60,7 +60,7 @@ drain: {delay: 0s}
 				code, body := send(http.MethodGet, path, "")
 				require.Equal(t, want, code, path)
 				if path == "/ui/source.json" {
-					require.NotContains(t, body, `"cluster"`, "no name of this server is told")
+					require.NotContains(t, body, `"cluster"`, "the page names nothing of this server")
 				}
 			}
 			const call, question = "/apportion.v1.ApportionService/EvaluateShares", `{"input":{"snapshot":{},"policyName":"cluster"}}`
