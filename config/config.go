@@ -4,7 +4,8 @@ import "time"
 
 // Config is what an operator may set.
 //
-// The comment of a field is what flags, schema and reference say about it; the tags are
+// The first paragraph of a field's comment is its help in flags, schema and reference. A paragraph "Beyond it:" says what a caller gets that
+// exceeds a limit, for the reference's tables of limits. The tags are
 //
 //	yaml     the name in the file; flag and environment variable are made of it
 //	default  the value where nothing else is said; without the tag it is that of service.DefaultOptions
@@ -18,11 +19,10 @@ type Config struct {
 	Listen []string `yaml:"listen" default:"localhost:7171"`
 	// Serve gRPC reflection, which lists the methods. It needs an identity as every other call does.
 	Reflection bool `yaml:"reflection" default:"true"`
-	// Policies that requests may name, each with the file that holds it: a volcano-scheduler.conf if its name ends in .conf, a policy of
-	// the contract if it ends in .yaml, .yml or .json, or the name of a preset after `preset:`. They are replaced all together: if one is
-	// faulty, all stay as they are.
+	// Policies that requests may name, each with its file: a volcano-scheduler.conf if its name ends in .conf, a policy of the contract if
+	// it ends in .yaml, .yml or .json, or the name of a preset after `preset:`. They are replaced together: if one is faulty, all stay.
 	Policies map[string]string `yaml:"policies" path:"yes" live:"yes"`
-	// The callers. Without any, every client that reaches the server may call everything.
+	// Callers and what each may do. Without any, every client that reaches the server may call everything.
 	Identities []Identity `yaml:"identities" live:"yes"`
 
 	Admin      Admin      `yaml:"admin"`
@@ -45,45 +45,46 @@ type Config struct {
 // HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of
 // gRPC.
 type HTTP struct {
-	// Address to answer on: host:port, or unix:PATH. Empty: there is none.
+	// Address to serve on: host:port, or unix:PATH. Empty: HTTP is off.
 	Listen string `yaml:"listen"`
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
-	// Calls that are answered at a time; more get a status that says to try again. One identity gets as many as it leaves free: a half, if
-	// it is alone.
+	// Calls that are answered at a time; one identity gets as many as it leaves free: a half, if it is alone.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, once the message has come.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
-	// Serve the page below /ui/ too, to look at clusters in a browser. Its files are the same for every reader and hold no data of this
-	// server; the calls that it makes need the identity that all calls need.
+	// Serve the page for browsers at /ui/. Its files are the same for every reader and contain no data of this server; the calls that it
+	// makes need an identity as all calls do.
 	UI bool `yaml:"ui" default:"false"`
 }
 
 // Admin is the listener for operators, apart from that of clients.
 type Admin struct {
-	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: there is none. This listener does not authenticate, so it
-	// should not be reachable from outside.
+	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: off. This listener does not authenticate, so keep it
+	// unreachable from outside.
 	Listen string `yaml:"listen"`
-	// Serve Go's profiles below /debug/pprof/ too.
+	// Also serve Go's profiles at /debug/pprof/.
 	Profiling bool `yaml:"profiling" default:"false"`
 }
 
 // TLS says how connections are encrypted and how clients are authenticated. The files are read again when they change; a faulty one is
-// logged and counted, and the server goes on with the last that was good.
+// logged and counted, and the last good one stays in use.
 type TLS struct {
-	// Certificate chain of the server in PEM, its own first. Empty: connections are not encrypted.
+	// Certificate chain of the server in PEM, its own certificate first. Empty: connections are not encrypted.
 	Certificate string `yaml:"certificate" path:"yes"`
 	// Private key of the certificate in PEM.
 	Key string `yaml:"key" path:"yes"`
-	// Certificates in PEM that sign those of clients. Empty: clients show none.
+	// CA certificates in PEM that sign client certificates. Empty: client certificates are not requested.
 	ClientCA string `yaml:"client_ca" path:"yes"`
-	// Whether every client must show a certificate that client_ca signs, or may show a token instead.
+	// Whether every client must present a certificate that client_ca signs, or may send a token instead.
 	ClientCertificate string `yaml:"client_certificate" default:"required" oneof:"required,optional"`
 	// The oldest version of TLS that is accepted.
 	MinVersion string `yaml:"min_version" default:"TLSv1.3" oneof:"TLSv1.2,TLSv1.3"`
-	// Serve without encryption beyond the machine itself. Only for where something else encrypts, such as a service mesh.
+	// Serve other machines without encryption. Only where something else encrypts, such as a service mesh.
 	Plaintext bool `yaml:"plaintext" default:"false"`
 }
 
-// Identity is a caller, or several that count as one.
+// Identity is one caller, or several that share permissions and quotas.
 type Identity struct {
 	// Name of the identity in logs and quotas.
 	Name string `yaml:"name"`
@@ -93,250 +94,353 @@ type Identity struct {
 	DNS []string `yaml:"dns"`
 	// SHA-256 hashes of bearer tokens, as sha256: and 64 hexadecimal digits; `apportion config token` makes a token and its hash.
 	Tokens []string `yaml:"tokens" secret:"yes"`
-	// Methods that it may call, by name; ["*"]: all.
+	// Methods that it may call; ["*"]: all.
 	Methods []string `yaml:"methods" default:"*"`
-	// Clusters that its snapshots may name; a * at the end stands for any text, "" for snapshots that name none; ["*"]: all.
+	// Clusters that its snapshots may name; a * at the end matches any text, "" a snapshot without a cluster; ["*"]: all.
 	Clusters []string `yaml:"clusters" default:"*"`
 }
 
 // Extender answers the extender plugin of Volcano over HTTP.
 type Extender struct {
-	// Address to answer on: host:port, or unix:PATH. Empty: there is none.
+	// Address to serve on: host:port, or unix:PATH. Empty: off.
 	Listen string `yaml:"listen"`
-	// Schedulers that ask there: by path, what the extender.urlPrefix of each ends in, the name of the policy that answers it.
+	// Policies by scheduler: the key is the path at the end of the scheduler's extender.urlPrefix, the value the name of the policy.
 	Schedulers map[string]string `yaml:"schedulers"`
-	// Paths of schedulers whose answers are counted and logged, and leave the decision to Volcano.
+	// Paths of schedulers whose decisions are counted and logged only; Volcano decides.
 	Shadow []string `yaml:"shadow"`
 	// File of users, a line NAME:HEX each; HEX is the SHA-256 of the password. Empty: every client that reaches the address may ask.
 	Users string `yaml:"users" path:"yes"`
-	// Encrypt with the server's certificate (tls.certificate). The scheduler then asks at https:// and must trust its authority; no
-	// certificate is asked of it, for it has none.
+	// Encrypt with the server's certificate (tls.certificate). The scheduler then uses https:// and must trust the CA. A client
+	// certificate is not requested.
 	TLS bool `yaml:"tls" default:"false"`
-	// Answer unencrypted beyond the machine itself. Volcano sends passwords as they are, so that something else must encrypt.
+	// Serve other machines without encryption. Volcano sends passwords in clear text, so something else must encrypt.
 	Plaintext bool `yaml:"plaintext" default:"false"`
-	// How much of what a scheduler sends to open a session may have arrived before it is read; beyond that the scheduler waits.
+	// Bytes of a scheduler's push that are buffered before they are read; beyond that the scheduler waits.
 	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
-	// How long a question waits for a snapshot to be built before it is left to Volcano.
+	// How long a question waits for a snapshot to be built before it is left to Volcano to decide.
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
 }
 
-// Limit bounds what one call or identity may take. The error of a call that asks for more names the limit as the setting is named here.
+// Limit bounds what one call or identity may use. The error of a call beyond a limit names the setting.
 type Limit struct {
 	// Largest message received, decompressed. A larger snapshot can be sent in chunks.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, by the length alone.
 	MessageBytes Bytes `yaml:"message_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
+	//
+	// Beyond it: OUT_OF_RANGE ANSWER_TOO_LARGE, with what to narrow; texts of reasons count.
 	AnswerBytes Bytes `yaml:"answer_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest answer to a step that asks for derivations (explain), which are larger than what they explain.
+	//
+	// Beyond it: the step with derivations (explain) fails with OUT_OF_RANGE ANSWER_TOO_LARGE, with what to narrow.
 	ExplainBytes Bytes `yaml:"explain_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
+	//
+	// Beyond it: gRPC's own refusal of the call; the connection stays.
 	HeaderBytes Bytes `yaml:"header_bytes" min:"1KiB" max:"16MiB"`
-	// All of a message but its snapshot: questions, steps, the policy.
+	// Largest message without its snapshot: questions, steps and policy.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
 	QuestionBytes Bytes `yaml:"question_bytes" min:"1KiB" max:"2047MiB"`
 	// Largest policy within a request.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
 	PolicyBytes Bytes `yaml:"policy_bytes" min:"1KiB" max:"16MiB"`
 	// Steps of one call, or of one batch of a session.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
 	Steps int `yaml:"steps" min:"1" max:"1000000000"`
-	// Work of one call, or of one batch of a session: of opening it, and of its steps. A unit is about one amount of one resource that is
-	// compared or added, a few nanoseconds; what a question costs grows with the queues, jobs, tasks, nodes and dimensions it goes through,
-	// and with the rounds of a division.
+	// Work of one call, or of one batch of a session, opening included. A unit is about one comparison or addition of one resource
+	// amount, a few nanoseconds. The work of a question grows with the queues, jobs, tasks, nodes and dimensions that it visits, and with
+	// the rounds of a division.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before the work is done; of several steps, the one that exceeds it fails.
 	Work int `yaml:"work" min:"1000" max:"1000000000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
+	//
+	// Beyond it: the step that would keep more fails with OUT_OF_RANGE LIMIT_EXCEEDED.
 	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
 
-	// Names of resources in a snapshot. With cpu and memory, named or not, there may be 64.
+	// Resource names in a snapshot. Together with cpu and memory, which always exist, there are at most 64.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Dimensions int `yaml:"dimensions" min:"1" max:"64"`
 	// Nodes in a snapshot.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Nodes int `yaml:"nodes" min:"1" max:"1000000000"`
 	// Node sets in a snapshot.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	NodeSets int `yaml:"node_sets" min:"1" max:"1000000000"`
 	// Queues in a snapshot.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Queues int `yaml:"queues" min:"1" max:"1000000000"`
-	// How deep queues may be nested.
+	// Depth of the tree of queues.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	QueueDepth int `yaml:"queue_depth" min:"1" max:"1000000000"`
 	// Jobs in a snapshot, and those that the steps of one call or batch add.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Jobs int `yaml:"jobs" min:"1" max:"1000000000"`
 	// Task groups of all jobs together.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Groups int `yaml:"groups" min:"1" max:"1000000000"`
-	// Tasks given one by one; what is only counted costs nothing.
+	// Tasks listed one by one; tasks that are only counted are free.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Tasks int `yaml:"tasks" min:"1" max:"1000000000"`
 	// Longest name or uid.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	TextBytes Bytes `yaml:"text_bytes" min:"128B" max:"1MiB"`
 
 	// Largest snapshot sent in chunks.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	SnapshotBytes Bytes `yaml:"snapshot_bytes" min:"1KiB" max:"2047GiB"`
 	// Chunks of one snapshot.
+	//
+	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
 	Chunks int `yaml:"chunks" min:"1" max:"1000000000"`
-	// Memory for all snapshots that are being received in chunks at a time. One identity gets as much as it leaves free: a half, if it is
+	// Memory for all snapshots that are being received in chunks. One identity gets as much as it leaves free: a half, if it is
 	// alone.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	ReceivingBytes Bytes `yaml:"receiving_bytes" min:"1KiB" max:"2047GiB"`
-	// Longest time for a snapshot to come in chunks.
+	// Longest time to receive a snapshot in chunks.
+	//
+	// Beyond it: the call ends with DEADLINE_EXCEEDED LIMIT_EXCEEDED.
 	UploadTime time.Duration `yaml:"upload_time" min:"1s" max:"24h"`
-	// Memory for the compiled snapshots that are held, to be named by digest; the least recently used go first.
+	// Memory for compiled snapshots that are held and named by digest; the least recently used go first.
+	//
+	// Beyond it: the least recently used snapshots are removed.
 	CacheBytes Bytes `yaml:"cache_bytes" min:"1KiB" max:"2047GiB"`
-	// Memory for those of one identity: of its own the least recently used go first.
+	// Memory for the held snapshots of one identity; its least recently used go first.
+	//
+	// Beyond it: the identity's least recently used snapshots are removed; a single snapshot that is larger gets OUT_OF_RANGE
+	// LIMIT_EXCEEDED.
 	IdentityBytes Bytes `yaml:"identity_bytes" min:"1KiB" max:"2047GiB"`
 
 	// Sessions open at a time.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
 	Sessions int `yaml:"sessions" min:"1" max:"1000000"`
 	// Sessions open at a time of one identity.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
 	IdentitySessions int `yaml:"identity_sessions" min:"1" max:"1000000"`
-	// Memory for open sessions: what was compiled for them, once for each identity, and what they change. One identity gets as much as it
+	// Memory for open sessions: their compiled snapshots, once for each identity, and their changes. One identity gets as much as it
 	// leaves free: a half, if it is alone.
+	//
+	// Beyond it: the session is not opened, or ends, with RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
 	SessionBytes Bytes `yaml:"session_bytes" min:"1KiB" max:"2047GiB"`
-	// Batches of one session that may be unanswered; the server reads no further.
+	// Unanswered batches of one session.
+	//
+	// Beyond it: the server reads the next batch after an answer.
 	PendingBatches int `yaml:"pending_batches" min:"1" max:"100000"`
-	// How long a session may last; its client is told to move a minute before.
+	// Longest time of a session.
+	//
+	// Beyond it: going_away a minute before, then RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
 	SessionTime time.Duration `yaml:"session_time" min:"1s" max:"8760h"`
-	// How long a session may go without a question.
+	// Longest time of a session without a question.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
 	SessionIdle time.Duration `yaml:"session_idle" min:"1s" max:"8760h"`
 }
 
-// Overload says how work is admitted where more comes than can be done. Callers share by identity, those without one by address: the one
-// that had least processor time comes first, and its calls that decide before those that simulate, whose time counts four times.
+// Overload says how work is admitted when there is more than the server can do. Callers share by identity, or by address without one. The
+// caller with the least processor time so far comes first, and its calls that decide before those that simulate, whose time counts four
+// times.
 type Overload struct {
-	// Calls and batches that are worked on at a time. 0: as many as there are processors.
+	// Calls and batches in work at a time. 0: one per processor.
+	//
+	// Beyond it: calls wait for a turn, up to overload.wait.
 	Running int `yaml:"running" max:"10000"`
-	// Calls and batches that may begin beyond those, one of each caller that has none under way. Work that ran for more than 2 ms makes way
-	// for them. 0: 4 for each of overload.running.
+	// Additional calls and batches in work, one for each caller that has none. Work that has run for more than 2 ms pauses for them.
+	// 0: four for each of overload.running.
+	//
+	// Beyond it: calls wait for a turn, up to overload.wait.
 	Reserve int `yaml:"reserve" max:"10000"`
-	// Memory that those may take together, by an estimate made before any is taken. A caller that has something under way gets no more than
-	// it leaves free. An eighth is for calls that take at most an eighth of that.
+	// Memory for calls and batches in work, estimated before any is allocated. A caller with work in progress gets at most as much as it
+	// leaves free. An eighth is reserved for calls that need at most an eighth of that.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED after overload.wait; a call that needs more than all of it gets OUT_OF_RANGE
+	// LIMIT_EXCEEDED.
 	Memory Bytes `yaml:"memory" min:"1MiB" max:"2047GiB"`
-	// Calls and batches that may wait for their turn.
+	// Calls and batches that wait for a turn.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	Waiting int `yaml:"waiting" min:"1" max:"1000000"`
-	// How long they may wait. Then they are refused, with a RetryInfo.
+	// Longest wait for a turn.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	Wait time.Duration `yaml:"wait" min:"1ms" max:"1m"`
-	// Unary calls and uploads that have begun, received or not. Each may take 128 KiB beside overload.receiving.
+	// Unary calls and uploads in progress, received or not. Each may use 128 KiB besides overload.receiving.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, before the message is read; half of the calls are left to other identities.
 	Calls int `yaml:"calls" min:"1" max:"1000000"`
-	// Memory for messages from when their length is known until they are answered; what is not part of a snapshot counts 64 times, as it
-	// takes more once it is decoded. One identity gets as much as it leaves free: a half, if it is alone.
+	// Memory for messages from when their length is known until they are answered. Bytes outside the snapshot count 64 times, because they
+	// take more once decoded. One identity gets as much as it leaves free: a half, if it is alone.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED after overload.wait.
 	Receiving Bytes `yaml:"receiving" min:"128KiB" max:"2047GiB"`
-	// Memory for answers from when they are made until the transport has sent them, which is when clients have read all but a little of
-	// them. Calls are refused while there is none. One identity gets as much as it leaves free: a half, if it is alone.
+	// Memory for answers from when they are made until the transport has sent them. One identity gets as much as it leaves free: a half,
+	// if it is alone.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED: before the message is read while the book is full, at once where 64 KiB are not free, and
+	// after overload.wait for an answer that needs more than is left. A session waits.
 	Answers Bytes `yaml:"answers" min:"256KiB" max:"2047GiB"`
 }
 
-// Deadline bounds how long things may take.
+// Deadline bounds the time of calls, messages and handshakes.
 type Deadline struct {
-	// Longest time for a unary call, and for each batch of a session, whatever deadline its caller sets.
+	// Longest time for a unary call, and for each batch of a session, even if the caller's deadline is later.
+	//
+	// Beyond it: DEADLINE_EXCEEDED.
 	Call time.Duration `yaml:"call" min:"1ms" max:"24h"`
-	// Longest time for the message of a unary call to come.
+	// Longest time to receive the message of a unary call.
+	//
+	// Beyond it: DEADLINE_EXCEEDED LIMIT_EXCEEDED.
 	Message time.Duration `yaml:"message" min:"1ms" max:"24h"`
-	// Longest time for a client to read an answer. Its connection is closed then.
+	// Longest time for a client to read an answer.
+	//
+	// Beyond it: the connection is closed.
 	Answer time.Duration `yaml:"answer" min:"1ms" max:"24h"`
-	// Longest time for a new connection to become one, the TLS handshake included.
+	// Longest time to establish a connection, TLS handshake included.
+	//
+	// Beyond it: the connection is closed.
 	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"10m"`
 }
 
-// Connection says how connections are kept.
+// Connection bounds connections and their lifetime.
 type Connection struct {
-	// Connections at a time on all addresses together. Beyond them, a new connection takes the place of one that never had a call, or that
-	// had none for a minute; where all are in use it waits, and the server is not ready.
+	// Connections at a time, on all addresses together. A connection is idle if it never had a call, or had none for a minute. While all
+	// are in use, the server is not ready.
+	//
+	// Beyond it: a new connection replaces an idle one; where all are in use, it waits to be accepted.
 	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
-	// Connections at a time from one IP address, beyond which the same holds within the address, and a new one is closed where all are in
-	// use. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted. Raise it where a proxy stands before
-	// the server.
+	// Connections at a time from one IP address. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted.
+	// Raise it behind a proxy.
+	//
+	// Beyond it: a new connection replaces an idle one of the address; where all are in use, it is closed.
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
-	// Calls at a time on one connection; more wait at the client.
+	// Calls at a time on one connection.
+	//
+	// Beyond it: further calls wait in the client.
 	Streams int `yaml:"streams" min:"1" max:"1000000"`
-	// Calls of one connection that its client may reset, or that are refused by their headers, each second on average over five seconds. A
-	// connection with more is closed.
+	// Calls of one connection per second, averaged over five seconds, that the client resets or the server refuses by their headers.
+	//
+	// Beyond it: the connection is closed.
 	Resets int `yaml:"resets" min:"1" max:"1000000"`
-	// Streams of health (Watch) and reflection at a time on all connections together. The last half is left to callers with less than a
+	// Streams of health (Watch) and reflection at a time, on all connections together. The last half is left to callers with less than a
 	// half.
+	//
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	Watches int `yaml:"watches" min:"1" max:"1000000"`
-	// Age after which a client is asked to connect anew, so that new replicas get their part; a tenth is added or taken off at random. 0s:
-	// never.
+	// Age of a connection, a tenth more or less at random, after which the client connects anew, so that new replicas get a share of the
+	// calls. 0s: no limit.
+	//
+	// Beyond it: GOAWAY; the client connects anew.
 	Age time.Duration `yaml:"age" max:"8760h"`
-	// How long calls under way on a connection of that age may go on. 0s: until they end.
+	// How long calls on a connection of that age may continue. 0s: until they end.
+	//
+	// Beyond it: calls still under way end with the connection.
 	Grace time.Duration `yaml:"grace" max:"8760h"`
-	// Time without data from a client after which the server pings it. The server closes the connection of a client that does not answer
-	// within 20 seconds.
+	// Time without data from a client after which the server pings it.
+	//
+	// Beyond it: the connection is closed 20 seconds after an unanswered ping.
 	Ping time.Duration `yaml:"ping" min:"1s" max:"24h"`
-	// Time without a call after which a connection is closed. 0s: never.
+	// Time of a connection without a call. 0s: no limit.
+	//
+	// Beyond it: GOAWAY; the client connects anew.
 	Idle time.Duration `yaml:"idle" max:"8760h"`
 }
 
-// Drain says how the server ends.
+// Drain says how the server stops.
 type Drain struct {
-	// How long calls are still taken after health says NOT_SERVING, so that load balancers can turn away.
+	// How long calls are still accepted after health reports NOT_SERVING, so that load balancers can stop sending.
 	Delay time.Duration `yaml:"delay" max:"1h"`
-	// How long calls under way may then take to end by themselves.
+	// How long calls in progress may then take to finish.
 	Time time.Duration `yaml:"time" min:"1ms" max:"24h"`
 }
 
 // Reload says when files are read again.
 type Reload struct {
-	// Read the configuration, policies and TLS files again when they change. Without it, SIGHUP alone does.
+	// Read the configuration, policies and TLS files again when they change. If false, only SIGHUP does.
 	Watch bool `yaml:"watch" default:"true"`
-	// How often files are looked at even if no change was told, as on network file systems.
+	// How often files are checked where the system does not report changes, as on network file systems.
 	Interval time.Duration `yaml:"interval" default:"1m" min:"100ms" max:"24h"`
 }
 
 // Log says what is logged, to standard error.
 type Log struct {
-	// The least severe entries that are logged.
+	// Least severity that is logged.
 	Level string `yaml:"level" default:"info" oneof:"debug,info,warn,error"`
-	// The form of an entry.
+	// Format of an entry.
 	Format string `yaml:"format" default:"text" oneof:"json,text"`
-	// Of entries with one text and level, this many of each second are logged; errors always are.
+	// Entries per second with the same text and level that are logged; errors always are.
 	SampleFirst int `yaml:"sample_first" default:"100" max:"1000000"`
-	// Beyond those, one of so many is logged. 0: all are.
+	// Beyond those, one entry of this many is logged. 0: all are.
 	SampleEvery int `yaml:"sample_every" default:"100" max:"1000000"`
 }
 
-// Metrics are served at admin.listen, and sent where OpenTelemetry's environment says.
+// Metrics are served at admin.listen, and exported as OpenTelemetry's environment variables say.
 type Metrics struct {
-	// Queues whose shares are shown as gauges, as they were last answered. 0: none.
+	// Queues whose last answered shares are exported as gauges. 0: none.
 	Queues int `yaml:"queues" default:"0" max:"10000"`
 }
 
-// DecisionLog writes down what was decided, so that it can be explained, and decided again by apportion replay. No call waits for it longer
-// than is said here, and it takes no more memory.
+// DecisionLog records decisions, so that they can be explained, and decided again by apportion replay. Its memory, and the time that a call
+// waits for it, are bounded here.
 type DecisionLog struct {
-	// Where entries go, one JSON object each: lines of a file, lines of standard output, or where OpenTelemetry's environment says.
+	// Where entries go, one JSON object each: a file, standard output, or the OpenTelemetry endpoint of the environment.
 	Sink string `yaml:"sink" default:"none" oneof:"none,file,stdout,otlp"`
-	// File of the entries, if they go to one.
+	// File of the entries, if the sink is file.
 	File string `yaml:"file" path:"yes"`
-	// Size after which a new file is begun.
+	// Size at which the file is rotated.
 	FileBytes Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`
-	// Old files that are kept: FILE.1 is the newest.
+	// Rotated files that are kept: FILE.1 is the newest.
 	Keep int `yaml:"keep" default:"5" min:"1" max:"10000"`
-	// Directory in which snapshots and policies are kept by digest, without which nothing can be decided again. Empty: they are not kept.
+	// Directory in which snapshots and policies are kept by digest, which replay needs. Empty: they are not kept.
 	Store string `yaml:"store" path:"yes"`
-	// Size beyond which the oldest of them are removed.
+	// Size of the store beyond which the oldest are removed.
 	StoreBytes Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
-	// Of so many calls and sessions one is logged.
+	// One of this many calls and sessions is logged.
 	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
-	// What is written of the questions: all, or their digest.
+	// What is logged of questions: all, or their digest.
 	Questions string `yaml:"questions" default:"full" oneof:"full,digest"`
 	// Fields whose texts are masked, as the contract names them (uid, name, queue), or identity, or policy_name.
 	Mask []string `yaml:"mask"`
-	// Entries that may wait to be written.
+	// Entries that wait to be written.
 	Waiting int `yaml:"waiting" default:"1024" min:"1" max:"10000000"`
-	// Memory that they may take, snapshots to be kept included.
+	// Memory for waiting entries, snapshots for the store included.
 	WaitingBytes Bytes `yaml:"waiting_bytes" default:"64MiB" min:"64KiB" max:"2047GiB"`
-	// What happens when there is no more room: the newest or the oldest is dropped, or calls wait for block_time before the newest is.
+	// What happens when the buffer is full: the newest or the oldest entry is dropped, or calls wait for block_time before the newest is.
 	Drop string `yaml:"drop" default:"newest" oneof:"newest,oldest,block"`
-	// How long a call waits for room, if it does.
+	// How long a call waits for room, if drop is block.
 	BlockTime time.Duration `yaml:"block_time" default:"5ms" min:"1us" max:"10s"`
 }
 
-// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. No answer
-// changes by it.
+// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. Callers get the first
+// answer only.
 type Shadow struct {
-	// Name of the policy that decides beside the others. Empty: none does.
+	// Name of the policy that decides a second time. Empty: off.
 	Policy string `yaml:"policy"`
-	// Name of the policy whose calls are decided again. Empty: those of all policies.
+	// Name of the policy whose calls are decided a second time. Empty: all policies.
 	Of string `yaml:"of"`
-	// Of so many of these calls and sessions one is decided again.
+	// One of this many calls and sessions is decided a second time.
 	OneIn int `yaml:"one_in" default:"10" min:"1" max:"1000000000"`
-	// Calls that may wait for it; more are not decided again.
+	// Calls that wait for their second decision; more are skipped.
 	Waiting int `yaml:"waiting" default:"64" min:"1" max:"1000000"`
-	// Memory that they may take.
+	// Memory for waiting calls.
 	WaitingBytes Bytes `yaml:"waiting_bytes" default:"256MiB" min:"64KiB" max:"2047GiB"`
-	// Sessions that are decided beside at a time.
+	// Sessions that are decided a second time at once.
 	Sessions int `yaml:"sessions" default:"16" min:"1" max:"100000"`
-	// Longest time for one call, or for one batch of a session.
+	// Longest time for the second decision of one call, or of one batch of a session.
 	Time time.Duration `yaml:"time" default:"10s" min:"1ms" max:"1h"`
 }

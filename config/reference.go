@@ -19,6 +19,7 @@ func Reference() []byte {
 		if parent := parentOf(s.Path); parent != section {
 			section = parent
 			fmt.Fprintf(&out, "\n### %s\n\n%s\n", section, wrapped(sectionHelp(s)))
+			writeLimits(&out, section)
 		}
 		fmt.Fprintf(&out, "\n#### %s\n\n%s\n", s.Path, wrapped(s.Help))
 		if facts := factsOf(s.field, s.Default, s.Live); len(facts) > 0 {
@@ -29,6 +30,17 @@ func Reference() []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// writeLimits writes a table of the limits of a section, with what a caller gets beyond each.
+func writeLimits(out *bytes.Buffer, section string) {
+	head := "\n| limit | default | beyond it |\n|---|---|---|\n"
+	for _, s := range Settings() {
+		if s.Beyond != "" && parentOf(s.Path) == section {
+			fmt.Fprintf(out, "%s| [`%s`](#%s) | `%s` | %s |\n", head, s.Path, anchor(s.Path), s.Default, s.Beyond)
+			head = ""
+		}
+	}
 }
 
 // anchor is what the heading of a setting is linked by.

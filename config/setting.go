@@ -13,6 +13,8 @@ type Setting struct {
 	Path string
 	// Help is what the field's comment says.
 	Help string
+	// Beyond says what a caller gets that exceeds the setting, if it is a limit.
+	Beyond string
 	// Default is the value where none is given, as text.
 	Default string
 	// Live says that a running server takes a new value over.
@@ -64,8 +66,8 @@ func collect(t reflect.Type, prefix string, index []int, all *[]*Setting) {
 		}
 		text, _ := defaultOf(t, f)
 		*all = append(*all, &Setting{
-			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Default: text, Live: f.Tag.Get("live") != "",
-			field: f, index: at,
+			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Beyond: beyond[t.Name()+"."+f.Name], Default: text,
+			Live: f.Tag.Get("live") != "", field: f, index: at,
 		})
 	}
 }
