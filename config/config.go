@@ -4,8 +4,8 @@ import "time"
 
 // Config is what an operator may set.
 //
-// The first paragraph of a field's comment is its help in flags, schema and reference. A paragraph "Beyond it:" says what a caller gets that
-// exceeds a limit, for the reference's tables of limits. The tags are
+// The first paragraph of a field's comment is its help in flags, schema and reference. A paragraph "Beyond it:" says what a caller gets
+// that exceeds a limit, for the reference's tables of limits. The tags are
 //
 //	yaml     the name in the file; flag and environment variable are made of it
 //	default  the value where nothing else is said; without the tag it is that of service.DefaultOptions

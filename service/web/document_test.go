@@ -14,9 +14,9 @@ import (
 	"github.com/apportion/apportion/service/web"
 )
 
-// TestTheDocumentedCallIsAnsweredAsDocumented makes the call of docs/json.md.
+// TestTheDocumentedCallIsAnsweredAsDocumented makes the call of docs/clients.md.
 func TestTheDocumentedCallIsAnsweredAsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/json.md")
+	page, err := os.ReadFile("../../docs/clients.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, -1)
 	require.Len(t, blocks, 3)

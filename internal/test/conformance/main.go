@@ -4,7 +4,7 @@
 //	conformance [-check] [FOLDER]
 //	conformance -serve-newer ADDRESS [FOLDER]
 //
-// docs/conformance.md says how the folder (default: testdata/conformance) is laid out. With -check nothing is written, and the exit status
+// docs/clients.md says how the folder (default: testdata/conformance) is laid out. With -check nothing is written, and the exit status
 // is 1 if something would be. With -serve-newer it serves as a later version of the contract might.
 package main
 

@@ -1,4 +1,4 @@
-// The calls, as docs/json.md describes them.
+// The calls, as docs/clients.md describes them.
 import type { AnswerJson, BasisJson, InputJson, SimulateResponseJson, StepJson } from "./contract.ts";
 
 // Fault is an error that a call was answered with, or that kept it from being answered.
