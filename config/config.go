@@ -98,6 +98,8 @@ type Identity struct {
 	Methods []string `yaml:"methods" default:"*"`
 	// Clusters that its snapshots may name; a * at the end matches any text, "" a snapshot without a cluster; ["*"]: all.
 	Clusters []string `yaml:"clusters" default:"*"`
+	// Snapshots that the server keeps (follow.name) and that it may ask about; a * at the end stands for any text; ["*"]: all.
+	Snapshots []string `yaml:"snapshots" default:"*"`
 }
 
 // Extender answers the extender plugin of Volcano over HTTP.

@@ -155,6 +155,7 @@ identities:
     tokens: ["` + hash + `"]
     methods: [EvaluateShares]
     clusters: [prod-*, ""]
+    snapshots: [team-a]
   - name: operator
     dns: [ops.example.org]
 admin:
@@ -189,9 +190,9 @@ func TestAFileMayHoldEverySetting(t *testing.T) {
 	require.Equal(t, []config.Identity{
 		{
 			Name: "scheduler", SPIFFE: []string{"spiffe://example.org/ns/kai/sa/scheduler"}, DNS: []string{"*.kai.svc"}, Tokens: []string{hash},
-			Methods: []string{"EvaluateShares"}, Clusters: []string{"prod-*", ""},
+			Methods: []string{"EvaluateShares"}, Clusters: []string{"prod-*", ""}, Snapshots: []string{"team-a"},
 		},
-		{Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}},
+		{Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}, Snapshots: []string{"*"}},
 	}, e.Identities)
 	require.Equal(t, filepath.Join(directory, "tls.crt"), e.TLS.Certificate)
 	require.Equal(t, "TLSv1.2", e.TLS.MinVersion)

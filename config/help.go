@@ -30,6 +30,7 @@ var help = map[string]string{
 	"Identity.Tokens":           "SHA-256 hashes of bearer tokens, as sha256: and 64 hexadecimal digits; `apportion config token` makes a token and its hash.",
 	"Identity.Methods":          "Methods that it may call; [\"*\"]: all.",
 	"Identity.Clusters":         "Clusters that its snapshots may name; a * at the end matches any text, \"\" a snapshot without a cluster; [\"*\"]: all.",
+	"Identity.Snapshots":        "Snapshots that the server keeps (follow.name) and that it may ask about; a * at the end stands for any text; [\"*\"]: all.",
 	"Extender":                  "Extender answers the extender plugin of Volcano over HTTP.",
 	"Extender.Listen":           "Address to serve on: host:port, or unix:PATH. Empty: off.",
 	"Extender.Schedulers":       "Policies by scheduler: the key is the path at the end of the scheduler's extender.urlPrefix, the value the name of the policy.",

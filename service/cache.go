@@ -27,6 +27,8 @@ type entry struct {
 	idle    map[string][]*pooledSession
 	place   *list.Element
 	gone    bool
+	// viewed returns how old and complete it is, if it is a version of a kept snapshot; else it is nil.
+	viewed func() *apportionv1.SnapshotView
 }
 
 // digest returns what names the snapshot, "" for none.
@@ -35,6 +37,14 @@ func (e *entry) digest() string {
 		return ""
 	}
 	return e.key.digest
+}
+
+// view returns how old and complete the version of a kept snapshot is, nil for what a caller sent.
+func (e *entry) view() *apportionv1.SnapshotView {
+	if e == nil || e.viewed == nil {
+		return nil
+	}
+	return e.viewed()
 }
 
 // observed is what observers are told of the snapshot.

@@ -206,11 +206,12 @@ func takeOut(data []byte, request proto.Message) (out taken, rest []byte, ok boo
 	return out, rest, true
 }
 
-// The fields of Input that hold a snapshot, its digest, and a change.
+// The fields of Input that hold a snapshot, its digest or name, and a change.
 const (
 	inputSnapshot protowire.Number = 1
 	inputDigest   protowire.Number = 2
 	inputChange   protowire.Number = 5
+	inputName     protowire.Number = 7
 )
 
 // takeOutInput takes the snapshot or the change out of an Input, which has only one of them.
@@ -221,7 +222,7 @@ func takeOutInput(input []byte) (out taken, rest []byte, ok bool) {
 		number, other = inputChange, inputSnapshot
 		data, at, ok = onlyField(input, number)
 	}
-	if !ok || hasField(input, other) || number == inputSnapshot && hasField(input, inputChange) {
+	if !ok || hasField(input, other) || number == inputSnapshot && (hasField(input, inputChange) || hasField(input, inputName)) {
 		return taken{}, input, false
 	}
 	return taken{data, number == inputChange}, replaced(input, number, at, nil), true

@@ -33,9 +33,8 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 	case *apportionv1.Input_Snapshot:
 		size := c.sizeOf(source.Snapshot)
 		return size.Memory() + c.server.stepMemory(steps, size.Extent(policy))
-	case *apportionv1.Input_SnapshotDigest:
-		key := entryKey{IdentityOf(ctx), source.SnapshotDigest}
-		e, bytes := c.server.cache.find(key), c.server.cache.size(key)
+	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
+		e, bytes := c.server.held(ctx, in)
 		if e == nil {
 			return 0
 		}
@@ -47,6 +46,38 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 		return bytes + wire.ChangeMemory(e.model, data, size) + c.server.stepMemory(steps, extent.With(size))
 	}
 	return 0
+}
+
+// held returns the snapshot that an input names, and what it takes; nil if it is not there, which is told when the input is opened.
+func (s *Server) held(ctx context.Context, in *apportionv1.Input) (*entry, int64) {
+	if name := in.GetSnapshotName(); name != "" {
+		if k := s.keptNamed(name); k != nil {
+			if v := k.latest(); v != nil {
+				return v.entry, v.bytes
+			}
+		}
+		return nil, 0
+	}
+	key := entryKey{IdentityOf(ctx), in.GetSnapshotDigest()}
+	if e := s.cache.find(key); e != nil {
+		return e, s.cache.size(key)
+	}
+	if e := s.keptVersion(ctx, in.GetSnapshotDigest()); e != nil {
+		return e, e.bytes
+	}
+	return nil, 0
+}
+
+// named returns the snapshot that an input names by digest or by name. prefix leads to the fields of the input.
+func (s *Server) named(ctx context.Context, in *apportionv1.Input, prefix string) (*entry, error) {
+	if source, ok := in.GetSource().(*apportionv1.Input_SnapshotName); ok {
+		v, err := s.newestOf(ctx, source.SnapshotName, prefix+"snapshot_name")
+		if err != nil {
+			return nil, err
+		}
+		return v.entry, nil
+	}
+	return s.find(ctx, in.GetSnapshotDigest(), prefix+"snapshot_digest")
 }
 
 // sizeOf counts what the snapshot of a request holds, whether or not its bytes were taken out. Bytes that are written again count twice.
@@ -97,7 +128,7 @@ func (c *call) open(
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		if in.GetChange() != nil {
-			return opened{}, invalidRequest("input.change", "only a snapshot that is named by its digest can be changed")
+			return opened{}, invalidRequest("input.change", "only a snapshot that is named, or named by its digest, can be changed")
 		}
 		seen.Snapshot = c.observed(source.Snapshot)
 		m, release, err := c.compile(ctx, source.Snapshot, stop, wire.OnlySums(r.policy, steps))
@@ -109,8 +140,8 @@ func (c *call) open(
 			return opened{release: release}, err
 		}
 		return opened{session, session.Basis(), release}, nil
-	case *apportionv1.Input_SnapshotDigest:
-		e, err := s.find(ctx, source.SnapshotDigest, "input.snapshot_digest")
+	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
+		e, err := s.named(ctx, in, "input.")
 		if err != nil {
 			return opened{}, err
 		}
@@ -122,9 +153,9 @@ func (c *call) open(
 		if err != nil {
 			return opened{}, err
 		}
-		return opened{session, basisOf(session, digest), func() {}}, nil
+		return opened{session, viewedBasis(session, digest, e), func() {}}, nil
 	}
-	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest of one")
+	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest or the name of one")
 }
 
 // openChanged opens a session on what the change of an input makes of a cached snapshot, and returns the digest of that.
@@ -312,6 +343,9 @@ func (s *Server) find(ctx context.Context, digest, field string) (*entry, error)
 	}
 	e := s.cache.find(entryKey{IdentityOf(ctx), digest})
 	if e == nil {
+		e = s.keptVersion(ctx, digest)
+	}
+	if e == nil {
 		s.metrics.requests.WithLabelValues("miss").Inc()
 		return nil, &wire.Fault{
 			Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field,
@@ -345,7 +379,7 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 			return opened{}, err
 		}
 		session.Keep()
-		pooled = &pooledSession{Session: session, basis: basisOf(session, e.key.digest)}
+		pooled = &pooledSession{Session: session, basis: viewedBasis(session, e.key.digest, e)}
 	}
 	return opened{pooled.Session, pooled.basis, func() {
 		pooled.Stop(nil)
@@ -370,5 +404,12 @@ func (s *Server) sessionOptions(stop func() bool) wire.Options {
 func basisOf(session *wire.Session, digest string) *apportionv1.Basis {
 	basis := session.Basis()
 	basis.SnapshotDigest = digest
+	return basis
+}
+
+// viewedBasis is the basis of a session on a snapshot that is held, or on the result of a change of it.
+func viewedBasis(session *wire.Session, digest string, e *entry) *apportionv1.Basis {
+	basis := basisOf(session, digest)
+	basis.View = e.view()
 	return basis
 }

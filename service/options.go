@@ -26,6 +26,9 @@ type Options struct {
 	Policies map[string]*apportionv1.Policy
 	// Permit returns an error, a *wire.Fault to be told, if the caller of a context may not name a cluster. nil: everybody may name any.
 	Permit func(ctx context.Context, cluster string) error
+	// PermitSnapshot returns an error, a *wire.Fault to be told, if the caller of a context may not ask about a kept snapshot of a name.
+	// nil: every caller may.
+	PermitSnapshot func(ctx context.Context, name string) error
 	// Observers are told what was decided.
 	Observers []Observer
 

@@ -56,6 +56,9 @@ type Server struct {
 	numbered  atomic.Uint64
 	cache     *cache
 	compiling singleflight.Group
+	// kept holds a map[string]*Kept by name, which is replaced while keptMutex is held.
+	kept      atomic.Value
+	keptMutex sync.Mutex
 
 	draining  chan struct{}
 	drainOnce sync.Once
@@ -74,6 +77,7 @@ type rule struct {
 func New(options Options) (*Server, error) {
 	options.complete()
 	s := &Server{options: options, log: options.Logger, health: health.NewServer(), draining: make(chan struct{})}
+	s.kept.Store(map[string]*Kept{})
 	o := &s.options
 	if err := s.SetPolicies(o.Policies); err != nil {
 		return nil, err

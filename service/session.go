@@ -55,6 +55,8 @@ type conversation struct {
 	stream  sessionStream
 	session *wire.Session
 	seen    *record
+	// base is the snapshot that the session was opened on, or on a change of which, if that is held; else it is nil.
+	base *entry
 	// memory is what the session takes.
 	memory   *reservation
 	progress *progress
@@ -101,7 +103,7 @@ func (v *conversation) open() error {
 		v.seen.refused(err)
 		return err
 	}
-	v.seen.Basis = basisOf(v.session, digest)
+	v.seen.Basis = viewedBasis(v.session, digest, v.base)
 	v.seen.end(ctx, nil)
 	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
 		Basis: v.seen.Basis, MaxPendingBatches: uint32(v.server.options.PendingBatches),
@@ -120,14 +122,15 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	switch source := open.GetInput().GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		if open.GetInput().GetChange() != nil {
-			return "", invalidRequest("open.input.change", "only a snapshot that is named by its digest can be changed")
+			return "", invalidRequest("open.input.change", "only a snapshot that is named, or named by its digest, can be changed")
 		}
 		return "", v.openInline(source.Snapshot, r)
-	case *apportionv1.Input_SnapshotDigest:
-		e, err := s.find(ctx, source.SnapshotDigest, "open.input.snapshot_digest")
+	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
+		e, err := s.named(ctx, open.GetInput(), "open.input.")
 		if err != nil {
 			return "", err
 		}
+		v.base = e
 		leave, err := s.enter(v.progress, admission.Decision, v.call.memory(ctx, open.GetInput(), nil))
 		if err != nil {
 			return "", err
@@ -142,7 +145,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		v.session, err = s.openModel(e.model, r, v.stop)
 		return e.key.digest, err
 	}
-	return "", invalidRequest("open.input.snapshot", "no snapshot is given, announced, nor the digest of one")
+	return "", invalidRequest("open.input.snapshot", "no snapshot is given, announced, nor the digest or the name of one")
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.

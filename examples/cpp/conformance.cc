@@ -112,6 +112,8 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"Explain", unary(&Stub::Explain)},
     {"Plan", unary(&Stub::Plan)},
     {"Simulate", unary(&Stub::Simulate)},
+    {"ListSnapshots", unary(&Stub::ListSnapshots)},
+    {"GetSnapshot", unary(&Stub::GetSnapshot)},
     {"UploadSnapshot", upload},
     {"RunSession", converse},
 };

@@ -235,7 +235,7 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 	s := serve(t, tlsMaterial,
 		identity.Identity{
 			Name: "scheduler", SPIFFE: []string{"spiffe://example.org/ns/kai/*"},
-			Methods: []string{"EvaluateShares", "RunSession"}, Clusters: []string{"prod-*"},
+			Methods: []string{"EvaluateShares", "RunSession"}, Clusters: []string{"prod-*"}, Snapshots: []string{"team-*"},
 		},
 		all(identity.Identity{Name: "operator", DNS: []string{"*.ops.example.org"}}),
 		identity.Identity{Name: "dashboard", Tokens: []identity.Hash{identity.HashOf(token)}, Methods: []string{"Simulate"}, Clusters: []string{"", "test"}},
@@ -287,6 +287,8 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 				err := caller.MayName(cluster)
 				require.Equal(t, c.name == "operator" || slices.Contains(c.clusters, cluster), err == nil, "%s names %q: %v", c.name, cluster, err)
 			}
+			require.Equal(t, c.name == "scheduler", caller.MayAsk("team-a") == nil)
+			require.Error(t, caller.MayAsk("other"))
 		}
 	}
 }

@@ -17,8 +17,8 @@ type Identity struct {
 	// SPIFFE and DNS are the names in certificates by which it is known, Tokens the hashes of its bearer tokens.
 	SPIFFE, DNS []string
 	Tokens      []Hash
-	// Methods that it may call, and Clusters that its snapshots may name.
-	Methods, Clusters []string
+	// Methods that it may call, Clusters that its snapshots may name, and Snapshots of the server that it may ask about.
+	Methods, Clusters, Snapshots []string
 }
 
 // everything stands for every method, cluster or workload.
@@ -28,7 +28,7 @@ var (
 	errMethod  = errors.New("no such method: one of " + strings.Join(Methods(), ", ") + " or * is expected")
 	errSPIFFE  = errors.New("a SPIFFE ID is expected, such as spiffe://example.org/scheduler or spiffe://example.org/*")
 	errDNS     = errors.New("a DNS name is expected, such as scheduler.example.org or *.example.org")
-	errCluster = errors.New("the name of a cluster is expected, with at most one *, at its end")
+	errCluster = errors.New("a name is expected, with at most one *, at its end")
 )
 
 // Methods lists the names that Identity.Methods may hold, besides *.
@@ -117,7 +117,7 @@ func matchDNS(pattern, name string) bool {
 	return pattern == name
 }
 
-// CheckCluster returns what is wrong with one of Identity.Clusters: a name, where a * at the end stands for any text.
+// CheckCluster returns what is wrong with one of Identity.Clusters or Identity.Snapshots: a name, where a * at the end stands for any text.
 func CheckCluster(name string) error {
 	if strings.Contains(strings.TrimSuffix(name, everything), everything) {
 		return errCluster
@@ -141,7 +141,7 @@ func (id *Identity) check() error {
 	for _, part := range []struct {
 		texts []string
 		check func(string) error
-	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}} {
+	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}, {id.Snapshots, CheckCluster}} {
 		for _, text := range part.texts {
 			if err := part.check(text); err != nil {
 				faults = append(faults, fmt.Errorf("identity %q: %q: %w", id.Name, text, err))

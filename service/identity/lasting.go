@@ -22,6 +22,8 @@ type lasting struct {
 	// caller is who calls, as of the last review, and clusters those that the call has named.
 	caller   *Caller
 	clusters map[string]bool
+	// snapshots are those of the server that the call has named.
+	snapshots map[string]bool
 }
 
 type lastingKey struct{}
@@ -41,7 +43,7 @@ var unary = func() map[string]bool {
 // follow returns the context of a call that was let in and lasts, which Review may end. reviews is their number before it was let in.
 func (g *Gate) follow(ctx context.Context, l *lasting, reviews int64) context.Context {
 	ctx, l.end = context.WithCancelCause(ctx)
-	l.gate, l.clusters = g, map[string]bool{}
+	l.gate, l.clusters, l.snapshots = g, map[string]bool{}, map[string]bool{}
 	caller := l.caller
 	g.mutex.Lock()
 	g.lasting[l] = struct{}{}
@@ -106,6 +108,11 @@ func (l *lasting) permitted(caller *Caller) error {
 			return err
 		}
 	}
+	for snapshot := range l.snapshots {
+		if err := caller.MayAsk(snapshot); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -114,12 +121,23 @@ var errNoCaller = errors.New("a call has passed no gate")
 // MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A call that lasts is ended once
 // that is taken away.
 func MayName(ctx context.Context, cluster string) error {
+	return may(ctx, cluster, (*Caller).MayName, func(l *lasting) map[string]bool { return l.clusters })
+}
+
+// MayAsk returns a PERMISSION_DENIED if the caller of a context may not ask about a snapshot that the server keeps. A call that lasts is
+// ended once that is taken away.
+func MayAsk(ctx context.Context, snapshot string) error {
+	return may(ctx, snapshot, (*Caller).MayAsk, func(l *lasting) map[string]bool { return l.snapshots })
+}
+
+// may asks about a name, and notes it for the reviews of a call that lasts.
+func may(ctx context.Context, name string, allowed func(*Caller, string) error, noted func(*lasting) map[string]bool) error {
 	if l, ok := ctx.Value(lastingKey{}).(*lasting); ok {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		err := l.caller.MayName(cluster)
+		err := allowed(l.caller, name)
 		if err == nil {
-			l.clusters[cluster] = true
+			noted(l)[name] = true
 		}
 		return err
 	}
@@ -127,5 +145,5 @@ func MayName(ctx context.Context, cluster string) error {
 	if caller == nil {
 		return errNoCaller
 	}
-	return caller.MayName(cluster)
+	return allowed(caller, name)
 }

@@ -22,8 +22,8 @@ type Caller struct {
 
 	// methods are full names; nil: all.
 	methods map[string]bool
-	// clusters are patterns; nil: all.
-	clusters []string
+	// clusters and snapshots are patterns; nil: all.
+	clusters, snapshots []string
 }
 
 type callerKey struct{}
@@ -51,13 +51,26 @@ func (c *Caller) MayCall(method string) error {
 
 // MayName returns a PERMISSION_DENIED if the caller's snapshots may not name a cluster.
 func (c *Caller) MayName(cluster string) error {
-	if c.clusters == nil || slices.ContainsFunc(c.clusters, func(pattern string) bool { return matchCluster(pattern, cluster) }) {
+	if matchAny(c.clusters, cluster) {
 		return nil
 	}
 	if cluster == "" {
 		return c.denied("must name a cluster in its snapshots", "cluster", "")
 	}
 	return c.denied("may not name cluster "+strconv.Quote(printable(cluster)), "cluster", cluster)
+}
+
+// MayAsk returns a PERMISSION_DENIED if the caller may not ask about a snapshot that the server keeps.
+func (c *Caller) MayAsk(snapshot string) error {
+	if matchAny(c.snapshots, snapshot) {
+		return nil
+	}
+	return c.denied("may not ask about snapshot "+strconv.Quote(printable(snapshot)), "snapshot", snapshot)
+}
+
+// matchAny reports whether one of the patterns stands for a name; nil stands for all.
+func matchAny(patterns []string, name string) bool {
+	return patterns == nil || slices.ContainsFunc(patterns, func(pattern string) bool { return matchCluster(pattern, name) })
 }
 
 func (c *Caller) denied(text, key, value string) error {
@@ -104,7 +117,9 @@ func newTable(identities []Identity) (*table, error) {
 			t.tokens.owners = append(t.tokens.owners, i)
 		}
 		t.identities = append(t.identities, id)
-		t.callers = append(t.callers, &Caller{Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters)})
+		t.callers = append(t.callers, &Caller{
+			Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters), snapshots: clusterSet(id.Snapshots),
+		})
 	}
 	return t, errors.Join(faults...)
 }

@@ -52,3 +52,13 @@ func (h *handler) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apport
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)
 }
+
+// ListSnapshots is the call of this name.
+func (h *handler) ListSnapshots(ctx context.Context, r *apportionv1.ListSnapshotsRequest) (*apportionv1.ListSnapshotsResponse, error) {
+	return call(ctx, h, apportionv1connect.ApportionServiceListSnapshotsProcedure, r, contract.ListSnapshots)
+}
+
+// GetSnapshot is the call of this name.
+func (h *handler) GetSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
+	return call(ctx, h, apportionv1connect.ApportionServiceGetSnapshotProcedure, r, contract.GetSnapshot)
+}

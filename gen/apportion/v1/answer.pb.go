@@ -260,7 +260,10 @@ type Basis struct {
 	// memory where it does not name them.
 	Dimensions []string `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// Suspicious but decidable input. They are about the snapshot and the policy; what steps change adds none.
-	Warnings      []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How old and how complete the snapshot is, if the server keeps it (`Input.snapshot_name`, or the digest of a version). Absent: the
+	// caller sent it.
+	View          *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +333,186 @@ func (x *Basis) GetWarnings() []*Warning {
 	return nil
 }
 
+func (x *Basis) GetView() *SnapshotView {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
+// SnapshotView says how much of a cluster a snapshot shows that the server keeps up to date by itself.
+type SnapshotView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the snapshot.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Digest of the version, by which it can be asked about while the server holds it: at least as long as it is one of the last two.
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The version holds everything that the cluster's API server had told up to this moment, in Unix nanoseconds of the server's clock.
+	AsOf int64 `protobuf:"varint,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// How long ago that was when this was written, in nanoseconds.
+	Age int64 `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`
+	// Every kind is read, and its watch stands.
+	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
+	// What the snapshot is made of. A kind that could not be read is missing in all answers.
+	Kinds         []*ViewedKind `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotView) Reset() {
+	*x = SnapshotView{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotView) ProtoMessage() {}
+
+func (x *SnapshotView) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotView.ProtoReflect.Descriptor instead.
+func (*SnapshotView) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SnapshotView) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SnapshotView) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *SnapshotView) GetAsOf() int64 {
+	if x != nil {
+		return x.AsOf
+	}
+	return 0
+}
+
+func (x *SnapshotView) GetAge() int64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *SnapshotView) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *SnapshotView) GetKinds() []*ViewedKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+// ViewedKind is a kind of objects that a snapshot is made of.
+type ViewedKind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the API server's paths: `pods`.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The objects are part of the version.
+	Read bool `protobuf:"varint,2,opt,name=read,proto3" json:"read,omitempty"`
+	// Number of objects in the version.
+	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// The version of the API server's objects up to which changes are part of the version. Empty: not read yet.
+	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	// Why the kind cannot be read, or why its watch does not stand. Empty: it does.
+	Fault         string `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ViewedKind) Reset() {
+	*x = ViewedKind{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ViewedKind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ViewedKind) ProtoMessage() {}
+
+func (x *ViewedKind) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ViewedKind.ProtoReflect.Descriptor instead.
+func (*ViewedKind) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ViewedKind) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ViewedKind) GetRead() bool {
+	if x != nil {
+		return x.Read
+	}
+	return false
+}
+
+func (x *ViewedKind) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ViewedKind) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
+func (x *ViewedKind) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
 // Answer belongs to the step at the same position.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -359,7 +542,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[1]
+	mi := &file_apportion_v1_answer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +554,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[1]
+	mi := &file_apportion_v1_answer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +567,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Answer) GetAnswer() isAnswer_Answer {
@@ -683,7 +866,7 @@ type SharesAnswer struct {
 
 func (x *SharesAnswer) Reset() {
 	*x = SharesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[2]
+	mi := &file_apportion_v1_answer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +878,7 @@ func (x *SharesAnswer) String() string {
 func (*SharesAnswer) ProtoMessage() {}
 
 func (x *SharesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[2]
+	mi := &file_apportion_v1_answer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +891,7 @@ func (x *SharesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SharesAnswer.ProtoReflect.Descriptor instead.
 func (*SharesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SharesAnswer) GetPlugins() []*PluginShares {
@@ -752,7 +935,7 @@ type PluginShares struct {
 
 func (x *PluginShares) Reset() {
 	*x = PluginShares{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[3]
+	mi := &file_apportion_v1_answer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +947,7 @@ func (x *PluginShares) String() string {
 func (*PluginShares) ProtoMessage() {}
 
 func (x *PluginShares) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[3]
+	mi := &file_apportion_v1_answer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +960,7 @@ func (x *PluginShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginShares.ProtoReflect.Descriptor instead.
 func (*PluginShares) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PluginShares) GetPlugin() string {
@@ -864,7 +1047,7 @@ type FairDerivation struct {
 
 func (x *FairDerivation) Reset() {
 	*x = FairDerivation{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1059,7 @@ func (x *FairDerivation) String() string {
 func (*FairDerivation) ProtoMessage() {}
 
 func (x *FairDerivation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[4]
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1072,7 @@ func (x *FairDerivation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairDerivation.ProtoReflect.Descriptor instead.
 func (*FairDerivation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FairDerivation) GetDivisions() []*FairDivision {
@@ -951,7 +1134,7 @@ type FairDivision struct {
 
 func (x *FairDivision) Reset() {
 	*x = FairDivision{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1146,7 @@ func (x *FairDivision) String() string {
 func (*FairDivision) ProtoMessage() {}
 
 func (x *FairDivision) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[5]
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1159,7 @@ func (x *FairDivision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairDivision.ProtoReflect.Descriptor instead.
 func (*FairDivision) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FairDivision) GetQueue() uint32 {
@@ -1061,7 +1244,7 @@ type FairPortion struct {
 
 func (x *FairPortion) Reset() {
 	*x = FairPortion{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1256,7 @@ func (x *FairPortion) String() string {
 func (*FairPortion) ProtoMessage() {}
 
 func (x *FairPortion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1269,7 @@ func (x *FairPortion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairPortion.ProtoReflect.Descriptor instead.
 func (*FairPortion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FairPortion) GetQueue() uint32 {
@@ -1190,7 +1373,7 @@ type FairQueue struct {
 
 func (x *FairQueue) Reset() {
 	*x = FairQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1385,7 @@ func (x *FairQueue) String() string {
 func (*FairQueue) ProtoMessage() {}
 
 func (x *FairQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1398,7 @@ func (x *FairQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairQueue.ProtoReflect.Descriptor instead.
 func (*FairQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FairQueue) GetQueue() uint32 {
@@ -1291,7 +1474,7 @@ type QueueShare struct {
 
 func (x *QueueShare) Reset() {
 	*x = QueueShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1486,7 @@ func (x *QueueShare) String() string {
 func (*QueueShare) ProtoMessage() {}
 
 func (x *QueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1499,7 @@ func (x *QueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueShare.ProtoReflect.Descriptor instead.
 func (*QueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QueueShare) GetQueue() uint32 {
@@ -1457,7 +1640,7 @@ type QueueStanding struct {
 
 func (x *QueueStanding) Reset() {
 	*x = QueueStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1652,7 @@ func (x *QueueStanding) String() string {
 func (*QueueStanding) ProtoMessage() {}
 
 func (x *QueueStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1665,7 @@ func (x *QueueStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStanding.ProtoReflect.Descriptor instead.
 func (*QueueStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QueueStanding) GetQueue() uint32 {
@@ -1539,7 +1722,7 @@ type JobShare struct {
 
 func (x *JobShare) Reset() {
 	*x = JobShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1734,7 @@ func (x *JobShare) String() string {
 func (*JobShare) ProtoMessage() {}
 
 func (x *JobShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1747,7 @@ func (x *JobShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobShare.ProtoReflect.Descriptor instead.
 func (*JobShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JobShare) GetJob() uint32 {
@@ -1629,7 +1812,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1824,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1837,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TreeNode) GetParent() uint32 {
@@ -1731,7 +1914,7 @@ type JobsAnswer struct {
 
 func (x *JobsAnswer) Reset() {
 	*x = JobsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1926,7 @@ func (x *JobsAnswer) String() string {
 func (*JobsAnswer) ProtoMessage() {}
 
 func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1939,7 @@ func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsAnswer.ProtoReflect.Descriptor instead.
 func (*JobsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JobsAnswer) GetJobs() []*JobStanding {
@@ -1799,7 +1982,7 @@ type JobStanding struct {
 
 func (x *JobStanding) Reset() {
 	*x = JobStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1994,7 @@ func (x *JobStanding) String() string {
 func (*JobStanding) ProtoMessage() {}
 
 func (x *JobStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +2007,7 @@ func (x *JobStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStanding.ProtoReflect.Descriptor instead.
 func (*JobStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JobStanding) GetJob() uint32 {
@@ -1922,7 +2105,7 @@ type EnqueueAnswer struct {
 
 func (x *EnqueueAnswer) Reset() {
 	*x = EnqueueAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2117,7 @@ func (x *EnqueueAnswer) String() string {
 func (*EnqueueAnswer) ProtoMessage() {}
 
 func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2130,7 @@ func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueAnswer.ProtoReflect.Descriptor instead.
 func (*EnqueueAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
@@ -1972,7 +2155,7 @@ type EnqueueVerdict struct {
 
 func (x *EnqueueVerdict) Reset() {
 	*x = EnqueueVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2167,7 @@ func (x *EnqueueVerdict) String() string {
 func (*EnqueueVerdict) ProtoMessage() {}
 
 func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2180,7 @@ func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueVerdict.ProtoReflect.Descriptor instead.
 func (*EnqueueVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EnqueueVerdict) GetJob() uint32 {
@@ -2032,7 +2215,7 @@ type AllocatableAnswer struct {
 
 func (x *AllocatableAnswer) Reset() {
 	*x = AllocatableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2227,7 @@ func (x *AllocatableAnswer) String() string {
 func (*AllocatableAnswer) ProtoMessage() {}
 
 func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2240,7 @@ func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableAnswer.ProtoReflect.Descriptor instead.
 func (*AllocatableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
@@ -2078,7 +2261,7 @@ type PreemptiveAnswer struct {
 
 func (x *PreemptiveAnswer) Reset() {
 	*x = PreemptiveAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2273,7 @@ func (x *PreemptiveAnswer) String() string {
 func (*PreemptiveAnswer) ProtoMessage() {}
 
 func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2286,7 @@ func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveAnswer.ProtoReflect.Descriptor instead.
 func (*PreemptiveAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
@@ -2128,7 +2311,7 @@ type TaskVerdict struct {
 
 func (x *TaskVerdict) Reset() {
 	*x = TaskVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2323,7 @@ func (x *TaskVerdict) String() string {
 func (*TaskVerdict) ProtoMessage() {}
 
 func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2336,7 @@ func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskVerdict.ProtoReflect.Descriptor instead.
 func (*TaskVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TaskVerdict) GetTask() uint32 {
@@ -2190,7 +2373,7 @@ type AccountCheck struct {
 
 func (x *AccountCheck) Reset() {
 	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2385,7 @@ func (x *AccountCheck) String() string {
 func (*AccountCheck) ProtoMessage() {}
 
 func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2398,7 @@ func (x *AccountCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
 func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AccountCheck) GetPassed() bool {
@@ -2258,7 +2441,7 @@ type VictimsAnswer struct {
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2453,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2466,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -2365,7 +2548,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2560,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2573,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -2448,7 +2631,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2643,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2656,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -2507,7 +2690,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2702,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2715,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -2578,7 +2761,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2773,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2786,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -2644,7 +2827,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2656,7 +2839,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2669,7 +2852,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -2717,7 +2900,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2912,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2925,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -2786,7 +2969,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2981,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2994,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -2844,7 +3027,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +3039,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3052,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -2914,7 +3097,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3109,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3122,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -2997,7 +3180,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3192,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3205,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3052,7 +3235,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3247,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3260,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -3121,7 +3304,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3133,7 +3316,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3146,7 +3329,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3231,7 +3414,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3426,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3439,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -3327,7 +3510,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3339,7 +3522,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3352,7 +3535,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -3472,7 +3655,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3667,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +3680,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -3593,7 +3776,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3788,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3801,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 // ChangeAnswer tells how to refer to what was set.
@@ -3640,7 +3823,7 @@ type ChangeAnswer struct {
 
 func (x *ChangeAnswer) Reset() {
 	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3835,7 @@ func (x *ChangeAnswer) String() string {
 func (*ChangeAnswer) ProtoMessage() {}
 
 func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3848,7 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
 func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeAnswer) GetNodes() []uint32 {
@@ -3718,7 +3901,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3913,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3926,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -3778,7 +3961,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3973,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3986,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -3817,7 +4000,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xcf\x01\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xff\x01\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -3825,7 +4008,22 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\tR\n" +
 	"dimensions\x121\n" +
-	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\"\xab\a\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\x12.\n" +
+	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\"\xad\x01\n" +
+	"\fSnapshotView\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x13\n" +
+	"\x05as_of\x18\x03 \x01(\x03R\x04asOf\x12\x10\n" +
+	"\x03age\x18\x04 \x01(\x03R\x03age\x12\x1a\n" +
+	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12.\n" +
+	"\x05kinds\x18\x06 \x03(\v2\x18.apportion.v1.ViewedKindR\x05kinds\"\x93\x01\n" +
+	"\n" +
+	"ViewedKind\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
+	"\x04read\x18\x02 \x01(\bR\x04read\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
+	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
+	"\x05fault\x18\x05 \x01(\tR\x05fault\"\xab\a\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4154,169 +4352,173 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
 	(FairLine)(0),                // 2: apportion.v1.FairLine
 	(PlacementOutcome)(0),        // 3: apportion.v1.PlacementOutcome
 	(*Basis)(nil),                // 4: apportion.v1.Basis
-	(*Answer)(nil),               // 5: apportion.v1.Answer
-	(*SharesAnswer)(nil),         // 6: apportion.v1.SharesAnswer
-	(*PluginShares)(nil),         // 7: apportion.v1.PluginShares
-	(*FairDerivation)(nil),       // 8: apportion.v1.FairDerivation
-	(*FairDivision)(nil),         // 9: apportion.v1.FairDivision
-	(*FairPortion)(nil),          // 10: apportion.v1.FairPortion
-	(*FairQueue)(nil),            // 11: apportion.v1.FairQueue
-	(*QueueShare)(nil),           // 12: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 13: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 14: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 15: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 16: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 17: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 18: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 19: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 20: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 21: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 22: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 23: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 24: apportion.v1.VictimsAnswer
-	(*ReclaimPlan)(nil),          // 25: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 26: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 27: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 28: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 29: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 30: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 31: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 32: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 33: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 34: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 35: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 36: apportion.v1.InspectAnswer
-	(*InspectedNode)(nil),        // 37: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 38: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 39: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 40: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 41: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 42: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 43: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 44: apportion.v1.Warning
-	(*status.Status)(nil),        // 45: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 46: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 47: apportion.v1.PlanAnswer
-	(*Reason)(nil),               // 48: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 49: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 50: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 51: apportion.v1.Resource
-	(*Fraction)(nil),             // 52: apportion.v1.Fraction
-	(*Verdict)(nil),              // 53: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 54: apportion.v1.VictimCheck
-	(Vote)(0),                    // 55: apportion.v1.Vote
-	(*Policy)(nil),               // 56: apportion.v1.Policy
-	(JobPhase)(0),                // 57: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 58: apportion.v1.TaskStatus
+	(*SnapshotView)(nil),         // 5: apportion.v1.SnapshotView
+	(*ViewedKind)(nil),           // 6: apportion.v1.ViewedKind
+	(*Answer)(nil),               // 7: apportion.v1.Answer
+	(*SharesAnswer)(nil),         // 8: apportion.v1.SharesAnswer
+	(*PluginShares)(nil),         // 9: apportion.v1.PluginShares
+	(*FairDerivation)(nil),       // 10: apportion.v1.FairDerivation
+	(*FairDivision)(nil),         // 11: apportion.v1.FairDivision
+	(*FairPortion)(nil),          // 12: apportion.v1.FairPortion
+	(*FairQueue)(nil),            // 13: apportion.v1.FairQueue
+	(*QueueShare)(nil),           // 14: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 15: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 16: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 17: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 18: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 19: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 20: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 21: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 22: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 23: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 24: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 25: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 26: apportion.v1.VictimsAnswer
+	(*ReclaimPlan)(nil),          // 27: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 28: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 29: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 30: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 31: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 32: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 33: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 34: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 35: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 36: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 37: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 38: apportion.v1.InspectAnswer
+	(*InspectedNode)(nil),        // 39: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 40: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 41: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 42: apportion.v1.DoneAnswer
+	(*ChangeAnswer)(nil),         // 43: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 44: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 45: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 46: apportion.v1.Warning
+	(*status.Status)(nil),        // 47: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 48: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 49: apportion.v1.PlanAnswer
+	(*Reason)(nil),               // 50: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 51: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 52: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 53: apportion.v1.Resource
+	(*Fraction)(nil),             // 54: apportion.v1.Fraction
+	(*Verdict)(nil),              // 55: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 56: apportion.v1.VictimCheck
+	(Vote)(0),                    // 57: apportion.v1.Vote
+	(*Policy)(nil),               // 58: apportion.v1.Policy
+	(JobPhase)(0),                // 59: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 60: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	44, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	45, // 1: apportion.v1.Answer.error:type_name -> google.rpc.Status
-	6,  // 2: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	16, // 3: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	18, // 4: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	20, // 5: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	21, // 6: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	24, // 7: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	24, // 8: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	29, // 9: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	31, // 10: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	36, // 11: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	40, // 12: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	42, // 13: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	43, // 14: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	41, // 15: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	46, // 16: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	47, // 17: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	7,  // 18: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	13, // 19: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	48, // 20: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	12, // 21: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	14, // 22: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	15, // 23: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	49, // 24: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	50, // 25: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	8,  // 26: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	9,  // 27: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	9,  // 28: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	11, // 29: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	51, // 30: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,  // 31: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	52, // 32: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	10, // 33: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	10, // 34: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,  // 35: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	51, // 36: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	51, // 37: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	51, // 38: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	51, // 39: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	51, // 40: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	51, // 41: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	51, // 42: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	51, // 43: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	51, // 44: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	51, // 45: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	48, // 46: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	51, // 47: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	51, // 48: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	51, // 49: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	17, // 50: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	53, // 51: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	53, // 52: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	53, // 53: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	53, // 54: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	19, // 55: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	53, // 56: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	22, // 57: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	22, // 58: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	53, // 59: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	23, // 60: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	48, // 61: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	26, // 62: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	27, // 63: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	28, // 64: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	54, // 65: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	25, // 66: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	48, // 67: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,  // 68: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	52, // 69: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	52, // 70: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	55, // 71: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	48, // 72: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	30, // 73: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	33, // 74: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	32, // 75: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,  // 76: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	34, // 77: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	35, // 78: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	48, // 79: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	51, // 80: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	37, // 81: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	38, // 82: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	39, // 83: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	56, // 84: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	51, // 85: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	51, // 86: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	51, // 87: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	57, // 88: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	51, // 89: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	51, // 90: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	51, // 91: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	51, // 92: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	58, // 93: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	51, // 94: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	46, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	5,  // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
+	6,  // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
+	47, // 3: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	8,  // 4: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
+	18, // 5: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	20, // 6: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	22, // 7: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	23, // 8: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	26, // 9: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	26, // 10: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	31, // 11: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	33, // 12: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	38, // 13: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	42, // 14: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	44, // 15: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	45, // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	43, // 17: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	48, // 18: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	49, // 19: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	9,  // 20: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	15, // 21: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	50, // 22: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	14, // 23: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	16, // 24: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	17, // 25: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	51, // 26: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	52, // 27: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	10, // 28: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	11, // 29: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	11, // 30: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	13, // 31: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	53, // 32: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,  // 33: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	54, // 34: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	12, // 35: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	12, // 36: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,  // 37: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	53, // 38: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	53, // 39: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	53, // 40: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	53, // 41: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	53, // 42: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	53, // 43: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	53, // 44: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	53, // 45: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	53, // 46: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	53, // 47: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	50, // 48: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	53, // 49: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	53, // 50: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	53, // 51: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	19, // 52: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	55, // 53: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	55, // 54: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	55, // 55: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	55, // 56: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	21, // 57: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	55, // 58: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	24, // 59: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	24, // 60: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	55, // 61: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	25, // 62: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	50, // 63: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	28, // 64: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	29, // 65: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	30, // 66: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	56, // 67: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	27, // 68: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	50, // 69: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,  // 70: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	54, // 71: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	54, // 72: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	57, // 73: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	50, // 74: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	32, // 75: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	35, // 76: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	34, // 77: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,  // 78: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	36, // 79: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	37, // 80: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	50, // 81: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	53, // 82: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	39, // 83: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	40, // 84: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	41, // 85: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	58, // 86: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	53, // 87: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	53, // 88: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	53, // 89: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	59, // 90: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	53, // 91: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	53, // 92: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	53, // 93: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	53, // 94: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	60, // 95: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	53, // 96: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	97, // [97:97] is the sub-list for method output_type
+	97, // [97:97] is the sub-list for method input_type
+	97, // [97:97] is the sub-list for extension type_name
+	97, // [97:97] is the sub-list for extension extendee
+	0,  // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4330,7 +4532,7 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
-	file_apportion_v1_answer_proto_msgTypes[1].OneofWrappers = []any{
+	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{
 		(*Answer_Error)(nil),
 		(*Answer_Shares)(nil),
 		(*Answer_Jobs)(nil),
@@ -4349,23 +4551,23 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Explain)(nil),
 		(*Answer_Plan)(nil),
 	}
-	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[7].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[8].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[18].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[12].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[20].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[35].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[22].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1291,11 +1291,209 @@ func (*RunSessionResponse_Answers) isRunSessionResponse_Message() {}
 
 func (*RunSessionResponse_GoingAway) isRunSessionResponse_Message() {}
 
+type ListSnapshotsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSnapshotsRequest) Reset() {
+	*x = ListSnapshotsRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSnapshotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSnapshotsRequest) ProtoMessage() {}
+
+func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSnapshotsRequest.ProtoReflect.Descriptor instead.
+func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+type ListSnapshotsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that the caller may name, by name. One that cannot be asked about yet has no digest.
+	Snapshots []*SnapshotView `protobuf:"bytes,1,rep,name=snapshots,proto3" json:"snapshots,omitempty"`
+	// Names of the policies that `Input.policy_name` may hold, in ascending order.
+	PolicyNames   []string `protobuf:"bytes,2,rep,name=policy_names,json=policyNames,proto3" json:"policy_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSnapshotsResponse) Reset() {
+	*x = ListSnapshotsResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSnapshotsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSnapshotsResponse) ProtoMessage() {}
+
+func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSnapshotsResponse.ProtoReflect.Descriptor instead.
+func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListSnapshotsResponse) GetSnapshots() []*SnapshotView {
+	if x != nil {
+		return x.Snapshots
+	}
+	return nil
+}
+
+func (x *ListSnapshotsResponse) GetPolicyNames() []string {
+	if x != nil {
+		return x.PolicyNames
+	}
+	return nil
+}
+
+type GetSnapshotRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the snapshot. Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Digest of the version that the caller has: the response then has no `snapshot` if that is the newest. Empty: none.
+	KnownDigest   string `protobuf:"bytes,2,opt,name=known_digest,json=knownDigest,proto3" json:"known_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSnapshotRequest) Reset() {
+	*x = GetSnapshotRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSnapshotRequest) ProtoMessage() {}
+
+func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*GetSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GetSnapshotRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetSnapshotRequest) GetKnownDigest() string {
+	if x != nil {
+		return x.KnownDigest
+	}
+	return ""
+}
+
+type GetSnapshotResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How old and how complete it is.
+	View *SnapshotView `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	// The newest version. Positions in answers about its digest are positions in it.
+	Snapshot      *Snapshot `protobuf:"bytes,2,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSnapshotResponse) Reset() {
+	*x = GetSnapshotResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSnapshotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSnapshotResponse) ProtoMessage() {}
+
+func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSnapshotResponse.ProtoReflect.Descriptor instead.
+func (*GetSnapshotResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *GetSnapshotResponse) GetView() *SnapshotView {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
+func (x *GetSnapshotResponse) GetSnapshot() *Snapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
 var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1371,7 +1569,17 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aanswers\x18\x02 \x01(\v2\x19.apportion.v1.AnswerBatchH\x00R\aanswers\x128\n" +
 	"\n" +
 	"going_away\x18\x03 \x01(\v2\x17.apportion.v1.GoingAwayH\x00R\tgoingAwayB\t\n" +
-	"\amessage2\x82\a\n" +
+	"\amessage\"\x16\n" +
+	"\x14ListSnapshotsRequest\"t\n" +
+	"\x15ListSnapshotsResponse\x128\n" +
+	"\tsnapshots\x18\x01 \x03(\v2\x1a.apportion.v1.SnapshotViewR\tsnapshots\x12!\n" +
+	"\fpolicy_names\x18\x02 \x03(\tR\vpolicyNames\"K\n" +
+	"\x12GetSnapshotRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
+	"\x13GetSnapshotResponse\x12.\n" +
+	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
+	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xba\b\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1384,7 +1592,9 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
-	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01BQ\n" +
+	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01\x12]\n" +
+	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12W\n" +
+	"\vGetSnapshot\x12 .apportion.v1.GetSnapshotRequest\x1a!.apportion.v1.GetSnapshotResponse\"\x03\x90\x02\x01BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -1399,7 +1609,7 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
-var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_apportion_v1_service_proto_goTypes = []any{
 	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
 	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
@@ -1421,104 +1631,117 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*UploadSnapshotResponse)(nil),   // 17: apportion.v1.UploadSnapshotResponse
 	(*RunSessionRequest)(nil),        // 18: apportion.v1.RunSessionRequest
 	(*RunSessionResponse)(nil),       // 19: apportion.v1.RunSessionResponse
-	(*Input)(nil),                    // 20: apportion.v1.Input
-	(*SharesStep)(nil),               // 21: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 22: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 23: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 24: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 25: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 26: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 27: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 28: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 29: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 30: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 31: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 32: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 33: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 34: apportion.v1.NodesAnswer
-	(*ExplainStep)(nil),              // 35: apportion.v1.ExplainStep
-	(*ExplainAnswer)(nil),            // 36: apportion.v1.ExplainAnswer
-	(*PlanStep)(nil),                 // 37: apportion.v1.PlanStep
-	(*PlanAnswer)(nil),               // 38: apportion.v1.PlanAnswer
-	(*Step)(nil),                     // 39: apportion.v1.Step
-	(*Answer)(nil),                   // 40: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 41: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 42: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 43: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 44: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 45: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 46: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 47: apportion.v1.GoingAway
+	(*ListSnapshotsRequest)(nil),     // 20: apportion.v1.ListSnapshotsRequest
+	(*ListSnapshotsResponse)(nil),    // 21: apportion.v1.ListSnapshotsResponse
+	(*GetSnapshotRequest)(nil),       // 22: apportion.v1.GetSnapshotRequest
+	(*GetSnapshotResponse)(nil),      // 23: apportion.v1.GetSnapshotResponse
+	(*Input)(nil),                    // 24: apportion.v1.Input
+	(*SharesStep)(nil),               // 25: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 26: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 27: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 28: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 29: apportion.v1.EnqueueAnswer
+	(*AllocatableStep)(nil),          // 30: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),           // 31: apportion.v1.PreemptiveStep
+	(*AllocatableAnswer)(nil),        // 32: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),         // 33: apportion.v1.PreemptiveAnswer
+	(*ReclaimStep)(nil),              // 34: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),              // 35: apportion.v1.PreemptStep
+	(*VictimsAnswer)(nil),            // 36: apportion.v1.VictimsAnswer
+	(*NodesStep)(nil),                // 37: apportion.v1.NodesStep
+	(*NodesAnswer)(nil),              // 38: apportion.v1.NodesAnswer
+	(*ExplainStep)(nil),              // 39: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 40: apportion.v1.ExplainAnswer
+	(*PlanStep)(nil),                 // 41: apportion.v1.PlanStep
+	(*PlanAnswer)(nil),               // 42: apportion.v1.PlanAnswer
+	(*Step)(nil),                     // 43: apportion.v1.Step
+	(*Answer)(nil),                   // 44: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 45: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 46: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 47: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 48: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 49: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 50: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 51: apportion.v1.GoingAway
+	(*SnapshotView)(nil),             // 52: apportion.v1.SnapshotView
+	(*Snapshot)(nil),                 // 53: apportion.v1.Snapshot
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	20, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	21, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	22, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	23, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	20, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	24, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	22, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	25, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	20, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	26, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	27, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	22, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	28, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	29, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	20, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	30, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	31, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	22, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	32, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	20, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	33, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	22, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	34, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	20, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
-	35, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
-	22, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
-	36, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
-	20, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
-	37, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
-	22, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
-	38, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
-	20, // 31: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	39, // 32: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	22, // 33: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	40, // 34: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	41, // 35: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	42, // 36: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	43, // 37: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	42, // 38: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	44, // 39: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	45, // 40: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	46, // 41: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	47, // 42: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	0,  // 43: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 44: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 45: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 46: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 47: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 48: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
-	12, // 49: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
-	14, // 50: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	16, // 51: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	18, // 52: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	1,  // 53: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 54: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 55: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 56: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 57: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 58: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 59: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 60: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	17, // 61: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	19, // 62: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	53, // [53:63] is the sub-list for method output_type
-	43, // [43:53] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	24, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	25, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	26, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	27, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	24, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	28, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	26, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	29, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	24, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
+	30, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
+	31, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
+	26, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
+	32, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	33, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	24, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
+	34, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
+	35, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
+	26, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
+	36, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
+	24, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
+	37, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
+	26, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
+	38, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
+	24, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	39, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	26, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	40, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	24, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
+	41, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
+	26, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
+	42, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
+	24, // 31: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	43, // 32: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	26, // 33: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	44, // 34: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	45, // 35: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	46, // 36: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	47, // 37: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	46, // 38: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	48, // 39: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	49, // 40: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	50, // 41: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	51, // 42: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	52, // 43: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
+	52, // 44: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
+	53, // 45: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
+	0,  // 46: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	2,  // 47: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	4,  // 48: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
+	6,  // 49: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
+	8,  // 50: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
+	10, // 51: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
+	12, // 52: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
+	14, // 53: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	16, // 54: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	18, // 55: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	20, // 56: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
+	22, // 57: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
+	1,  // 58: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 59: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 60: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 61: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 62: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 63: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 64: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 65: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	17, // 66: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	19, // 67: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	21, // 68: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	23, // 69: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
+	58, // [58:70] is the sub-list for method output_type
+	46, // [46:58] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -1530,6 +1753,7 @@ func file_apportion_v1_service_proto_init() {
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_session_proto_init()
+	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()
 	file_apportion_v1_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*SelectVictimsRequest_Reclaim)(nil),
@@ -1555,7 +1779,7 @@ func file_apportion_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,8 @@ const (
 	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
 	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
+	ApportionService_ListSnapshots_FullMethodName    = "/apportion.v1.ApportionService/ListSnapshots"
+	ApportionService_GetSnapshot_FullMethodName      = "/apportion.v1.ApportionService/GetSnapshot"
 )
 
 // ApportionServiceClient is the client API for ApportionService service.
@@ -36,7 +38,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // ApportionService decides who may have what. It keeps no state that a decision depends on: equal requests get equal answers from every
-// replica of one version.
+// replica of one version. Requests with `Input.snapshot_name` are about whatever the server knows of a cluster at that moment; the digest in
+// the answer's basis names it.
 //
 // Errors are canonical codes with a google.rpc.ErrorInfo whose reason is an ErrorReason. Bad input is INVALID_ARGUMENT with a
 // google.rpc.BadRequest that names fields by path.
@@ -62,6 +65,10 @@ type ApportionServiceClient interface {
 	UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error)
 	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse], error)
+	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
+	// A snapshot that this server keeps up to date by itself, as a whole.
+	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
 }
 
 type apportionServiceClient struct {
@@ -178,12 +185,33 @@ func (c *apportionServiceClient) RunSession(ctx context.Context, opts ...grpc.Ca
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ApportionService_RunSessionClient = grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse]
 
+func (c *apportionServiceClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSnapshotsResponse)
+	err := c.cc.Invoke(ctx, ApportionService_ListSnapshots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *apportionServiceClient) GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSnapshotResponse)
+	err := c.cc.Invoke(ctx, ApportionService_GetSnapshot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ApportionServiceServer is the server API for ApportionService service.
 // All implementations must embed UnimplementedApportionServiceServer
 // for forward compatibility.
 //
 // ApportionService decides who may have what. It keeps no state that a decision depends on: equal requests get equal answers from every
-// replica of one version.
+// replica of one version. Requests with `Input.snapshot_name` are about whatever the server knows of a cluster at that moment; the digest in
+// the answer's basis names it.
 //
 // Errors are canonical codes with a google.rpc.ErrorInfo whose reason is an ErrorReason. Bad input is INVALID_ARGUMENT with a
 // google.rpc.BadRequest that names fields by path.
@@ -209,6 +237,10 @@ type ApportionServiceServer interface {
 	UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error
 	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error
+	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
+	// A snapshot that this server keeps up to date by itself, as a whole.
+	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
 	mustEmbedUnimplementedApportionServiceServer()
 }
 
@@ -248,6 +280,12 @@ func (UnimplementedApportionServiceServer) UploadSnapshot(grpc.ClientStreamingSe
 }
 func (UnimplementedApportionServiceServer) RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error {
 	return status.Error(codes.Unimplemented, "method RunSession not implemented")
+}
+func (UnimplementedApportionServiceServer) ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSnapshots not implemented")
+}
+func (UnimplementedApportionServiceServer) GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSnapshot not implemented")
 }
 func (UnimplementedApportionServiceServer) mustEmbedUnimplementedApportionServiceServer() {}
 func (UnimplementedApportionServiceServer) testEmbeddedByValue()                          {}
@@ -428,6 +466,42 @@ func _ApportionService_RunSession_Handler(srv interface{}, stream grpc.ServerStr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ApportionService_RunSessionServer = grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]
 
+func _ApportionService_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSnapshotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).ListSnapshots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_ListSnapshots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).ListSnapshots(ctx, req.(*ListSnapshotsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ApportionService_GetSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSnapshotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).GetSnapshot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_GetSnapshot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).GetSnapshot(ctx, req.(*GetSnapshotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ApportionService_ServiceDesc is the grpc.ServiceDesc for ApportionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -466,6 +540,14 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Simulate",
 			Handler:    _ApportionService_Simulate_Handler,
+		},
+		{
+			MethodName: "ListSnapshots",
+			Handler:    _ApportionService_ListSnapshots_Handler,
+		},
+		{
+			MethodName: "GetSnapshot",
+			Handler:    _ApportionService_GetSnapshot_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -28,13 +28,15 @@ type Input struct {
 	//
 	//	*Input_Snapshot
 	//	*Input_SnapshotDigest
+	//	*Input_SnapshotName
 	Source isInput_Source `protobuf_oneof:"source"`
 	// Types that are valid to be assigned to Rule:
 	//
 	//	*Input_Policy
 	//	*Input_PolicyName
 	Rule isInput_Rule `protobuf_oneof:"rule"`
-	// Changes the snapshot of `snapshot_digest`: the question is about the result, which is not kept. Not together with `snapshot`.
+	// Changes the snapshot of `snapshot_digest` or `snapshot_name`: the question is about the result, which is not kept. Not together with
+	// `snapshot`. Positions in it are those of the version that is changed, so that a change that refers to nodes by position names a digest.
 	Change *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
 	// Every reason in the answers carries its text. Answers are then larger by about 100 bytes a reason, which count towards their limit.
 	Texts         bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
@@ -97,6 +99,15 @@ func (x *Input) GetSnapshotDigest() string {
 	return ""
 }
 
+func (x *Input) GetSnapshotName() string {
+	if x != nil {
+		if x, ok := x.Source.(*Input_SnapshotName); ok {
+			return x.SnapshotName
+		}
+	}
+	return ""
+}
+
 func (x *Input) GetRule() isInput_Rule {
 	if x != nil {
 		return x.Rule
@@ -146,13 +157,20 @@ type Input_Snapshot struct {
 }
 
 type Input_SnapshotDigest struct {
-	// `sha256:` and 64 hexadecimal digits, as UploadSnapshot returned it.
+	// `sha256:` and 64 hexadecimal digits, as UploadSnapshot returned it, or of a version of a snapshot that the server keeps.
 	SnapshotDigest string `protobuf:"bytes,2,opt,name=snapshot_digest,json=snapshotDigest,proto3,oneof"`
+}
+
+type Input_SnapshotName struct {
+	// Name of a snapshot that the server keeps up to date by itself: its newest version. ListSnapshots names them.
+	SnapshotName string `protobuf:"bytes,7,opt,name=snapshot_name,json=snapshotName,proto3,oneof"`
 }
 
 func (*Input_Snapshot) isInput_Source() {}
 
 func (*Input_SnapshotDigest) isInput_Source() {}
+
+func (*Input_SnapshotName) isInput_Source() {}
 
 type isInput_Rule interface {
 	isInput_Rule()
@@ -564,10 +582,11 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\x91\x02\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xb8\x02\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
-	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12.\n" +
+	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12%\n" +
+	"\rsnapshot_name\x18\a \x01(\tH\x00R\fsnapshotName\x12.\n" +
 	"\x06policy\x18\x03 \x01(\v2\x14.apportion.v1.PolicyH\x01R\x06policy\x12!\n" +
 	"\vpolicy_name\x18\x04 \x01(\tH\x01R\n" +
 	"policyName\x12,\n" +
@@ -658,6 +677,7 @@ func file_apportion_v1_session_proto_init() {
 	file_apportion_v1_session_proto_msgTypes[0].OneofWrappers = []any{
 		(*Input_Snapshot)(nil),
 		(*Input_SnapshotDigest)(nil),
+		(*Input_SnapshotName)(nil),
 		(*Input_Policy)(nil),
 		(*Input_PolicyName)(nil),
 	}

@@ -155,7 +155,8 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 	o, t := d.settings.ServerOptions(), d.telemetry
-	o.Policies, o.Permit, o.Observers = loaded.policies, identity.MayName, d.observing.observers
+	o.Policies, o.Observers = loaded.policies, d.observing.observers
+	o.Permit, o.PermitSnapshot = identity.MayName, identity.MayAsk
 	o.Logger, o.Registry, o.Meter, o.Tracer, o.Propagator = d.log, t.Registry, t.Meter, t.Tracer, t.Propagator
 	o.Tap, o.Transport = []tap.ServerInHandle{d.gate.Tap, named}, d.gate.ServerOptions()
 	return o

@@ -62,6 +62,12 @@ const (
 	// ApportionServiceRunSessionProcedure is the fully-qualified name of the ApportionService's
 	// RunSession RPC.
 	ApportionServiceRunSessionProcedure = "/apportion.v1.ApportionService/RunSession"
+	// ApportionServiceListSnapshotsProcedure is the fully-qualified name of the ApportionService's
+	// ListSnapshots RPC.
+	ApportionServiceListSnapshotsProcedure = "/apportion.v1.ApportionService/ListSnapshots"
+	// ApportionServiceGetSnapshotProcedure is the fully-qualified name of the ApportionService's
+	// GetSnapshot RPC.
+	ApportionServiceGetSnapshotProcedure = "/apportion.v1.ApportionService/GetSnapshot"
 )
 
 // ApportionServiceClient is a client for the apportion.v1.ApportionService service.
@@ -87,6 +93,10 @@ type ApportionServiceClient interface {
 	UploadSnapshot(context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error)
 	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(context.Context) (*connect.BidiStreamForClientSimple[v1.RunSessionRequest, v1.RunSessionResponse], error)
+	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
+	// A snapshot that this server keeps up to date by itself, as a whole.
+	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
 }
 
 // NewApportionServiceClient constructs a client for the apportion.v1.ApportionService service. By
@@ -168,6 +178,20 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(apportionServiceMethods.ByName("RunSession")),
 			connect.WithClientOptions(opts...),
 		),
+		listSnapshots: connect.NewClient[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse](
+			httpClient,
+			baseURL+ApportionServiceListSnapshotsProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("ListSnapshots")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getSnapshot: connect.NewClient[v1.GetSnapshotRequest, v1.GetSnapshotResponse](
+			httpClient,
+			baseURL+ApportionServiceGetSnapshotProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("GetSnapshot")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -183,6 +207,8 @@ type apportionServiceClient struct {
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
+	listSnapshots    *connect.Client[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse]
+	getSnapshot      *connect.Client[v1.GetSnapshotRequest, v1.GetSnapshotResponse]
 }
 
 // EvaluateShares calls apportion.v1.ApportionService.EvaluateShares.
@@ -267,6 +293,24 @@ func (c *apportionServiceClient) RunSession(ctx context.Context) (*connect.BidiS
 	return c.runSession.CallBidiStreamSimple(ctx)
 }
 
+// ListSnapshots calls apportion.v1.ApportionService.ListSnapshots.
+func (c *apportionServiceClient) ListSnapshots(ctx context.Context, req *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
+	response, err := c.listSnapshots.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetSnapshot calls apportion.v1.ApportionService.GetSnapshot.
+func (c *apportionServiceClient) GetSnapshot(ctx context.Context, req *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error) {
+	response, err := c.getSnapshot.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ApportionServiceHandler is an implementation of the apportion.v1.ApportionService service.
 type ApportionServiceHandler interface {
 	// Who deserves what, who has what, and who comes first.
@@ -290,6 +334,10 @@ type ApportionServiceHandler interface {
 	UploadSnapshot(context.Context, *connect.ClientStream[v1.UploadSnapshotRequest]) (*v1.UploadSnapshotResponse, error)
 	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error
+	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
+	// A snapshot that this server keeps up to date by itself, as a whole.
+	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
 }
 
 // NewApportionServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -367,6 +415,20 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithSchema(apportionServiceMethods.ByName("RunSession")),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceListSnapshotsHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceListSnapshotsProcedure,
+		svc.ListSnapshots,
+		connect.WithSchema(apportionServiceMethods.ByName("ListSnapshots")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	apportionServiceGetSnapshotHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceGetSnapshotProcedure,
+		svc.GetSnapshot,
+		connect.WithSchema(apportionServiceMethods.ByName("GetSnapshot")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/apportion.v1.ApportionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ApportionServiceEvaluateSharesProcedure:
@@ -389,6 +451,10 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceUploadSnapshotHandler.ServeHTTP(w, r)
 		case ApportionServiceRunSessionProcedure:
 			apportionServiceRunSessionHandler.ServeHTTP(w, r)
+		case ApportionServiceListSnapshotsProcedure:
+			apportionServiceListSnapshotsHandler.ServeHTTP(w, r)
+		case ApportionServiceGetSnapshotProcedure:
+			apportionServiceGetSnapshotHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -436,4 +502,12 @@ func (UnimplementedApportionServiceHandler) UploadSnapshot(context.Context, *con
 
 func (UnimplementedApportionServiceHandler) RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.RunSession is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.ListSnapshots is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetSnapshot is not implemented"))
 }

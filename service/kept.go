@@ -1,0 +1,262 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
+)
+
+// Kept is a snapshot that the program of the server keeps up to date, and that requests may name. It is for any number of goroutines.
+type Kept struct {
+	server *Server
+	name   string
+	now    func(*apportionv1.SnapshotView)
+
+	mutex sync.Mutex
+	// newest and before are the versions that are held; nil: there are none yet.
+	newest, before *version
+}
+
+// version is one state of a kept snapshot. It does not change.
+type version struct {
+	*entry
+
+	data []byte
+	// view is as of when the version was put, or replaced.
+	view *apportionv1.SnapshotView
+}
+
+// Keep returns a snapshot without a version, which requests may name from now on. now completes the view of the newest version, or of none:
+// up to when it holds what happened, and whether it is complete. It is called for each answer, by several goroutines.
+func (s *Server) Keep(name string, now func(*apportionv1.SnapshotView)) *Kept {
+	k := &Kept{server: s, name: name, now: now}
+	s.keptMutex.Lock()
+	defer s.keptMutex.Unlock()
+	kept := maps.Clone(s.kept.Load().(map[string]*Kept)) //nolint:errcheck,forcetypeassert // Only such maps are stored.
+	kept[name] = k
+	s.kept.Store(kept)
+	return k
+}
+
+// Put makes the bytes of a snapshot the newest version, within the limits of a snapshot and after waiting for its turn. view says what it is
+// made of.
+func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotView) error {
+	s := k.server
+	sum := sha256.Sum256(data)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	p, release := follow(ctx)
+	defer release()
+	size := wire.Measure(data)
+	leave, err := s.enter(p, admission.Decision, size.Memory())
+	if err != nil {
+		return StatusOf(err)
+	}
+	defer leave()
+	began := time.Now()
+	g := s.guard(p.stop)
+	g.Size = &size
+	m, err := new(wire.Decoder).CompileWithin(data, g)
+	s.metrics.compiledModel(began, m)
+	if err != nil {
+		return StatusOf(err)
+	}
+	bytes := wire.OwnBytes(m) + int64(len(data))
+	// It is in no list of the cache, which pools no sessions of it.
+	e := &entry{key: entryKey{digest: digest}, model: m, cluster: wire.ClusterOf(data), bytes: bytes, own: bytes, gone: true}
+	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
+	next.view.Name, next.view.Digest = k.name, digest
+	e.viewed = func() *apportionv1.SnapshotView { return k.viewOf(next) }
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.newest != nil {
+		k.now(k.newest.view)
+	}
+	k.newest, k.before = next, k.newest
+	return nil
+}
+
+// viewOf returns how old and how complete a version is now; that of nil is of a snapshot without any.
+func (k *Kept) viewOf(v *version) *apportionv1.SnapshotView {
+	view := &apportionv1.SnapshotView{Name: k.name}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if v != nil {
+		view = proto.CloneOf(v.view)
+	}
+	if v == k.newest {
+		k.now(view)
+	}
+	if v != nil {
+		view.Age = max(time.Now().UnixNano()-view.GetAsOf(), 0)
+	}
+	return view
+}
+
+// Bytes is about what the versions take that are held.
+func (k *Kept) Bytes() int64 {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	bytes := int64(0)
+	for _, v := range []*version{k.newest, k.before} {
+		if v != nil {
+			bytes += v.own
+		}
+	}
+	return bytes
+}
+
+// latest returns the newest version, nil if there is none.
+func (k *Kept) latest() *version {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.newest
+}
+
+// versionOf returns the version of a digest, nil if it is not held.
+func (k *Kept) versionOf(digest string) *entry {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, v := range []*version{k.newest, k.before} {
+		if v != nil && v.key.digest == digest {
+			return v.entry
+		}
+	}
+	return nil
+}
+
+// keptNamed returns the snapshot of a name, nil if there is none.
+func (s *Server) keptNamed(name string) *Kept {
+	kept, _ := s.kept.Load().(map[string]*Kept)
+	return kept[name]
+}
+
+// mayAsk returns an error if the caller may not ask about a kept snapshot.
+func (s *Server) mayAsk(ctx context.Context, name string) error {
+	if s.options.PermitSnapshot == nil {
+		return nil
+	}
+	return s.options.PermitSnapshot(ctx, name)
+}
+
+// newestOf returns the newest version of the snapshot that a field of a request names.
+func (s *Server) newestOf(ctx context.Context, name, field string) (*version, error) {
+	if err := s.mayAsk(ctx, name); err != nil {
+		return nil, err
+	}
+	k := s.keptNamed(name)
+	if k == nil {
+		return nil, &wire.Fault{
+			Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND, Field: field,
+			Text: "this server keeps no snapshot " + strconv.Quote(name),
+		}
+	}
+	v := k.latest()
+	if v == nil {
+		return nil, &wire.Fault{
+			Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_READY, Field: field, Retry: time.Second,
+			Text: "snapshot " + strconv.Quote(name) + " is not there yet" + faultsOf(k.viewOf(nil)),
+		}
+	}
+	return v, s.permit(ctx, func() string { return v.cluster })
+}
+
+// faultsOf lists what cannot be read.
+func faultsOf(view *apportionv1.SnapshotView) string {
+	text := ""
+	for _, kind := range view.GetKinds() {
+		if kind.GetFault() != "" {
+			text += "; " + kind.GetResource() + ": " + kind.GetFault()
+		}
+	}
+	return text
+}
+
+// keptVersion returns the version of a digest of any kept snapshot that the caller may ask about, nil if none is held.
+func (s *Server) keptVersion(ctx context.Context, digest string) *entry {
+	kept, _ := s.kept.Load().(map[string]*Kept)
+	for name, k := range kept {
+		if e := k.versionOf(digest); e != nil && s.mayAsk(ctx, name) == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// ListSnapshots tells which snapshots the caller may name.
+func (c *call) ListSnapshots(ctx context.Context, _ *apportionv1.ListSnapshotsRequest) (*apportionv1.ListSnapshotsResponse, error) {
+	s := c.server
+	kept, _ := s.kept.Load().(map[string]*Kept)
+	out := &apportionv1.ListSnapshotsResponse{PolicyNames: slices.Sorted(maps.Keys(*s.rules.Load()))}
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		k := kept[name]
+		v := k.latest()
+		if s.mayAsk(ctx, name) != nil || v != nil && s.permit(ctx, func() string { return v.cluster }) != nil {
+			continue
+		}
+		out.Snapshots = append(out.Snapshots, k.viewOf(v))
+	}
+	return out, nil
+}
+
+// GetSnapshot returns the newest version of a kept snapshot.
+func (c *call) GetSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
+	response, err := c.getSnapshot(ctx, r)
+	if err != nil {
+		return nil, c.server.fail(ctx, err)
+	}
+	return response, nil
+}
+
+func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
+	s := c.server
+	if r.GetName() == "" {
+		return nil, invalidRequest("name", "no snapshot is named")
+	}
+	v, err := s.newestOf(ctx, r.GetName(), "name")
+	if err != nil {
+		return nil, err
+	}
+	out := &apportionv1.GetSnapshotResponse{View: v.viewed()}
+	if r.GetKnownDigest() == v.key.digest {
+		return out, nil
+	}
+	if len(v.data) > s.options.AnswerBytes {
+		return nil, &wire.Fault{
+			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
+			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(s.options.AnswerBytes) + " are sent",
+		}
+	}
+	limited, cancel := s.limited(ctx)
+	defer cancel()
+	p, release := follow(limited)
+	defer release()
+	leave, err := s.enter(p, admission.Decision, decodedSnapshot*int64(len(v.data)))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	reply, err := c.reserve(ctx)
+	if err == nil {
+		err = reply.grow(ctx, int64(len(v.data)+proto.Size(out.View)+fieldBytes), s.outbox.patience)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Snapshot = &apportionv1.Snapshot{}
+	return out, proto.Unmarshal(v.data, out.Snapshot)
+}
+
+// decodedSnapshot is how many times its encoded size a snapshot takes at most as messages.
+const decodedSnapshot = 40

@@ -1,0 +1,176 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/servicetest"
+)
+
+// keep puts a snapshot on a server as the only version of one that is complete, and as old as asOf says.
+func keep(t *testing.T, k *service.Kept, snapshot *apportionv1.Snapshot) {
+	t.Helper()
+	data, err := proto.Marshal(snapshot)
+	require.NoError(t, err)
+	require.NoError(t, k.Put(t.Context(), data, &apportionv1.SnapshotView{
+		Kinds: []*apportionv1.ViewedKind{{Resource: "pods", Read: true, Count: 120}},
+	}))
+}
+
+// asOfAnHourAgo is a view of a cluster that was last heard of an hour ago.
+func asOfAnHourAgo(view *apportionv1.SnapshotView) {
+	view.AsOf, view.Complete = time.Now().Add(-time.Hour).UnixNano(), true
+}
+
+func sharesOf(source any, change *apportionv1.Change) *apportionv1.EvaluateSharesRequest {
+	in := &apportionv1.Input{Rule: &apportionv1.Input_Policy{Policy: servicetest.Proportion()}, Change: change}
+	switch s := source.(type) {
+	case *apportionv1.Snapshot:
+		in.Source = &apportionv1.Input_Snapshot{Snapshot: s}
+	case *apportionv1.Input_SnapshotName:
+		in.Source = s
+	case *apportionv1.Input_SnapshotDigest:
+		in.Source = s
+	}
+	return &apportionv1.EvaluateSharesRequest{Input: in}
+}
+
+func TestAKeptSnapshotAnswersByNameAsItWouldInline(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	name := &apportionv1.Input_SnapshotName{SnapshotName: "cluster"}
+	k := r.Server.Keep("cluster", asOfAnHourAgo)
+
+	_, err := r.EvaluateShares(t.Context(), sharesOf(name, nil))
+	requireFault(t, err, codes.Unavailable, "SNAPSHOT_NOT_READY")
+	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "other"}, nil))
+	requireFault(t, err, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND")
+
+	snapshot := servicetest.Snapshot(1)
+	keep(t, k, snapshot)
+	for name, change := range map[string]*apportionv1.Change{"as it is": nil, "changed": {AsOf: new(int64(7))}} {
+		t.Run(name, func(t *testing.T) {
+			got, err := r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, change))
+			require.NoError(t, err)
+			want, err := r.EvaluateShares(t.Context(), sharesOf(snapshot, nil))
+			require.NoError(t, err)
+			require.True(t, proto.Equal(want.GetShares(), got.GetShares()))
+			require.Nil(t, want.GetBasis().GetView())
+			view := got.GetBasis().GetView()
+			require.Equal(t, "cluster", view.GetName())
+			require.True(t, view.GetComplete())
+			require.InDelta(t, time.Hour, time.Duration(view.GetAge()), float64(time.Minute))
+			require.EqualValues(t, 120, view.GetKinds()[0].GetCount())
+		})
+	}
+}
+
+func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	var digests []string
+	for seed := range uint64(3) {
+		keep(t, k, servicetest.Snapshot(seed))
+		got, err := r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, nil))
+		require.NoError(t, err)
+		digests = append(digests, got.GetBasis().GetSnapshotDigest())
+	}
+	ask := func(digest string) error {
+		got, err := r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, nil))
+		if err == nil {
+			require.Equal(t, "cluster", got.GetBasis().GetView().GetName())
+			require.Equal(t, digest, got.GetBasis().GetView().GetDigest())
+		}
+		return err
+	}
+	requireFault(t, ask(digests[0]), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
+	require.NoError(t, ask(digests[1]))
+	require.NoError(t, ask(digests[2]))
+}
+
+func TestAKeptSnapshotIsListedAndSentWhole(t *testing.T) {
+	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"p": servicetest.Proportion()}})
+	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"p"}, list.GetPolicyNames())
+	require.Empty(t, list.GetSnapshots()[0].GetDigest())
+
+	snapshot := servicetest.Snapshot(1)
+	keep(t, k, snapshot)
+	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	require.NoError(t, err)
+	require.True(t, proto.Equal(snapshot, got.GetSnapshot()))
+	again, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster", KnownDigest: got.GetView().GetDigest()})
+	require.NoError(t, err)
+	require.Nil(t, again.GetSnapshot())
+	_, err = r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{})
+	requireFault(t, err, codes.InvalidArgument, "INVALID_REQUEST")
+}
+
+func TestASessionIsOpenedOnAKeptSnapshot(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), servicetest.Snapshot(1))
+	stream, err := r.RunSession(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
+		Input: sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, nil).GetInput(),
+	}}}))
+	opened, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, "cluster", opened.GetOpened().GetBasis().GetView().GetName())
+}
+
+func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
+	errDenied := status.Error(codes.PermissionDenied, "no")
+	allowed := errors.New("nothing is denied")
+	permit := errDenied
+	r := servicetest.Start(t, service.Options{PermitSnapshot: func(context.Context, string) error {
+		if errors.Is(permit, allowed) {
+			return nil
+		}
+		return permit
+	}})
+	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	keep(t, k, servicetest.Snapshot(1))
+	permit = allowed
+	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	require.NoError(t, err)
+	digest := got.GetView().GetDigest()
+
+	permit = errDenied
+	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, nil))
+	require.Equal(t, codes.PermissionDenied, status.Code(err))
+	_, err = r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	require.Equal(t, codes.PermissionDenied, status.Code(err))
+	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, nil))
+	requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
+	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
+	require.NoError(t, err)
+	require.Empty(t, list.GetSnapshots())
+}
+
+func TestASnapshotBeyondTheLimitsLeavesTheVersionThatIsThere(t *testing.T) {
+	limits := service.DefaultOptions().Limits
+	limits.Nodes = 8
+	r := servicetest.Start(t, service.Options{Limits: limits})
+	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	keep(t, k, servicetest.Snapshot(1))
+	large := servicetest.Snapshot(2)
+	large.Nodes = append(large.Nodes, &apportionv1.Node{Name: "one-too-many"})
+	data, err := proto.Marshal(large)
+	require.NoError(t, err)
+	require.Equal(t, codes.OutOfRange, status.Code(k.Put(t.Context(), data, &apportionv1.SnapshotView{})))
+	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	require.NoError(t, err)
+	require.Len(t, got.GetSnapshot().GetNodes(), 8)
+	require.Positive(t, k.Bytes())
+}
