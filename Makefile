@@ -114,7 +114,7 @@ bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a pl
 	$(GO) run $(strip ./bench/scale $(SCALEFLAGS))
 
 .PHONY: show-overload
-show-overload: ## Offer up to ten times what one server can do, and show what comes of it.
+show-overload: ## Offer up to ten times what one server can do, and show its goodput.
 	$(GO) run $(strip ./bench/load overload $(OVERLOADFLAGS))
 
 .PHONY: show-fairness

@@ -43,7 +43,7 @@ func of(r *apportionv1.Resource) amounts {
 	return a
 }
 
-// near reports whether two amounts are equal but for rounding.
+// near reports whether two amounts are equal up to rounding.
 func near(l, r float64) bool {
 	return l == r || math.Abs(l-r) <= 1e-9*max(math.Abs(l), math.Abs(r), 1)
 }

@@ -15,7 +15,7 @@ import (
 const (
 	// maxFile bounds a configuration file, in bytes.
 	maxFile = 4 << 20
-	// maxFaults bounds how many faults of one source are told.
+	// maxFaults bounds the faults of one source that are reported.
 	maxFaults = 100
 )
 

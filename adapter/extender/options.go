@@ -34,7 +34,7 @@ type Options struct {
 	PushMemory int64
 	// QuestionMemory bounds what all questions under way keep of their bodies, beside those that VictimBytes bounds. 0: 256 MiB.
 	QuestionMemory int64
-	// Authorize says whether a user with a password may ask. nil: everybody may.
+	// Authorize reports whether a user with a password may ask. nil: every user may.
 	Authorize func(user, password string) bool
 	// Observer receives what is decided. nil: there is none.
 	Observer Observer

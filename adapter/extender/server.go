@@ -15,7 +15,7 @@ type ServerOptions struct {
 	ReadTime time.Duration
 	// WriteTime bounds how long it may then take until its answer has been taken. 0: 30 seconds.
 	WriteTime time.Duration
-	// DrainDelay is how long requests are still taken once the server is told to end. 0: not at all.
+	// DrainDelay is how long requests are still accepted after the server begins to stop. 0: not at all.
 	DrainDelay time.Duration
 	// DrainTime is how long requests under way may then take to end by themselves. 0: 25 seconds.
 	DrainTime time.Duration
@@ -36,7 +36,7 @@ const (
 	headerBytes = 16 << 10
 )
 
-// Server serves a Handler on listeners until it is told to end.
+// Server serves a Handler on listeners until it is stopped.
 type Server struct {
 	options ServerOptions
 	http    *http.Server

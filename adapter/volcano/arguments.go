@@ -129,7 +129,7 @@ func (a *arguments) overcommit(overcommit *apportionv1.Overcommit) {
 	}
 }
 
-// binpack: weights below 0 are kept as written; they count as 1, but for the weight of the whole.
+// binpack: weights below 0 are kept as written; they count as 1, except the weight of the whole.
 func (a *arguments) binpack(binpack *apportionv1.Binpack) {
 	binpack.Weight, binpack.Cpu, binpack.Memory = a.weight("binpack.weight"), a.weight("binpack.cpu"), a.weight("binpack.memory")
 	list := a.at("binpack.resources")

@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// ReadConfiguration reads a volcano-scheduler.conf. What Volcano would pass over in silence (a misspelt switch, an argument of the wrong
-// type) is a warning, what it would refuse an *Error.
+// ReadConfiguration reads a volcano-scheduler.conf. What Volcano ignores (a misspelt switch, an argument of the wrong
+// type) is a warning, what it refuses an *Error.
 func ReadConfiguration(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{doc: &document{name: source.Name, data: source.Data, lines: true}}
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
@@ -126,7 +126,7 @@ func (c *configuration) tier(v *value) *apportionv1.Tier {
 	return tier
 }
 
-// plugin reads one plugin; nil if it cannot be told which.
+// plugin reads one plugin; nil if its name is missing.
 func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 	if !c.is(v, object) {
 		return nil

@@ -90,7 +90,7 @@ func (r *reader) queueState(v *value) apportionv1.QueueState {
 // unknownName is what Volcano calls a state or a phase that it does not know.
 const unknownName = "Unknown"
 
-// queueState is the state of a name; only these three are told apart from not known.
+// queueState is the state of a name; every other name is the unknown state.
 func queueState(name string) apportionv1.QueueState {
 	switch name {
 	case "Open":

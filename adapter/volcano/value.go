@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// nameField is the field that most things are told apart by.
+// nameField is the field that identifies most objects.
 const nameField = "name"
 
 // kind is what a value is in JSON's terms.

@@ -48,7 +48,7 @@ func readCases() ([]testCase, error) {
 	return cases, err
 }
 
-// question is a file of requests/: the method, and the message but for the source of its input.
+// question is a file of requests/: the method, and the message without the source of its input.
 type question struct {
 	Call    string          `json:"call"`
 	Message json.RawMessage `json:"message"`

@@ -1,7 +1,7 @@
 // Command load puts the service under load.
 //
 //	load cases     makes the calls of cases.json by ghz and compares latencies with thresholds (make bench-load)
-//	load overload  offers up to ten times what a server can do, and shows what comes of it (make show-overload)
+//	load overload  offers up to ten times what a server can do, and shows its goodput (make show-overload)
 //	load fairness  asks small questions beside hostile callers (make show-fairness)
 package main
 

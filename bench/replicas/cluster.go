@@ -19,7 +19,7 @@ import (
 // cluster is servers, and a proxy before them.
 type cluster struct {
 	replicas []*replica.Replica
-	// left is the first one's state: told to end.
+	// left is the state of the first one: it was asked to stop.
 	left  bool
 	proxy *exec.Cmd
 	// proxied is the proxy's address where it takes HTTP/2 apart, connected where it passes bytes on.
@@ -131,7 +131,7 @@ func (c *cluster) configuration() string {
 	return text.String()
 }
 
-// stop ends what runs, and what has been told to.
+// stop ends the replicas that run, and those that are stopping.
 func (c *cluster) stop() error {
 	if c.proxy != nil && c.proxy.Process != nil {
 		_ = c.proxy.Process.Kill()

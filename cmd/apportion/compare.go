@@ -140,7 +140,7 @@ func compare(ctx context.Context, q *question, policy *apportionv1.Policy, first
 	return verdict(len(changes) == 0)
 }
 
-// printChanges shows the changes but for amounts, which have a table of their own.
+// printChanges shows the changes except amounts, which have a table of their own.
 func printChanges(p *render.Printer, changes []comparison.Change, omitted int) {
 	const columns = 60
 	table := p.NewTable("WHO", "WHAT", "NOW", "WOULD BE", "WHY").Wrap(columns)

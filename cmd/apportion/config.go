@@ -28,7 +28,7 @@ func newConfigValidate(s streams) *cobra.Command {
 		Use:   "validate",
 		Short: "Say whether the server would start",
 		Long: `Say whether the server would start with these settings: they are read with every file they name, policies and
-certificates included. All faults are told, each with the file and line, variable or flag it came from. It takes the
+certificates included. All faults are reported, each with its file and line, variable or flag. It takes the
 flags of "serve".`,
 		Args: cobra.NoArgs,
 	}

@@ -83,7 +83,7 @@ func TestTheOptionsAreValid(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// Every block of Go in the document is to be found here, but for its indentation.
+// Every block of Go in the document is in this package, except for its indentation.
 func TestTheDocumentShowsThisCode(t *testing.T) {
 	document, err := os.ReadFile("../../docs/adding-to-a-scheduler.md")
 	require.NoError(t, err)

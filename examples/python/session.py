@@ -23,7 +23,7 @@ class MovedError(Exception):
 
 
 def again(ask, seconds):
-    """What ask returns, which is told the seconds left: asked again while servers are busy or lost. No call changes anything there."""
+    """The result of ask, called with the seconds left, and again while servers are busy or lost. No call changes the server's state."""
     end = time.monotonic() + seconds
     for attempt in range(ATTEMPTS):
         try:

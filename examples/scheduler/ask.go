@@ -200,7 +200,7 @@ func (d *Desk) mark() (uint32, error) {
 	return answers[0].GetMark().GetMark(), nil
 }
 
-// rollback forgets all that was told since the mark.
+// rollback undoes all changes since the mark.
 func (d *Desk) rollback(mark uint32) error {
 	_, err := d.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
 	return err

@@ -38,7 +38,7 @@ func (r Room) times(n int64) Room {
 	return Room{r.CPU * n, r.MemoryGiB * n, r.GPU * n}
 }
 
-// resources are the room in the form that Apportion is told.
+// resources are the room as client.Resources.
 func (r Room) resources() client.Resources {
 	return client.Resources{"cpu": fmt.Sprint(r.CPU), "memory": fmt.Sprint(r.MemoryGiB) + "Gi", gpu: fmt.Sprint(r.GPU)}
 }

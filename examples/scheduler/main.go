@@ -1,4 +1,4 @@
-// Command scheduler simulates a small GPU cluster under several policies. It is a whole scheduler but for the decisions: who enters, who
+// Command scheduler simulates a small GPU cluster under several policies. It is a whole scheduler without the decisions: who enters, who
 // comes next, who may use more, who must give way is asked of Apportion, in process or of a server. See README.md.
 package main
 

@@ -15,7 +15,7 @@ const (
 	marginBottom            = 40.0
 )
 
-// colours of the queues: three that are told apart by those who see fewer, too.
+// colours of the queues: three that colour-blind readers can distinguish too.
 var colours = []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"}
 
 // axes turn hours and GPUs into points of one chart.

@@ -25,7 +25,7 @@ const changing = new Set<Step["step"]["case"]>([
   "enqueue", "setStatus", "allocate", "deallocate", "addJob", "removeJob", "mark", "rollback",
 ]);
 
-/** What ask returns, which is told the milliseconds left: asked again while servers are busy or lost. No call changes anything there. */
+/** The result of ask, called with the milliseconds left, and again while servers are busy or lost. No call changes the server's state. */
 export async function again<T>(ask: (left: number) => Promise<T>, within: number): Promise<T> {
   const end = performance.now() + within;
   for (let attempt = 1; ; attempt++) {

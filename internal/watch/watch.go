@@ -1,4 +1,4 @@
-// Package watch tells when files change: told by the system where that works, and found by looking where it does not.
+// Package watch reports when files change, by the system's notifications where they work and by polling where they do not.
 package watch
 
 import (
@@ -27,11 +27,11 @@ const (
 
 // Options of Files.
 type Options struct {
-	// Interval at which files are looked at even if no change was told.
+	// Interval at which files are checked without a notification.
 	Interval time.Duration
 	// Seen is what the files held before they were read first. nil: what they hold now.
 	Seen Contents
-	// Logger of what keeps changes from being told.
+	// Logger of faults that prevent notifications.
 	Logger *slog.Logger
 }
 
@@ -42,7 +42,7 @@ type Contents map[string][sha256.Size]byte
 // the files at the start and after each change. What changes while changed reads is a change again, so that the last content is
 // always read.
 func Files(ctx context.Context, o Options, list func() []string, changed func()) {
-	w := watcher{log: o.Logger, told: make(chan fsnotify.Event), directories: map[string]bool{}}
+	w := watcher{log: o.Logger, reported: make(chan fsnotify.Event), directories: map[string]bool{}}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
@@ -50,7 +50,7 @@ func Files(ctx context.Context, o Options, list func() []string, changed func())
 	if err != nil {
 		w.log.WarnContext(ctx, "changes of files are found by looking only", "error", err.Error())
 	} else {
-		w.notifier, w.told = notifier, notifier.Events
+		w.notifier, w.reported = notifier, notifier.Events
 		defer w.close()
 	}
 	files, last := list(), o.Seen
@@ -74,7 +74,7 @@ func Files(ctx context.Context, o Options, list func() []string, changed func())
 type watcher struct {
 	log         *slog.Logger
 	notifier    *fsnotify.Watcher
-	told        <-chan fsnotify.Event
+	reported    <-chan fsnotify.Event
 	directories map[string]bool
 }
 
@@ -128,7 +128,7 @@ func (w *watcher) wait(ctx context.Context, tick <-chan time.Time) bool {
 			return true
 		case <-enough:
 			return true
-		case <-w.told:
+		case <-w.reported:
 			quiet = time.After(settle)
 			if enough == nil {
 				enough = time.After(longest)

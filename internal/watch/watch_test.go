@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watching watches files until the test ends, and returns what is told.
+// watching watches files until the test ends, and returns the reports.
 func watching(t *testing.T, interval time.Duration, list func() []string) <-chan struct{} {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -39,7 +39,7 @@ func requireChange(t *testing.T, changes <-chan struct{}) {
 	select {
 	case <-changes:
 	case <-time.After(10 * time.Second):
-		require.Fail(t, "no change was told")
+		require.Fail(t, "no change was reported")
 	}
 }
 
@@ -47,7 +47,7 @@ func requireNone(t *testing.T, changes <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-changes:
-		require.Fail(t, "a change was told")
+		require.Fail(t, "a change was reported")
 	case <-time.After(400 * time.Millisecond):
 	}
 }

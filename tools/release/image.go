@@ -81,7 +81,7 @@ func (r *Release) annotations() map[string]string {
 	}
 }
 
-// platformImage stands on nothing: the program is static, and reads no file but those that it is told.
+// platformImage has no base image: the program is static, and reads only the files that it is given.
 func (r *Release) platformImage(arch string, binary []byte) (v1.Image, error) {
 	layer, err := r.layer(binary)
 	if err != nil {

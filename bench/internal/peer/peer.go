@@ -1,5 +1,5 @@
 // Package peer runs the other side of a measurement in a process of its own, so that client and server share neither memory nor garbage
-// collector, and what the server takes can be told from what the client takes.
+// collector, and the server's costs are measured apart from the client's.
 package peer
 
 import (

@@ -24,7 +24,7 @@ import (
 // serveNewer serves as a later version of the contract might, on a bad day, until ctx ends:
 //
 //   - every message of an answer has a field that this version does not know,
-//   - every other call is refused, as a busy server does, and told when to come again,
+//   - every other call is refused with the time to retry, as a busy server does,
 //   - every session is sent away with its third answer, and ends with the next batch.
 //
 // A client that is written well comes to the same decisions. The address is written to out.

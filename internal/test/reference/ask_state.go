@@ -153,7 +153,7 @@ func queueShare(f *form, plugin string, q *apportionv1.QueueShare) object {
 	return account
 }
 
-// queueUse is the part of a queue's account that is told after each event.
+// queueUse is the part of a queue's account that is recorded after each event.
 func queueUse(f *form, _ string, q *apportionv1.QueueShare) object {
 	return object{partShare: q.Share, partAllocated: f.amounts(q.Allocated)}
 }

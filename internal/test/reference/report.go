@@ -102,7 +102,7 @@ func unheldText(unheld map[Rule]int) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeDifferences writes the first differences of a profile. Of a case that was not answered, only why is told.
+// writeDifferences writes the first differences of a profile. A case without an answer has only the reason.
 func writeDifferences(text *strings.Builder, group string, results []*Result, ways []Way, most int) {
 	var lines []string
 	for _, r := range results {

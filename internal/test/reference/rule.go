@@ -179,7 +179,7 @@ func isCombined(path []string) bool {
 	return false
 }
 
-// meant is what we are held to where want is recorded: want itself, but for what is recorded in words, and for the refusals of a tree in
+// meant is what we are held to where want is recorded: want itself, except for what is recorded in words, and for the refusals of a tree in
 // which parents form a cycle.
 func (j *judge) meant(path []string, want any) any {
 	switch last := path[len(path)-1]; {

@@ -172,7 +172,7 @@ func named(ctx context.Context, _ *tap.Info) (context.Context, error) {
 
 // Serve serves until ctx ends and the server is drained. It reads its files again when they change, and on SIGHUP.
 func (d *Daemon) Serve(ctx context.Context) error {
-	// What is left to tell is told after the context has ended.
+	// The last telemetry is sent after the context has ended.
 	last := context.WithoutCancel(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup

@@ -377,7 +377,7 @@ func TestTLSIsRotatedByItsFilesUnderLoadWithoutADroppedCall(t *testing.T) {
 	}
 	require.NotEqual(t, "0", p.metric("apportion_tls_reloads_total"))
 
-	// A faulty certificate is told, and changes nothing.
+	// A faulty certificate is reported, and changes nothing.
 	errors := p.metric("apportion_tls_reload_errors_total")
 	p.write("tls.crt", "nonsense")
 	p.eventually(func() bool { return p.metric("apportion_tls_reload_errors_total") != errors })

@@ -170,7 +170,7 @@ func fetch(t *testing.T, socket string) string {
 	return string(data)
 }
 
-// families are the names and types of metrics, but for those of Go and of the process, which are Prometheus' own.
+// families are the names and types of metrics, except those of Go and of the process, which are Prometheus' own.
 func families(text string) map[string]string {
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {

@@ -61,7 +61,7 @@ func (d *Daemon) reloadTLS(ctx context.Context) {
 	}
 }
 
-var errOpened = errors.New("identities: there were some and now there are none, which would let everybody in; that takes a start")
+var errOpened = errors.New("identities: the list became empty, which would admit every client; restart the server for that")
 
 // reloadConfig takes over policies and identities, both or none.
 func (d *Daemon) reloadConfig(ctx context.Context) error {

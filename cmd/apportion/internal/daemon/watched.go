@@ -16,7 +16,7 @@ import (
 type watched struct {
 	server    *service.Server
 	observers []service.Observer
-	// queues are shown what a session begins with, in place of what is asked in it: that is about one queue at a time. nil: nobody is.
+	// queues observe the shares with which a session begins, because questions within it are about one queue at a time. May be nil.
 	queues *telemetry.Queues
 	log    *slog.Logger
 }

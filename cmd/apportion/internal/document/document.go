@@ -1,5 +1,5 @@
 // Package document reads messages of the contract from the files that people write: YAML or JSON, with unknown names refused and faults
-// told by file, line and key, or the binary form.
+// named by file, line and key, or the binary form.
 package document
 
 import (

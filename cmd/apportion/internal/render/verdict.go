@@ -120,7 +120,7 @@ func (p *Printer) firstReasons(j *apportionv1.JobStanding) string {
 
 func count(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// Victims shows whom the claimant may evict, and who is spared why. all lists every one that was spared, else there are a few for each
+// Victims shows the tasks that the claimant may evict, and why others are spared. all lists every spared task, otherwise a few for each
 // reason.
 func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, all bool) {
 	name := p.Snapshot.TaskName(claimant)
