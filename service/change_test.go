@@ -199,7 +199,7 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 		in := inputOf(t)
 		in.Change = &apportionv1.Change{}
 		_, violations := requireFault(t, ask(in), codes.InvalidArgument, "INVALID_REQUEST")
-		require.Equal(t, []string{"input.change: only a snapshot that is named by its digest can be changed"}, violations)
+		require.Equal(t, []string{"input.change: only a snapshot that is named by digest or by name can be changed"}, violations)
 	})
 	t.Run("a base that is not held", func(t *testing.T) {
 		_, err := upload(t.Context(), t, r, &apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{

@@ -71,7 +71,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 		{
 			"no snapshot", simulate, `input { policy {} }`, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"input.snapshot: no snapshot is given, nor the digest of one"},
+			[]string{"input.snapshot: no snapshot is given, nor the digest or the name of one"},
 		},
 		{
 			"a policy that is not configured", simulate, `input { snapshot {} policy_name: "spot" }`, codes.NotFound, "POLICY_NOT_FOUND",

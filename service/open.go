@@ -128,7 +128,7 @@ func (c *call) open(
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		if in.GetChange() != nil {
-			return opened{}, invalidRequest("input.change", "only a snapshot that is named, or named by its digest, can be changed")
+			return opened{}, invalidRequest("input.change", "only a snapshot that is named by digest or by name can be changed")
 		}
 		seen.Snapshot = c.observed(source.Snapshot)
 		m, release, err := c.compile(ctx, source.Snapshot, stop, wire.OnlySums(r.policy, steps))

@@ -122,7 +122,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	switch source := open.GetInput().GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		if open.GetInput().GetChange() != nil {
-			return "", invalidRequest("open.input.change", "only a snapshot that is named, or named by its digest, can be changed")
+			return "", invalidRequest("open.input.change", "only a snapshot that is named by digest or by name can be changed")
 		}
 		return "", v.openInline(source.Snapshot, r)
 	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
