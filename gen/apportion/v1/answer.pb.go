@@ -22,16 +22,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FairCase says how a queue divides an amount among its children.
+// FairCase is the rule by which a queue divides an amount among its children.
 type FairCase int32
 
 const (
 	FairCase_FAIR_CASE_UNSPECIFIED FairCase = 0
-	// The guarantees do not fit: they are cut in proportion.
+	// The guarantees do not fit: they are reduced in proportion.
 	FairCase_FAIR_CASE_GUARANTEE FairCase = 1
-	// The guarantees fit; what is deserved does not and is cut in proportion.
+	// The guarantees fit; the deserved amounts do not and are reduced in proportion.
 	FairCase_FAIR_CASE_DESERVED FairCase = 2
-	// What is left is divided by weight.
+	// The rest is divided by weight.
 	FairCase_FAIR_CASE_WEIGHT FairCase = 3
 )
 
@@ -78,7 +78,7 @@ func (FairCase) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{0}
 }
 
-// FairBound says what a share is held by.
+// FairBound is the bound that determines a share.
 type FairBound int32
 
 const (
@@ -87,7 +87,7 @@ const (
 	FairBound_FAIR_BOUND_UPPER FairBound = 1
 	// The start.
 	FairBound_FAIR_BOUND_LOWER FairBound = 2
-	// Neither: the share is what the level gives.
+	// Neither: the share follows from the level.
 	FairBound_FAIR_BOUND_LEVEL FairBound = 3
 )
 
@@ -134,16 +134,16 @@ func (FairBound) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{1}
 }
 
-// FairLine is a part of a queue's entitlement; each holds the one before.
+// FairLine is a part of a queue's entitlement; each includes the previous one.
 type FairLine int32
 
 const (
 	FairLine_FAIR_LINE_UNSPECIFIED FairLine = 0
-	// The guarantee, as far as it is in use.
+	// The used part of the guarantee.
 	FairLine_FAIR_LINE_GUARANTEE FairLine = 1
-	// What stays while all others want more.
+	// The part that the queue keeps while all others want more.
 	FairLine_FAIR_LINE_FAIR_SHARE FairLine = 2
-	// All of it.
+	// The whole entitlement.
 	FairLine_FAIR_LINE_ENTITLEMENT FairLine = 3
 )
 
@@ -190,8 +190,8 @@ func (FairLine) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{2}
 }
 
-// PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for six tasks on seven nodes whatever they
-// request; often for many more.
+// PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for six tasks on seven nodes with any requests;
+// often for many more.
 type PlacementOutcome int32
 
 const (
@@ -247,21 +247,21 @@ func (PlacementOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{3}
 }
 
-// Basis says what an answer rests on. Equal basis and equal question: equal answer.
+// Basis identifies the inputs of an answer. Equal basis and equal question give an equal answer.
 type Basis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version of the engine, as of the release: `0.1.0`.
+	// Version of the engine, which is that of the release, such as `0.1.0`.
 	EngineVersion string `protobuf:"bytes,1,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
 	// SHA-256 of the policy's canonical form, `sha256:` and 64 hexadecimal digits.
 	PolicyDigest string `protobuf:"bytes,2,opt,name=policy_digest,json=policyDigest,proto3" json:"policy_digest,omitempty"`
 	// SHA-256 of the snapshot's bytes as received, if the request came by digest, upload or session. Empty for an inline snapshot.
 	SnapshotDigest string `protobuf:"bytes,3,opt,name=snapshot_digest,json=snapshotDigest,proto3" json:"snapshot_digest,omitempty"`
 	// Names of the dimensions that every Resource and Reason of the response refers to: those of the snapshot in its order, then cpu and
-	// memory where it does not name them.
+	// memory if it does not name them.
 	Dimensions []string `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
-	// Suspicious but decidable input. They are about the snapshot and the policy; what steps change adds none.
+	// Suspicious but valid input in the snapshot and the policy. Changes made by steps add none.
 	Warnings []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// How old and how complete the snapshot is, if the server keeps it (`Input.snapshot_name`, or the digest of a version). Absent: the
+	// Age and completeness of the snapshot, if the server maintains it (`Input.snapshot_name`, or the digest of a version). Absent: the
 	// caller sent it.
 	View          *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -340,20 +340,20 @@ func (x *Basis) GetView() *SnapshotView {
 	return nil
 }
 
-// SnapshotView says how much of a cluster a snapshot shows that the server keeps up to date by itself.
+// SnapshotView describes the age and completeness of a snapshot that the server maintains itself.
 type SnapshotView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Digest of the version, by which it can be asked about while the server holds it: at least as long as it is one of the last two.
+	// Digest of the version, for use in calls as long as the server holds it: at least while it is one of the last two versions.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The version holds everything that the cluster's API server had told up to this moment, in Unix nanoseconds of the server's clock.
+	// The version contains everything received from the cluster's API server up to this moment, in Unix nanoseconds of the server's clock.
 	AsOf int64 `protobuf:"varint,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	// How long ago that was when this was written, in nanoseconds.
+	// Time since `as_of` when this message was written, in nanoseconds.
 	Age int64 `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`
-	// Every kind is read, and its watch stands.
+	// All kinds were read, and their watches are established.
 	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
-	// What the snapshot is made of. A kind that could not be read is missing in all answers.
+	// The kinds of objects in the snapshot. A kind that could not be read is missing in all answers.
 	Kinds         []*ViewedKind `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -431,18 +431,18 @@ func (x *SnapshotView) GetKinds() []*ViewedKind {
 	return nil
 }
 
-// ViewedKind is a kind of objects that a snapshot is made of.
+// ViewedKind is a kind of objects in a snapshot.
 type ViewedKind struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name in the API server's paths: `pods`.
+	// Its name in the API server's paths, such as `pods`.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The objects are part of the version.
 	Read bool `protobuf:"varint,2,opt,name=read,proto3" json:"read,omitempty"`
 	// Number of objects in the version.
 	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// The version of the API server's objects up to which changes are part of the version. Empty: not read yet.
+	// The API server's resource version up to which changes are part of the version. Empty: not read yet.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// Why the kind cannot be read, or why its watch does not stand. Empty: it does.
+	// Why the kind cannot be read, or why its watch is not established. Empty: no error.
 	Fault         string `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -853,12 +853,12 @@ func (*Answer_Explain) isAnswer_Answer() {}
 
 func (*Answer_Plan) isAnswer_Answer() {}
 
-// SharesAnswer: what each plugin gives, and the whole policy's view of each queue.
+// SharesAnswer contains the shares of each plugin, and the result of the whole policy for each queue.
 type SharesAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One entry for each plugin that divides.
+	// One entry for each dividing plugin.
 	Plugins []*PluginShares `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
-	// One entry for each queue asked.
+	// One entry for each requested queue.
 	Standings     []*QueueStanding `protobuf:"bytes,2,rep,name=standings,proto3" json:"standings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -908,18 +908,18 @@ func (x *SharesAnswer) GetStandings() []*QueueStanding {
 	return nil
 }
 
-// PluginShares is what one plugin gives.
+// PluginShares contains the shares of one plugin.
 type PluginShares struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Volcano's name of the plugin.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	// Did the queue tree pass? Absent: the plugin has no tree.
+	// Whether the plugin accepts the queue tree. Absent: the plugin has no tree.
 	HierarchyReady *bool `protobuf:"varint,2,opt,name=hierarchy_ready,json=hierarchyReady,proto3,oneof" json:"hierarchy_ready,omitempty"`
-	// Why it did not.
+	// Why it does not.
 	HierarchyReasons []*Reason `protobuf:"bytes,3,rep,name=hierarchy_reasons,json=hierarchyReasons,proto3" json:"hierarchy_reasons,omitempty"`
-	// One entry for each queue asked. Empty: the plugin divides among jobs only.
+	// One entry for each requested queue. Empty: the plugin divides among jobs only.
 	Queues []*QueueShare `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
-	// One entry for each job asked. Empty: none was, or the plugin divides among queues only.
+	// One entry for each requested job. Empty: none was requested, or the plugin divides among queues only.
 	Jobs []*JobShare `protobuf:"bytes,5,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Of hierarchical DRF, the root first, each node before its children.
 	Tree []*TreeNode `protobuf:"bytes,6,rep,name=tree,proto3" json:"tree,omitempty"`
@@ -1026,20 +1026,20 @@ func (x *PluginShares) GetFair() *FairDerivation {
 	return nil
 }
 
-// FairDerivation holds the numbers of plugin fair with what proves them. With a selection: the divisions above the selected queues, and
+// FairDerivation contains the numbers of plugin fair with a certificate. With a selection: the divisions above the selected queues, and
 // these queues.
 type FairDerivation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One entry for each dimension and queue that has children, parents first, and for the root even if it has none.
 	Divisions []*FairDivision `protobuf:"bytes,1,rep,name=divisions,proto3" json:"divisions,omitempty"`
-	// The same in a second division, in which every queue without children that wants any of the dimension wants the whole cluster. Its
-	// shares decide the fair lines.
+	// A second division, in which every queue without children that wants any of the dimension wants the whole cluster. Its shares determine
+	// the fair lines.
 	Sated []*FairDivision `protobuf:"bytes,2,rep,name=sated,proto3" json:"sated,omitempty"`
 	// One entry for each queue without children.
 	Queues []*FairQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
-	// What each dimension is handed out in, by dimension.
+	// The quantum of each dimension, by dimension.
 	Quanta []uint64 `protobuf:"varint,4,rep,packed,name=quanta,proto3" json:"quanta,omitempty"`
-	// What there is to divide: the total less what others use and what tasks occupy that are set aside, in units of the dimension.
+	// The amount to divide: the total minus the usage of others and of tasks that are set aside, in units of the dimension.
 	Total         *Resource `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1110,15 +1110,16 @@ func (x *FairDerivation) GetTotal() *Resource {
 	return nil
 }
 
-// FairDivision is how one queue divides one dimension among its children. All amounts are whole quanta. Each quantum went to the child with
-// a weight, below its ceiling, whose signpost (share - base + 1/2) / weight was smallest, among equals to the first in the list.
+// FairDivision is the division of one dimension among the children of one queue. All amounts are whole quanta. Each quantum goes to the
+// child with the smallest signpost (share - base + 1/2) / weight among the children with a weight and below their ceiling; ties go to the
+// first in the list.
 type FairDivision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the queue. Absent: a root that is no queue.
+	// Index of the queue. Absent: a root that is not a queue.
 	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
 	// Index of the dimension.
 	Dimension uint32 `protobuf:"varint,2,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	// What was divided.
+	// The divided amount.
 	Amount uint64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
 	// The case.
 	Case FairCase `protobuf:"varint,4,opt,name=case,proto3,enum=apportion.v1.FairCase" json:"case,omitempty"`
@@ -1126,7 +1127,7 @@ type FairDivision struct {
 	Level *Fraction `protobuf:"bytes,5,opt,name=level,proto3" json:"level,omitempty"`
 	// In order of rank: priority, then create_time, then name.
 	Children []*FairPortion `protobuf:"bytes,6,rep,name=children,proto3" json:"children,omitempty"`
-	// The root's own numbers; absent elsewhere. Its share is what it divides, and it has no bound, start, ceiling, base or weight.
+	// The root's own numbers; absent elsewhere. Its share is the divided amount, and it has no bound, start, ceiling, base or weight.
 	Root          *FairPortion `protobuf:"bytes,7,opt,name=root,proto3" json:"root,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1214,29 +1215,29 @@ func (x *FairDivision) GetRoot() *FairPortion {
 // FairPortion is one queue's part of a division, in whole quanta.
 type FairPortion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the queue. Absent: a root that is no queue.
+	// Index of the queue. Absent: a root that is not a queue.
 	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
-	// The guarantee, as far as there is a use for it or it is reserved.
+	// The usable or reserved part of the guarantee.
 	Guaranteed uint64 `protobuf:"varint,2,opt,name=guaranteed,proto3" json:"guaranteed,omitempty"`
 	// Where weights begin.
 	Begin uint64 `protobuf:"varint,3,opt,name=begin,proto3" json:"begin,omitempty"`
-	// What there is a use for, within the limits.
+	// The usable amount within the limits.
 	Useful uint64 `protobuf:"varint,4,opt,name=useful,proto3" json:"useful,omitempty"`
-	// The weight that counts in the division's case: the guarantee, what is deserved, or the queue's weight.
+	// The weight in the division's case: the guarantee, the deserved amount, or the queue's weight.
 	Weight uint64 `protobuf:"varint,5,opt,name=weight,proto3" json:"weight,omitempty"`
 	// The least share in the division's case.
 	Start uint64 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
 	// The greatest share in the division's case.
 	Ceiling uint64 `protobuf:"varint,7,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// What the share is counted from.
+	// The amount from which the share is counted.
 	Base uint64 `protobuf:"varint,8,opt,name=base,proto3" json:"base,omitempty"`
-	// What the queue is given: its entitlement.
+	// The queue's share: its entitlement.
 	Share uint64 `protobuf:"varint,9,opt,name=share,proto3" json:"share,omitempty"`
-	// What holds the share.
+	// The bound that determines the share.
 	Bound FairBound `protobuf:"varint,10,opt,name=bound,proto3,enum=apportion.v1.FairBound" json:"bound,omitempty"`
 	// The part of the share that is guarantee.
 	GuaranteeLine uint64 `protobuf:"varint,11,opt,name=guarantee_line,json=guaranteeLine,proto3" json:"guarantee_line,omitempty"`
-	// The part of the share that stays while all others want more.
+	// The part of the share that the queue keeps while all others want more.
 	FairLine      uint64 `protobuf:"varint,12,opt,name=fair_line,json=fairLine,proto3" json:"fair_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1356,16 +1357,16 @@ func (x *FairPortion) GetFairLine() uint64 {
 	return 0
 }
 
-// FairQueue is what a queue without children claims and leaves, in units of the dimensions.
+// FairQueue contains the claims of a queue without children, and what it leaves aside, in units of the dimensions.
 type FairQueue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// What its entitled tasks could be given now.
+	// The resources that its entitled tasks could be given now.
 	Claimed *Resource `protobuf:"bytes,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
-	// What it must leave to others when it borrows: their claims and, if guarantees are reserved, what they lack of these.
+	// The resources that it must leave to others when it borrows: their claims and, if guarantees are reserved, what they lack of them.
 	Aside *Resource `protobuf:"bytes,3,opt,name=aside,proto3" json:"aside,omitempty"`
-	// It has a block that is not of best effort and that it is entitled to.
+	// It has an entitled block that is not best effort.
 	Wants         bool `protobuf:"varint,4,opt,name=wants,proto3" json:"wants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1437,32 +1438,32 @@ type QueueShare struct {
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Empty with `omit_names`.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The plugin keeps an account of the queue.
+	// The plugin has an account for the queue.
 	Participating bool `protobuf:"varint,3,opt,name=participating,proto3" json:"participating,omitempty"`
-	// The weight that counts.
+	// The effective weight.
 	Weight uint32 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
 	// As the plugin uses it.
 	Guarantee *Resource `protobuf:"bytes,5,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
-	// What the queue may have while others want the rest. Dimensions that are not listed are 0.
+	// The amount that the queue may have while others want the rest. Dimensions that are not listed are 0.
 	Deserved *Resource `protobuf:"bytes,6,opt,name=deserved,proto3" json:"deserved,omitempty"`
-	// What its allocated tasks request.
+	// Requests of its allocated tasks.
 	Allocated *Resource `protobuf:"bytes,7,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	// What its tasks request, allocated and pending.
+	// Requests of its allocated and pending tasks.
 	Request *Resource `protobuf:"bytes,8,opt,name=request,proto3" json:"request,omitempty"`
-	// Minimum resources of admitted jobs that do not run yet.
+	// Minimum resources of admitted jobs that are not running yet.
 	Inqueue *Resource `protobuf:"bytes,9,opt,name=inqueue,proto3" json:"inqueue,omitempty"`
 	// What running jobs use above their minimum.
 	Elastic *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
-	// As the plugin resolves it: 0 or absent cpu and memory are +Infinity where any capability is written.
+	// As resolved by the plugin: 0 or absent cpu and memory are +Infinity if any capability is given.
 	Capability *Resource `protobuf:"bytes,11,opt,name=capability,proto3" json:"capability,omitempty"`
-	// What of the cluster the queue could ever have: at most its capability, and no more than others leave by their guarantees.
-	// Of plugin fair: no more than there is, and than the capability of the queue and of each ancestor.
+	// The maximum that the queue could ever have: at most its capability, and at most what the guarantees of others leave. In plugin fair: at
+	// most the total, and the capability of the queue and of each ancestor.
 	RealCapability *Resource `protobuf:"bytes,12,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
 	// allocated / deserved in the dominant dimension.
 	Share float64 `protobuf:"fixed64,13,opt,name=share,proto3" json:"share,omitempty"`
-	// Index of the dominant dimension. Absent: the share is 0 or no dimension decides it.
+	// Index of the dominant dimension. Absent: the share is 0 or no dimension determines it.
 	Dominant *uint32 `protobuf:"varint,14,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
-	// The plugin alone calls the queue overused.
+	// The queue is overused according to this plugin.
 	Overused bool `protobuf:"varint,15,opt,name=overused,proto3" json:"overused,omitempty"`
 	// Indices of the ancestors, root first; hierarchical plugins only.
 	Ancestors []uint32 `protobuf:"varint,16,rep,packed,name=ancestors,proto3" json:"ancestors,omitempty"`
@@ -1621,18 +1622,18 @@ func (x *QueueShare) GetChildren() []uint32 {
 	return nil
 }
 
-// QueueStanding is the whole policy's view of a queue.
+// QueueStanding is the result of the whole policy for a queue.
 type QueueStanding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Empty with `omit_names`.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Some plugin calls it overused: it is not served.
+	// The queue is overused according to some plugin: it is not served.
 	Overused bool `protobuf:"varint,3,opt,name=overused,proto3" json:"overused,omitempty"`
 	// Position in queue order among the queues with jobs, 0 first. Absent: the queue has no jobs.
 	Rank *uint32 `protobuf:"varint,4,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
-	// Why it is overused. Empty: it is not.
+	// Why it is overused. Empty: it is not overused.
 	Reasons       []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1710,9 +1711,9 @@ type JobShare struct {
 	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Empty with `omit_names`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// allocated / the cluster's total in the dominant dimension, from 0 to 1 unless more is allocated than there is.
+	// allocated / the cluster's total in the dominant dimension, from 0 to 1 unless more is allocated than the total.
 	Share float64 `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
-	// Absent: nothing is dominant.
+	// Absent: no dimension is dominant.
 	Dominant *uint32 `protobuf:"varint,4,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
 	// What the job's allocated tasks request.
 	Allocated     *Resource `protobuf:"bytes,5,opt,name=allocated,proto3" json:"allocated,omitempty"`
@@ -1792,11 +1793,11 @@ type TreeNode struct {
 	Parent *uint32 `protobuf:"varint,1,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
 	// Part of the path, or the job's uid at a leaf.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Among its siblings.
+	// Weight among its siblings.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
-	// The dominant share, of what counts below it.
+	// The dominant share of the resources that count below it.
 	Share float64 `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
-	// It cannot grow: in some dimension all that it requests is allocated, or the cluster has none of it.
+	// It cannot grow: in some dimension everything that it requests is allocated, or the cluster has none of it.
 	Saturated bool `protobuf:"varint,5,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	// Of all jobs below it.
 	Request *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
@@ -1804,7 +1805,7 @@ type TreeNode struct {
 	Allocated *Resource `protobuf:"bytes,7,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	// Index of the job at a leaf.
 	Job *uint32 `protobuf:"varint,8,opt,name=job,proto3,oneof" json:"job,omitempty"`
-	// Index of the dominant dimension. Absent: nothing is dominant.
+	// Index of the dominant dimension. Absent: no dimension is dominant.
 	Dominant      *uint32 `protobuf:"varint,9,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1903,10 +1904,10 @@ func (x *TreeNode) GetDominant() uint32 {
 	return 0
 }
 
-// JobsAnswer has one entry for each job asked.
+// JobsAnswer has one entry for each requested job.
 type JobsAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order asked.
+	// In the order of the request.
 	Jobs          []*JobStanding `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1949,18 +1950,18 @@ func (x *JobsAnswer) GetJobs() []*JobStanding {
 	return nil
 }
 
-// JobStanding is the policy's view of a job.
+// JobStanding is the result of the policy for a job.
 type JobStanding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
 	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Empty with `omit_names`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// PERMIT: it has as many tasks as it must run together.
+	// PERMIT: it has at least the tasks that must run together.
 	Valid *Verdict `protobuf:"bytes,3,opt,name=valid,proto3" json:"valid,omitempty"`
-	// PERMIT: enough of them are allocated that it may be started.
+	// PERMIT: enough of them are allocated to start it.
 	Ready *Verdict `protobuf:"bytes,4,opt,name=ready,proto3" json:"ready,omitempty"`
-	// PERMIT: enough of them are allocated, or wait for resources that are being released.
+	// PERMIT: enough of them are allocated or wait for resources that are being released.
 	Pipelined *Verdict `protobuf:"bytes,5,opt,name=pipelined,proto3" json:"pipelined,omitempty"`
 	// PERMIT: the job is starving. REJECT: it is not.
 	Starving *Verdict `protobuf:"bytes,6,opt,name=starving,proto3" json:"starving,omitempty"`
@@ -1972,7 +1973,7 @@ type JobStanding struct {
 	PipelinedTasks uint32 `protobuf:"varint,9,opt,name=pipelined_tasks,json=pipelinedTasks,proto3" json:"pipelined_tasks,omitempty"`
 	// Tasks that are PENDING and request nothing.
 	PendingBestEffortTasks uint32 `protobuf:"varint,10,opt,name=pending_best_effort_tasks,json=pendingBestEffortTasks,proto3" json:"pending_best_effort_tasks,omitempty"`
-	// Tasks in any status, those given as counts included.
+	// Tasks in any status, including those given as counts.
 	TotalTasks uint32 `protobuf:"varint,11,opt,name=total_tasks,json=totalTasks,proto3" json:"total_tasks,omitempty"`
 	// As in the snapshot.
 	MinAvailable  uint32 `protobuf:"varint,12,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
@@ -2094,10 +2095,10 @@ func (x *JobStanding) GetMinAvailable() uint32 {
 	return 0
 }
 
-// EnqueueAnswer has one entry for each job that was decided, in the order of deciding.
+// EnqueueAnswer has one entry for each decided job, in the order of the decisions.
 type EnqueueAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of deciding.
+	// In the order of the decisions.
 	Jobs          []*EnqueueVerdict `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2140,14 +2141,14 @@ func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
 	return nil
 }
 
-// EnqueueVerdict: REJECT: the job must wait.
+// EnqueueVerdict is the decision about one job.
 type EnqueueVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
 	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Empty with `omit_names`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// REJECT: it must wait, for the reasons given.
+	// REJECT: the job must wait, for the given reasons.
 	Verdict       *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2207,7 +2208,7 @@ func (x *EnqueueVerdict) GetVerdict() *Verdict {
 // AllocatableAnswer has one entry for each task, or one for all of them together.
 type AllocatableAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order asked.
+	// In the order of the request.
 	Tasks         []*TaskVerdict `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2253,7 +2254,7 @@ func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
 // PreemptiveAnswer has one entry for each task, or one for all of them together.
 type PreemptiveAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order asked.
+	// In the order of the request.
 	Tasks         []*TaskVerdict `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2296,14 +2297,14 @@ func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
 	return nil
 }
 
-// TaskVerdict is about one task, or about all that were asked jointly.
+// TaskVerdict is about one task, or about all tasks of a joint question.
 type TaskVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the task. Absent: the verdict is joint.
 	Task *uint32 `protobuf:"varint,1,opt,name=task,proto3,oneof" json:"task,omitempty"`
-	// REJECT: the queue may not, for the reasons given.
+	// REJECT: the queue may not, for the given reasons.
 	Verdict *Verdict `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	// Explain only: every comparison made, level by level, leaf first.
+	// Explain only: every comparison, level by level, leaf first.
 	Checks        []*AccountCheck `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2365,7 +2366,7 @@ type AccountCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True: within the limit.
 	Passed bool `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"`
-	// What was compared, where, and with which numbers.
+	// The compared numbers, and where they were compared.
 	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2415,25 +2416,25 @@ func (x *AccountCheck) GetReason() *Reason {
 	return nil
 }
 
-// VictimsAnswer: the tasks that the claimant may evict.
+// VictimsAnswer contains the tasks that the claimant may evict.
 type VictimsAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// False: no plugin had an opinion. True with no victims: the decision is that no task is evicted.
 	Decided bool `protobuf:"varint,1,opt,name=decided,proto3" json:"decided,omitempty"`
-	// In the order that the policy returned them.
+	// In the order returned by the policy.
 	Victims []*Victim `protobuf:"bytes,2,rep,name=victims,proto3" json:"victims,omitempty"`
 	// Position of the tier that decided. Absent: none did.
 	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
 	// Every plugin that voted, tier by tier.
 	ByPlugin []*PluginVictims `protobuf:"bytes,4,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
-	// Every candidate that was left alone, and the first plugin that protected it. Where no plan was sought, because the claimant may have
-	// none, only those that other plugins protected.
+	// Every candidate that is not evicted, with the first plugin that protected it. If no plan was searched, because the claimant may not
+	// have one, only those that other plugins protected.
 	Spared []*Spared `protobuf:"bytes,5,rep,name=spared,proto3" json:"spared,omitempty"`
 	// Explain only.
 	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
 	EvictionOrder []uint32 `protobuf:"varint,7,rep,packed,name=eviction_order,json=evictionOrder,proto3" json:"eviction_order,omitempty"`
-	// What a plugin that reclaims by plans decided. Absent: such a plugin did not decide.
+	// The decision of a plugin that reclaims by plans. Absent: no such plugin decided.
 	Plan          *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2525,7 +2526,7 @@ func (x *VictimsAnswer) GetPlan() *ReclaimPlan {
 	return nil
 }
 
-// ReclaimPlan is whole or not at all: the victims of the answer are evicted, and all tasks of the claimant wait for the room (PIPELINED).
+// ReclaimPlan is all or nothing: the victims of the answer are evicted, and all tasks of the claimant wait for the room (PIPELINED).
 type ReclaimPlan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// There is a plan. Without victims: there is room, or it is being released.
@@ -2533,12 +2534,12 @@ type ReclaimPlan struct {
 	// Why there is none. Absent if there is one.
 	Refusal *Reason `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// The line of the claimant's queue that the claimant is within, and that the victims' queues exceed: the first of entitlement, fair share
-	// and guarantee under which a plan was found. The victims' queues may happen to exceed a greater one too.
+	// and guarantee under which a plan was found. The victims' queues may also exceed a greater line.
 	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
-	// By how much what the claimant's queue lacks of each line (guarantee, fair share, entitlement) falls, as a share of the cluster summed
-	// over the dimensions.
+	// Decrease of what the claimant's queue lacks of each line (guarantee, fair share, entitlement), as a share of the cluster summed over
+	// the dimensions.
 	Fall []*Fraction `protobuf:"bytes,4,rep,name=fall,proto3" json:"fall,omitempty"`
-	// By how much what the victims' queues lack of each line rises. Compared from the left it is less than `fall`.
+	// Increase of what the victims' queues lack of each line. Lexicographically less than `fall`.
 	Rise []*Fraction `protobuf:"bytes,5,rep,name=rise,proto3" json:"rise,omitempty"`
 	// Index of a node for each task of the claimant, in their order. Empty with CLAIM_ROOM_CLUSTER, and in a snapshot without nodes.
 	Node          []uint32 `protobuf:"varint,6,rep,packed,name=node,proto3" json:"node,omitempty"`
@@ -2682,7 +2683,7 @@ type PluginVictims struct {
 	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
 	// ABSTAIN: it had no opinion. Otherwise `victims` are its list.
 	Vote Vote `protobuf:"varint,3,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
-	// Numbers of the tasks that it would let go.
+	// Numbers of the tasks that it permits to evict.
 	Victims       []uint32 `protobuf:"varint,4,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2746,14 +2747,14 @@ func (x *PluginVictims) GetVictims() []uint32 {
 	return nil
 }
 
-// Spared is a candidate that was left alone.
+// Spared is a candidate that is not evicted.
 type Spared struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the task.
 	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Its uid, or `namespace/name`. Empty with `omit_names`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Why it stays.
+	// Why it is not evicted.
 	Reasons       []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2810,16 +2811,16 @@ func (x *Spared) GetReasons() []*Reason {
 	return nil
 }
 
-// OrderAnswer: first comes first.
+// OrderAnswer is an order, first to last.
 type OrderAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Indices of queues or jobs, or numbers of tasks.
 	Sorted []uint32 `protobuf:"varint,1,rep,packed,name=sorted,proto3" json:"sorted,omitempty"`
-	// Length of each run of neighbours in `sorted` that no plugin tells apart.
+	// Length of each run of neighbours in `sorted` that no plugin distinguishes.
 	Ties []uint32 `protobuf:"varint,2,rep,packed,name=ties,proto3" json:"ties,omitempty"`
-	// The comparison is not transitive; `sorted` is one defined order of several possible.
+	// The comparison is not transitive; `sorted` is one of several possible orders.
 	Intransitive bool `protobuf:"varint,3,opt,name=intransitive,proto3" json:"intransitive,omitempty"`
-	// With `pairs` only: every pair of what was ordered.
+	// With `pairs` only: every pair of the ordered items.
 	Pairs         []*Pair `protobuf:"bytes,4,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2886,13 +2887,13 @@ func (x *OrderAnswer) GetPairs() []*Pair {
 // Pair is one comparison.
 type Pair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index or number of one.
+	// Index or number of the first.
 	Left uint32 `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
-	// Index or number of the other.
+	// Index or number of the second.
 	Right uint32 `protobuf:"varint,2,opt,name=right,proto3" json:"right,omitempty"`
 	// The first plugin's comparison that is not 0: negative if left comes first.
 	Compare int32 `protobuf:"varint,3,opt,name=compare,proto3" json:"compare,omitempty"`
-	// Left comes before right, fallbacks (create_time, then name or uid) included.
+	// Left comes before right, including fallbacks (create_time, then name or uid).
 	Less          bool `protobuf:"varint,4,opt,name=less,proto3" json:"less,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2959,9 +2960,9 @@ func (x *Pair) GetLess() bool {
 // NodesAnswer has one entry for each task.
 type NodesAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order asked.
+	// In the order of the request.
 	Tasks []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// With `jointly` only: whether all tasks have room at the same time.
+	// With `jointly` only: whether all tasks have room together.
 	Placement     *Placement `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3011,11 +3012,11 @@ func (x *NodesAnswer) GetPlacement() *Placement {
 	return nil
 }
 
-// Placement says whether tasks have room on nodes at the same time. Plugins admit the nodes as in `fits`; whether queues may use that much
-// is another question (`allocatable`).
+// Placement says whether tasks have room on nodes together. Plugins admit the nodes as in `fits`; `allocatable` decides whether queues may
+// use that much.
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Found, proven impossible, or not known.
+	// Found, proven impossible, or unknown.
 	Outcome PlacementOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.PlacementOutcome" json:"outcome,omitempty"`
 	// Index of the node of each task, in the order asked. Empty unless FOUND.
 	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
@@ -3076,18 +3077,18 @@ func (x *Placement) GetMost() uint32 {
 	return 0
 }
 
-// TaskNodes is one row of the table tasks x nodes; the lists run in parallel.
+// TaskNodes is one row of the table tasks x nodes; the lists are parallel.
 type TaskNodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the task.
 	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Indices of nodes: as asked, or the best first if `top` is given.
+	// Indices of nodes: as requested, or the best first if `top` is set.
 	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
 	// Every plugin admits the node, and it has room. With `top` only such nodes are listed.
 	Fits []bool `protobuf:"varint,3,rep,packed,name=fits,proto3" json:"fits,omitempty"`
 	// Sum of the plugins' scores.
 	Score []float64 `protobuf:"fixed64,4,rep,packed,name=score,proto3" json:"score,omitempty"`
-	// With `by_plugin` only: what each plugin that scores adds to `score`.
+	// With `by_plugin` only: the contribution of each scoring plugin to `score`.
 	ByPlugin []*PluginScores `protobuf:"bytes,5,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
 	// Explain only: why nodes do not fit.
 	Unfit         []*Unfit `protobuf:"bytes,6,rep,name=unfit,proto3" json:"unfit,omitempty"`
@@ -3227,7 +3228,7 @@ type Unfit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the node.
 	Node uint32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	// What is in the way. A node has an entry for each reason.
+	// Why it does not fit. A node has an entry for each reason.
 	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3277,26 +3278,26 @@ func (x *Unfit) GetReason() *Reason {
 	return nil
 }
 
-// InspectAnswer is what was understood.
+// InspectAnswer is the snapshot as it was read.
 type InspectAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster's total, that of the snapshot or the sum of the nodes.
+	// The cluster's total: that of the snapshot, or the sum of the nodes.
 	Total *Resource `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
 	// Number of queues.
 	QueueCount uint32 `protobuf:"varint,2,opt,name=queue_count,json=queueCount,proto3" json:"queue_count,omitempty"`
-	// Number of jobs, without those removed since.
+	// Number of jobs, without removed ones.
 	JobCount uint32 `protobuf:"varint,3,opt,name=job_count,json=jobCount,proto3" json:"job_count,omitempty"`
-	// Number of their tasks, those given as counts included.
+	// Number of their tasks, including those given as counts.
 	TaskCount uint32 `protobuf:"varint,4,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	// Number of nodes.
 	NodeCount uint32 `protobuf:"varint,5,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// All nodes, if asked.
+	// All nodes, if requested.
 	Nodes []*InspectedNode `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// All jobs, if asked.
+	// All jobs, if requested.
 	Jobs []*InspectedJob `protobuf:"bytes,7,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	// All tasks but those given as counts, if asked.
+	// All tasks except those given as counts, if requested.
 	Tasks []*InspectedTask `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// What the policy was read as.
+	// The policy as it was read, with defaults.
 	Policy        *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3402,9 +3403,9 @@ type InspectedNode struct {
 	Node uint32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
 	// Its name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What tasks may use.
+	// Resources that tasks may use.
 	Allocatable *Resource `protobuf:"bytes,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// What tasks on it use, `used_by_others` included.
+	// Usage of the tasks on it, including `used_by_others`.
 	Used *Resource `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
 	// allocatable - used; may be negative.
 	Idle          *Resource `protobuf:"bytes,5,opt,name=idle,proto3" json:"idle,omitempty"`
@@ -3494,11 +3495,11 @@ type InspectedJob struct {
 	MinAvailable uint32 `protobuf:"varint,6,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
 	// As in the snapshot.
 	MinResources *Resource `protobuf:"bytes,7,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
-	// What its allocated tasks request.
+	// Requests of its allocated tasks.
 	Allocated *Resource `protobuf:"bytes,8,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	// Requests of all tasks, whatever their status.
+	// Requests of all tasks, in any status.
 	TotalRequest *Resource `protobuf:"bytes,9,opt,name=total_request,json=totalRequest,proto3" json:"total_request,omitempty"`
-	// What it has allocated above its minimum.
+	// The part of its allocation above its minimum.
 	Elastic *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
 	// Tasks that count towards ready.
 	ReadyTasks uint32 `protobuf:"varint,11,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
@@ -3622,7 +3623,7 @@ func (x *InspectedJob) GetValidTasks() uint32 {
 	return 0
 }
 
-// InspectedTask is a task as understood.
+// InspectedTask is a task as it was read.
 type InspectedTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the task.
@@ -3631,7 +3632,7 @@ type InspectedTask struct {
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Index of its job.
 	Job uint32 `protobuf:"varint,3,opt,name=job,proto3" json:"job,omitempty"`
-	// That of its group.
+	// The role of its group.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	// With the changes of earlier steps.
 	Status TaskStatus `protobuf:"varint,5,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
@@ -3639,13 +3640,13 @@ type InspectedTask struct {
 	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// Its own, or its group's.
 	Request *Resource `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
-	// Higher first; 1 where the snapshot has none.
+	// Higher first; 1 if the snapshot has none.
 	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	// As in the snapshot; true where it says nothing.
+	// As in the snapshot; true if it is not given.
 	Preemptable bool `protobuf:"varint,9,opt,name=preemptable,proto3" json:"preemptable,omitempty"`
 	// It requests nothing.
 	BestEffort bool `protobuf:"varint,10,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
-	// Some gate holds it back.
+	// It has a scheduling gate.
 	Gated bool `protobuf:"varint,11,opt,name=gated,proto3" json:"gated,omitempty"`
 	// As in the snapshot; may be empty.
 	Name          string `protobuf:"bytes,12,opt,name=name,proto3" json:"name,omitempty"`
@@ -3767,7 +3768,7 @@ func (x *InspectedTask) GetName() string {
 	return ""
 }
 
-// DoneAnswer: the step was carried out.
+// DoneAnswer means that the step was executed.
 type DoneAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3804,18 +3805,18 @@ func (*DoneAnswer) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
-// ChangeAnswer tells how to refer to what was set.
+// ChangeAnswer contains the positions and numbers of the entities that were set.
 type ChangeAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positions of the nodes set, in the order given.
+	// Positions of the set nodes, in the order of the change.
 	Nodes []uint32 `protobuf:"varint,1,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
-	// Positions of the queues set, in the order given.
+	// Positions of the set queues, in the order of the change.
 	Queues []uint32 `protobuf:"varint,2,rep,packed,name=queues,proto3" json:"queues,omitempty"`
-	// Positions of the jobs set, in the order given.
+	// Positions of the set jobs, in the order of the change.
 	Jobs []uint32 `protobuf:"varint,3,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`
-	// Number of the first task of the first job set; the others follow, job after job.
+	// Number of the first task of the first set job; the others follow, job by job.
 	FirstTask uint32 `protobuf:"varint,4,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
-	// Names of the dimensions of all answers from here on, if the change has added some. Empty: they are as before.
+	// Names of the dimensions of all later answers, if the change added some. Empty: unchanged.
 	Dimensions    []string `protobuf:"bytes,5,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3886,14 +3887,14 @@ func (x *ChangeAnswer) GetDimensions() []string {
 	return nil
 }
 
-// AddJobAnswer tells how to refer to the new job.
+// AddJobAnswer contains the index of the new job and the numbers of its tasks.
 type AddJobAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the new job.
 	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Number of its first task; the others follow.
 	FirstTask uint32 `protobuf:"varint,2,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
-	// How many of its tasks have numbers; those given as counts have none.
+	// Number of its numbered tasks; those given as counts have no number.
 	TaskCount     uint32 `protobuf:"varint,3,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3950,7 +3951,7 @@ func (x *AddJobAnswer) GetTaskCount() uint32 {
 	return 0
 }
 
-// MarkAnswer names the mark for `rollback`.
+// MarkAnswer contains the number of the mark.
 type MarkAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the mark, for `rollback`.

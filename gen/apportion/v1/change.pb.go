@@ -21,42 +21,42 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Change makes one snapshot, the result, of another one, the base. It costs what it holds, not what the base holds.
+// Change converts one snapshot, the base, to another one, the result. Its cost depends on the size of the change, not of the base.
 //
-// All answers are, bit for bit, those about the result sent as a whole Snapshot that lists the dimensions of the base before new ones and
-// everything else in the order of its positions. Only positions and numbers differ, which are stable: what is replaced keeps its position,
-// what is new follows the last one, and what is removed leaves a position that is not used again. The tasks of a job that is set are
-// numbered after the last task of the base, job after job as listed here; numbers that the job's tasks had before stand for nothing.
+// All answers are bit-for-bit the same as for the result sent as a whole Snapshot that lists the dimensions of the base before new ones,
+// and everything else in the order of positions. Only positions and numbers differ; they are stable: a replaced entity keeps its position,
+// a new one is appended, and the position of a removed one is not reused. The tasks of a job that is set are numbered after the last task
+// of the base, job by job as listed here; the previous numbers of the job's tasks become invalid.
 //
-// A change is applied as a whole or not at all. These are errors: to remove what does not exist; to set or remove the same thing twice; a job
-// in a queue that does not exist or was removed; a reference to a node that does not exist or was removed.
+// A change is applied as a whole or not at all. Errors are: removing an entity that does not exist; setting or removing the same entity
+// twice; a job in a queue that does not exist or was removed; a reference to a node that does not exist or was removed.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The clock of the result, in Unix nanoseconds. Absent: that of the base.
+	// The time of the result, in Unix nanoseconds. Absent: that of the base.
 	AsOf *int64 `protobuf:"varint,1,opt,name=as_of,json=asOf,proto3,oneof" json:"as_of,omitempty"`
-	// Names of the dimensions that every Resource in this change refers to. Those that the base does not have become dimensions of the
-	// result, which makes the change as expensive as a whole snapshot. Empty: those of the base, in its order.
+	// Names of the dimensions that every Resource in this change refers to. New names become dimensions of the result, which makes the change
+	// as expensive as a whole snapshot. Empty: the dimensions of the base, in its order.
 	Dimensions []string `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
-	// Nodes to set: one of a name that the base has replaces that node, any other is new.
+	// Nodes to set: a node with a name that exists in the base replaces that node, any other is new.
 	Nodes []*Node `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Queues to set: one of a name that the base has replaces that queue, any other is new.
+	// Queues to set: a queue with a name that exists in the base replaces that queue, any other is new.
 	Queues []*Queue `protobuf:"bytes,5,rep,name=queues,proto3" json:"queues,omitempty"`
-	// Jobs to set: one that the base has, by uid or else by namespace and name, is replaced with all its tasks; any other is new. Their tasks
-	// refer to nodes by position in the result.
+	// Jobs to set: a job that exists in the base, by uid or else by namespace and name, is replaced with all its tasks; any other is new.
+	// Their tasks refer to nodes by position in the result.
 	Jobs []*Job `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	// Sets the cluster's total. Absent: it stays what it is, given or the sum of all nodes.
+	// Sets the cluster's total. Absent: unchanged, either given or the sum of all nodes.
 	Total *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
-	// Node sets to set, likewise by name. They refer to nodes by position in the result. Node sets cannot be removed.
+	// Node sets to set, by name. They refer to nodes by position in the result. Node sets cannot be removed.
 	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
-	// Names of nodes to remove. Tasks on them are on no node in the result, and a warning counts those that occupied it.
+	// Names of nodes to remove. Their tasks are on no node in the result, and a warning counts the tasks that occupied them.
 	RemoveNodes []string `protobuf:"bytes,9,rep,name=remove_nodes,json=removeNodes,proto3" json:"remove_nodes,omitempty"`
 	// Names of queues to remove. No job may be left in them.
 	RemoveQueues []string `protobuf:"bytes,10,rep,name=remove_queues,json=removeQueues,proto3" json:"remove_queues,omitempty"`
-	// Jobs to remove, by uid, or by `namespace/name` where a job has no uid.
+	// Jobs to remove, by uid, or by `namespace/name` if a job has no uid.
 	RemoveJobs []string `protobuf:"bytes,11,rep,name=remove_jobs,json=removeJobs,proto3" json:"remove_jobs,omitempty"`
-	// Changes of single tasks whose jobs are neither set nor removed.
+	// Changes of single tasks of jobs that are neither set nor removed.
 	Tasks []*TaskUpdate `protobuf:"bytes,12,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Makes the cluster's total the sum of all nodes' allocatable again, for a base whose total was given. Not together with `total`.
+	// Resets a given total of the cluster to the sum of all nodes' allocatable. Not together with `total`.
 	ClearTotal    bool `protobuf:"varint,13,opt,name=clear_total,json=clearTotal,proto3" json:"clear_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,7 +184,7 @@ type TaskUpdate struct {
 	//	*TaskUpdate_Uid
 	//	*TaskUpdate_Number
 	Task isTaskUpdate_Task `protobuf_oneof:"task"`
-	// Unspecified: it stays what it is.
+	// Unspecified: unchanged.
 	Status TaskStatus `protobuf:"varint,3,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	// Types that are valid to be assigned to Place:
 	//

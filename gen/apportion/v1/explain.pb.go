@@ -21,16 +21,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PendingVerdict is an open enum of what the checks of a job come to.
+// PendingVerdict is an open enum of the results of a job's checks.
 type PendingVerdict int32
 
 const (
 	PendingVerdict_PENDING_VERDICT_UNSPECIFIED PendingVerdict = 0
 	// A check failed.
 	PendingVerdict_PENDING_VERDICT_BLOCKED PendingVerdict = 1
-	// No check failed, but something that decides is not known or not judged.
+	// No check failed, but something decisive is unknown or not evaluated.
 	PendingVerdict_PENDING_VERDICT_UNDETERMINED PendingVerdict = 2
-	// Nothing holds the job back but that its scheduler has not served it yet.
+	// Nothing blocks the job; its scheduler has not served it yet.
 	PendingVerdict_PENDING_VERDICT_IN_TURN PendingVerdict = 3
 	// The job waits for nothing.
 	PendingVerdict_PENDING_VERDICT_COMPLETE PendingVerdict = 4
@@ -81,26 +81,26 @@ func (PendingVerdict) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{0}
 }
 
-// CheckKind is an open enum of the questions that decide whether a job goes on.
+// CheckKind is an open enum of the checks that can block a job.
 type CheckKind int32
 
 const (
 	CheckKind_CHECK_KIND_UNSPECIFIED CheckKind = 0
-	// May the job enter its queue, by itself?
+	// May the job, by itself, enter its queue?
 	CheckKind_CHECK_KIND_ADMISSION CheckKind = 1
-	// Has it the tasks that its gang needs?
+	// Does it have the tasks that its gang needs?
 	CheckKind_CHECK_KIND_TASKS CheckKind = 2
 	// Is its queue served?
 	CheckKind_CHECK_KIND_QUEUE CheckKind = 3
 	// May its queue use what the gang needs?
 	CheckKind_CHECK_KIND_SHARE CheckKind = 4
-	// Have the nodes room for what the gang needs?
+	// Do the nodes have room for what the gang needs?
 	CheckKind_CHECK_KIND_NODES CheckKind = 5
-	// Do the jobs that come first leave enough?
+	// Do the jobs that are served before leave enough?
 	CheckKind_CHECK_KIND_ORDER CheckKind = 6
-	// Does placement depend on what is not judged?
+	// Does placement depend on constraints that are not evaluated?
 	CheckKind_CHECK_KIND_CONSTRAINTS CheckKind = 7
-	// Who could be evicted for it? Asked of jobs that are named and held back.
+	// Which tasks could be evicted for it? Only for jobs that are requested by name and blocked.
 	CheckKind_CHECK_KIND_EVICTION CheckKind = 8
 )
 
@@ -157,18 +157,18 @@ func (CheckKind) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{1}
 }
 
-// CheckOutcome is an open enum of how a check went.
+// CheckOutcome is an open enum of the outcomes of a check.
 type CheckOutcome int32
 
 const (
 	CheckOutcome_CHECK_OUTCOME_UNSPECIFIED CheckOutcome = 0
-	// It does not hold the job back.
+	// It does not block the job.
 	CheckOutcome_CHECK_OUTCOME_PASSED CheckOutcome = 1
-	// It holds the job back.
+	// It blocks the job.
 	CheckOutcome_CHECK_OUTCOME_FAILED CheckOutcome = 2
-	// It decides nothing by itself.
+	// It is informative only.
 	CheckOutcome_CHECK_OUTCOME_NOTED CheckOutcome = 3
-	// It may hold the job back.
+	// It may block the job.
 	CheckOutcome_CHECK_OUTCOME_NOT_KNOWN CheckOutcome = 4
 )
 
@@ -217,12 +217,12 @@ func (CheckOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{2}
 }
 
-// ExplainAnswer says why jobs wait.
+// ExplainAnswer explains why jobs wait.
 type ExplainAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order asked.
 	Jobs []*Explanation `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	// Jobs with the same cause, the largest group first. Only where no job is named.
+	// Groups of jobs with the same cause, the largest group first. Only if the request names no job.
 	Groups []*PendingGroup `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Number of nodes.
 	NodeCount uint32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
@@ -230,7 +230,7 @@ type ExplainAnswer struct {
 	SchedulableNodeCount uint32 `protobuf:"varint,4,opt,name=schedulable_node_count,json=schedulableNodeCount,proto3" json:"schedulable_node_count,omitempty"`
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
-	// Jobs and pods that the scheduler does not consider: those named, or all.
+	// Jobs and pods that the scheduler does not consider: the requested ones, or all.
 	LeftOut       []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -308,14 +308,14 @@ func (x *ExplainAnswer) GetLeftOut() []*LeftOutExplanation {
 	return nil
 }
 
-// LeftOutExplanation says why the scheduler does not consider a job or a pod.
+// LeftOutExplanation explains why the scheduler does not consider a job or a pod.
 type LeftOutExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in the snapshot.
 	LeftOut *LeftOut `protobuf:"bytes,1,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	// For UNKNOWN_QUEUE: the queue with the most similar name. Empty: none is similar.
+	// For UNKNOWN_QUEUE: the queue with the most similar name. Empty: no name is similar.
 	SimilarQueue string `protobuf:"bytes,2,opt,name=similar_queue,json=similarQueue,proto3" json:"similar_queue,omitempty"`
-	// A finished sentence.
+	// A complete sentence.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -372,42 +372,42 @@ func (x *LeftOutExplanation) GetText() string {
 	return ""
 }
 
-// Explanation says why one job waits.
+// Explanation explains why one job waits.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
 	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Its uid, or `namespace/name`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// `namespace/name`, or the uid where it has no name.
+	// `namespace/name`, or the uid if it has no name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Index of its queue.
 	Queue uint32 `protobuf:"varint,4,opt,name=queue,proto3" json:"queue,omitempty"`
-	// What the checks come to.
+	// The result of the checks.
 	Verdict PendingVerdict `protobuf:"varint,5,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
-	// Position of the check that blocks: the first that failed. Absent: none did.
+	// Position of the blocking check: the first that failed. Absent: none failed.
 	Blocking *uint32 `protobuf:"varint,6,opt,name=blocking,proto3,oneof" json:"blocking,omitempty"`
-	// Every check that was made, in the order in which they hold a job back.
+	// All checks, in the order in which they can block a job.
 	Findings []*Finding `protobuf:"bytes,7,rep,name=findings,proto3" json:"findings,omitempty"`
-	// Constraints on the placement of its tasks that are not judged.
+	// Placement constraints of its tasks that are not evaluated.
 	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	// Position of its queue in queue order, 0 first. Absent: no job of the queue takes part.
 	QueueRank *uint32 `protobuf:"varint,9,opt,name=queue_rank,json=queueRank,proto3,oneof" json:"queue_rank,omitempty"`
-	// As of the state explained.
+	// In the explained state.
 	Phase JobPhase `protobuf:"varint,10,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
 	// Tasks that count towards the minimum.
 	ReadyTasks uint32 `protobuf:"varint,11,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
 	// The minimum.
 	MinAvailable uint32 `protobuf:"varint,12,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
-	// Tasks that wait to be placed.
+	// Tasks that wait for placement.
 	WaitingTasks uint32 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
-	// Tasks that a scheduling gate holds back.
+	// Tasks with a scheduling gate.
 	GatedTasks uint32 `protobuf:"varint,14,opt,name=gated_tasks,json=gatedTasks,proto3" json:"gated_tasks,omitempty"`
-	// How many of the waiting tasks the gang needs at least.
+	// The minimum number of the waiting tasks that the gang needs.
 	NeededTasks uint32 `protobuf:"varint,15,opt,name=needed_tasks,json=neededTasks,proto3" json:"needed_tasks,omitempty"`
-	// What its own scheduler last reported about it and its tasks, each text once, at most 4.
+	// The last reports of its scheduler about it and its tasks, each text once, at most 4.
 	Conditions []string `protobuf:"bytes,16,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// The verdict and its grounds in a few sentences.
+	// The verdict and its reasons in a few sentences.
 	Text          string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -565,25 +565,25 @@ func (x *Explanation) GetText() string {
 // Finding is one check of one job.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was asked.
+	// The kind of the check.
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// How it went.
+	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
-	// Why, with the numbers compared: in NODES and EVICTION the most frequent first.
+	// Reasons with the compared numbers: in NODES and EVICTION the most frequent first.
 	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// In parallel with `reasons`: how many nodes (NODES) or candidates (EVICTION) each is about; 0: the queue. Empty in other checks.
+	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
 	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// Number of a task like which no other is asked about: the check is about one kind of task. Absent: all that are needed.
+	// Number of a task, if the check is about one kind of task that this task represents. Absent: the check is about all needed tasks.
 	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
-	// What is asked for (SHARE, NODES), or what evictions would free (EVICTION).
+	// The requested resources (SHARE, NODES), or those that evictions would free (EVICTION).
 	Amount *Resource `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
-	// EVICTION: how many tasks could be evicted, of which queues, and the first of them in order of eviction.
+	// EVICTION: the number of tasks that could be evicted, their queues, and the first of them in order of eviction.
 	Evictable *Evictable `protobuf:"bytes,7,opt,name=evictable,proto3" json:"evictable,omitempty"`
-	// ORDER: how many jobs come first, and the first of them.
+	// ORDER: the number of jobs that are served before.
 	FirstJobCount uint32 `protobuf:"varint,8,opt,name=first_job_count,json=firstJobCount,proto3" json:"first_job_count,omitempty"`
-	// Indices of jobs, at most 10.
+	// ORDER: indices of these jobs, at most 10.
 	FirstJobs []uint32 `protobuf:"varint,9,rep,packed,name=first_jobs,json=firstJobs,proto3" json:"first_jobs,omitempty"`
-	// A finished sentence without its period.
+	// A complete sentence without its period.
 	Text          string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -692,13 +692,13 @@ func (x *Finding) GetText() string {
 // Evictable are tasks that could be evicted for another one.
 type Evictable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many there are.
+	// Number of these tasks.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
 	// Numbers of tasks, at most 10, in order of eviction.
 	Tasks []uint32 `protobuf:"varint,2,rep,packed,name=tasks,proto3" json:"tasks,omitempty"`
 	// Indices of their queues, at most 10, in the order of their first task.
 	Queues []uint32 `protobuf:"varint,3,rep,packed,name=queues,proto3" json:"queues,omitempty"`
-	// Without all of them there is room for what the gang needs, in the queue and on the nodes.
+	// If all of them are evicted, there is room for what the gang needs, in the queue and on the nodes.
 	Enough bool `protobuf:"varint,4,opt,name=enough,proto3" json:"enough,omitempty"`
 	// They belong to the queue of the task (preemption), not to others (reclaim).
 	OwnQueue      bool `protobuf:"varint,5,opt,name=own_queue,json=ownQueue,proto3" json:"own_queue,omitempty"`
@@ -771,12 +771,12 @@ func (x *Evictable) GetOwnQueue() bool {
 	return false
 }
 
-// PendingGroup is a number of jobs that wait for the same cause.
+// PendingGroup is a group of jobs that wait for the same cause.
 type PendingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As of each of the jobs.
+	// The verdict of each of the jobs.
 	Verdict PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
-	// The check that blocks. Unspecified: none does.
+	// The blocking check. Unspecified: none.
 	Check CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The first reason of that check, without its numbers. Absent: it has none.
 	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`

@@ -26,11 +26,11 @@ type PlanOutcome int32
 
 const (
 	PlanOutcome_PLAN_OUTCOME_UNSPECIFIED PlanOutcome = 0
-	// There is.
+	// There is a plan.
 	PlanOutcome_PLAN_OUTCOME_MADE PlanOutcome = 1
-	// It is proven that there is none.
+	// It is proven that there is no plan.
 	PlanOutcome_PLAN_OUTCOME_NONE PlanOutcome = 2
-	// None was found, and it is not proven that there is none.
+	// No plan was found, but this is not proven.
 	PlanOutcome_PLAN_OUTCOME_NOT_FOUND PlanOutcome = 3
 )
 
@@ -77,17 +77,17 @@ func (PlanOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
-// VictimReturn is an open enum of how a victim could get its place back at once, by what the policy says of the state after the plan.
-// Under the policy `fair` no plan lets queues evict each other in circles; Volcano's rules allow that.
+// VictimReturn is an open enum of how a victim could get its place back at once, according to the policy in the state after the plan. Under
+// the policy `fair` no plan lets queues evict each other in circles; under Volcano's rules this is possible.
 type VictimReturn int32
 
 const (
 	VictimReturn_VICTIM_RETURN_UNSPECIFIED VictimReturn = 0
-	// It could not.
+	// It could not get its place back.
 	VictimReturn_VICTIM_RETURN_NONE VictimReturn = 1
-	// It is served before the job and may use the room that it left. Keep that room for the job until the job is placed.
+	// It is served before the job and may use the room that it left. Reserve that room until the job is placed.
 	VictimReturn_VICTIM_RETURN_SERVED_FIRST VictimReturn = 2
-	// When the job runs, the victim may evict a task of it on the node where it ran.
+	// When the job runs, the victim may evict a task of the job on the node where the victim ran.
 	VictimReturn_VICTIM_RETURN_TAKES_BACK VictimReturn = 3
 )
 
@@ -134,12 +134,12 @@ func (VictimReturn) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_plan_proto_rawDescGZIP(), []int{1}
 }
 
-// PlanAnswer says where the tasks of a job go, and which tasks must be evicted for that: all of it, or nothing.
+// PlanAnswer contains the placement of the tasks of a job, and the tasks that must be evicted for it: all or nothing.
 //
-// A plan was carried out by the steps of a session, and undone, before it is answered: its victims were deallocated, every task of the job
-// was permitted and had room on its node, and the job had its minimum. No victim can be left out: its node, or a limit, lacks it. Plans with
-// fewer victims come before others, then those whose victims have a lower priority (of the job, then of the task), then those whose victims
-// are younger, then names decide.
+// Before it is returned, a plan is executed with the steps of a session, and undone: its victims are deallocated, every task of the job is
+// permitted and has room on its node, and the job has its minimum. Every victim is necessary for its node or for a limit. Plans are
+// compared by number of victims (fewer first), then by the priority of victims (lower first; of the job, then of the task), then by their
+// age (younger first), then by names.
 type PlanAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
@@ -148,29 +148,29 @@ type PlanAnswer struct {
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Whether there is a plan.
 	Outcome PlanOutcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=apportion.v1.PlanOutcome" json:"outcome,omitempty"`
-	// It is proven that no plan has fewer victims. Not proven: the search takes the node that costs least for each task in turn, and tries all
-	// smaller sets of victims only where these are few.
+	// It is proven that no plan has fewer victims. If false, this is not proven: the search takes the cheapest node for each task in turn,
+	// and tries all smaller sets of victims only if they are few.
 	Least bool `protobuf:"varint,4,opt,name=least,proto3" json:"least,omitempty"`
-	// The search ended at a bound on its work.
+	// The search reached a bound on its work.
 	CutShort bool `protobuf:"varint,5,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
-	// The job is still to be admitted, and may be: `enqueue` comes first.
+	// The job is not admitted yet and may be admitted: `enqueue` it first.
 	Enters bool `protobuf:"varint,6,opt,name=enters,proto3" json:"enters,omitempty"`
-	// The job has its minimum after the plan. False only where tasks were named that do not make up the minimum.
+	// The job has its minimum after the plan. False only if the requested tasks are fewer than the minimum.
 	Ready bool `protobuf:"varint,7,opt,name=ready,proto3" json:"ready,omitempty"`
-	// One for each task asked about, in order of service. Empty without a plan.
+	// One for each requested task, in order of service. Empty without a plan.
 	Placements []*PlannedPlacement `protobuf:"bytes,8,rep,name=placements,proto3" json:"placements,omitempty"`
-	// In the order in which they are to be evicted. Empty: there is room, or no plan.
+	// In the order of eviction. Empty: there is room, or no plan.
 	Victims []*PlannedEviction `protobuf:"bytes,9,rep,name=victims,proto3" json:"victims,omitempty"`
-	// What the evictions free altogether.
+	// The sum of what the evictions free.
 	Freed *Resource `protobuf:"bytes,10,opt,name=freed,proto3" json:"freed,omitempty"`
-	// With a policy that reclaims by plans, and victims of other queues: by how much what the job's queue lacks of each line (guarantee, fair
-	// share, entitlement) falls, as a share of the cluster summed over the dimensions.
+	// With a policy that reclaims by plans, and victims of other queues: decrease of what the job's queue lacks of each line (guarantee, fair
+	// share, entitlement), as a share of the cluster summed over the dimensions.
 	Fall []*Fraction `protobuf:"bytes,11,rep,name=fall,proto3" json:"fall,omitempty"`
-	// By how much what the victims' queues lack of each line rises. Compared from the left it is less than `fall`.
+	// Increase of what the victims' queues lack of each line. Lexicographically less than `fall`.
 	Rise []*Fraction `protobuf:"bytes,12,rep,name=rise,proto3" json:"rise,omitempty"`
-	// What is lacking. Absent with a plan.
+	// The nearest miss. Absent with a plan.
 	Miss *PlanMiss `protobuf:"bytes,13,opt,name=miss,proto3" json:"miss,omitempty"`
-	// How many nodes and sets of victims the search asked the policy about.
+	// The number of nodes and sets of victims for which the search evaluated the policy.
 	Looked uint32 `protobuf:"varint,14,opt,name=looked,proto3" json:"looked,omitempty"`
 	// The whole answer in a few sentences.
 	Text          string `protobuf:"bytes,15,opt,name=text,proto3" json:"text,omitempty"`
@@ -324,7 +324,7 @@ type PlannedPlacement struct {
 	Node uint32 `protobuf:"varint,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Name of the node. Empty with `omit_names`.
 	NodeName string `protobuf:"bytes,4,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// The node has room only after tasks are gone that are being released already.
+	// The node has room only after tasks that are already being released are gone.
 	AfterRelease  bool `protobuf:"varint,5,opt,name=after_release,json=afterRelease,proto3" json:"after_release,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -408,17 +408,17 @@ type PlannedEviction struct {
 	Node *uint32 `protobuf:"varint,4,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// Name of that node. Empty with `omit_names`.
 	NodeName string `protobuf:"bytes,5,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// What it frees there.
+	// The resources that it frees there.
 	Freed *Resource `protobuf:"bytes,6,opt,name=freed,proto3" json:"freed,omitempty"`
 	// Number of the task of the job that needs its place.
 	Claimant uint32 `protobuf:"varint,7,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// It belongs to the queue of the job (preemption), not to another one (reclaim).
 	OwnQueue bool `protobuf:"varint,8,opt,name=own_queue,json=ownQueue,proto3" json:"own_queue,omitempty"`
-	// It is evicted so that a queue stays within a limit; the node of `claimant` has room without it.
+	// It is evicted to keep a queue within a limit; the node of `claimant` has room without it.
 	ForLimit bool `protobuf:"varint,9,opt,name=for_limit,json=forLimit,proto3" json:"for_limit,omitempty"`
-	// Position of the tier that let it go.
+	// Position of the tier that permits the eviction.
 	Tier uint32 `protobuf:"varint,10,opt,name=tier,proto3" json:"tier,omitempty"`
-	// The plugins of that tier that let it go.
+	// The plugins of that tier that permit the eviction.
 	Plugins []string `protobuf:"bytes,11,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	// Whether it could get its place back at once.
 	Returns       VictimReturn `protobuf:"varint,12,opt,name=returns,proto3,enum=apportion.v1.VictimReturn" json:"returns,omitempty"`
@@ -540,29 +540,30 @@ func (x *PlannedEviction) GetReturns() VictimReturn {
 	return VictimReturn_VICTIM_RETURN_UNSPECIFIED
 }
 
-// PlanMiss says what a plan lacks.
+// PlanMiss describes why there is no plan.
 type PlanMiss struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What no plan gets past. In SHARE, QUEUE, ADMISSION and TASKS the policy refuses the job whatever is evicted; NODES: a task has no room;
+	// The check that fails. SHARE, QUEUE, ADMISSION and TASKS: the policy refuses the job regardless of evictions; NODES: a task has no room;
 	// EVICTION: not all tasks that would make room may be evicted.
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// Why, with the numbers compared. In NODES: why no task at all may be evicted for the job; empty if some may, or none was to be.
+	// Reasons with the compared numbers. NODES: why no task at all may be evicted for the job; empty if some may be evicted, or if the plan
+	// was not to evict any.
 	Reasons []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// For how many of the tasks a place was found.
+	// Number of tasks for which a place was found.
 	Placed uint32 `protobuf:"varint,3,opt,name=placed,proto3" json:"placed,omitempty"`
-	// Of how many.
+	// Number of tasks to place.
 	Tasks uint32 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// Number of the task that has no place. Absent: the miss is about all.
+	// Number of the task without a place. Absent: the miss is about all tasks.
 	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
-	// Index of the node on which this task lacks least once all are gone that it may evict there. Absent: no node takes it.
+	// Index of the node on which this task lacks least after all possible evictions there. Absent: no node accepts it.
 	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// What it lacks there.
 	Short *Resource `protobuf:"bytes,7,opt,name=short,proto3" json:"short,omitempty"`
-	// What keeps the tasks on that node, the most frequent first; the numbers are those of the first task it is about.
+	// Why tasks on that node are protected, the most frequent reason first; the numbers are those of the first such task.
 	Protected []*Reason `protobuf:"bytes,8,rep,name=protected,proto3" json:"protected,omitempty"`
-	// In parallel with `protected`: of how many tasks it is true.
+	// Parallel to `protected`: the number of tasks with this reason.
 	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// A plan was found with so many victims, more than `max_victims`. 0: that is not what is lacking.
+	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
 	Victims       uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

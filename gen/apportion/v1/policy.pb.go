@@ -21,16 +21,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// TierWalk says how tiers are combined where plugins choose victims.
+// TierWalk selects how tiers are combined when plugins choose victims.
 type TierWalk int32
 
 const (
 	// Treated as TIER_WALK_STRICT.
 	TierWalk_TIER_WALK_UNSPECIFIED TierWalk = 0
-	// Within a tier the victims are those that every voting plugin agrees on; a tier that voted has decided, even for no victims.
+	// Within a tier the victims are those that every voting plugin agrees on; the first tier with a vote decides, even if there are no
+	// victims.
 	TierWalk_TIER_WALK_STRICT TierWalk = 1
-	// As Volcano does it: within a tier an empty intersection lets the next plugin start afresh, and a tier without victims leaves the
-	// decision to the next tier. A converted volcano-scheduler.conf gets this mode.
+	// As in Volcano: within a tier, after an empty intersection the next plugin starts afresh, and a tier without victims leaves the decision
+	// to the next tier. A converted volcano-scheduler.conf has this mode.
 	TierWalk_TIER_WALK_VOLCANO TierWalk = 2
 )
 
@@ -75,7 +76,7 @@ func (TierWalk) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{0}
 }
 
-// Decision is a kind of question that a plugin takes part in.
+// Decision is a kind of decision in which a plugin takes part.
 type Decision int32
 
 const (
@@ -94,7 +95,7 @@ const (
 	Decision_DECISION_PREEMPTABLE   Decision = 12
 	Decision_DECISION_PREDICATE     Decision = 13
 	Decision_DECISION_NODE_ORDER    Decision = 14
-	// Volcano has no switch for the following two; here they have one.
+	// Volcano has no switch for the following two decisions; Apportion has.
 	Decision_DECISION_JOB_VALID          Decision = 15
 	Decision_DECISION_VICTIM_QUEUE_ORDER Decision = 16
 )
@@ -168,7 +169,7 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
 }
 
-// FairBase says what the weights of `fair` are applied on top of.
+// FairBase selects the amount to which the weights of `fair` are added.
 type FairBase int32
 
 const (
@@ -229,7 +230,7 @@ func (FairBase) EnumDescriptor() ([]byte, []int) {
 // selects no victims.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first one is asked first.
+	// In order of evaluation.
 	Tiers []*Tier `protobuf:"bytes,1,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	// Unspecified: strict.
 	TierWalk      TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
@@ -281,10 +282,10 @@ func (x *Policy) GetTierWalk() TierWalk {
 	return TierWalk_TIER_WALK_UNSPECIFIED
 }
 
-// Tier is asked before the tiers after it.
+// Tier is a group of plugins. It is evaluated before the tiers that follow.
 type Tier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Asked in this order.
+	// In order of evaluation.
 	Plugins       []*Plugin `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -346,7 +347,7 @@ type Plugin struct {
 	//	*Plugin_Undecided
 	//	*Plugin_Fair
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
-	// Decisions that this plugin takes no part in. Empty: it takes part in all that it knows.
+	// Decisions from which this plugin is excluded. Empty: none.
 	Disabled      []Decision `protobuf:"varint,16,rep,packed,name=disabled,proto3,enum=apportion.v1.Decision" json:"disabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -578,7 +579,7 @@ type Plugin_Undecided struct {
 }
 
 type Plugin_Fair struct {
-	// This project's own; Volcano has no such plugin.
+	// Specific to Apportion; Volcano has no such plugin.
 	Fair *Fair `protobuf:"bytes,13,opt,name=fair,proto3,oneof"`
 }
 
@@ -645,7 +646,7 @@ func (*Proportion) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
-// Capacity lets each queue have the `deserved` that is written in it.
+// Capacity gives each queue its configured `deserved`.
 type Capacity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Queues form a tree under `root`. Default: flat.
@@ -931,7 +932,7 @@ type Binpack struct {
 	Cpu *float64 `protobuf:"fixed64,2,opt,name=cpu,proto3,oneof" json:"cpu,omitempty"`
 	// Absent: 1.
 	Memory *float64 `protobuf:"fixed64,3,opt,name=memory,proto3,oneof" json:"memory,omitempty"`
-	// Further dimensions that count; others do not. `cpu` and `memory` here change nothing.
+	// Further dimensions that count; all others are ignored. `cpu` and `memory` have no effect here.
 	Resources     []*ResourceWeight `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1053,7 +1054,7 @@ func (x *ResourceWeight) GetWeight() float64 {
 // NodeGroup binds queues to groups of nodes by their affinity.
 type NodeGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Refuse unlabelled nodes even to queues without affinity. Absent: true.
+	// Refuse nodes without a group label even for queues without affinity. Absent: true.
 	Strict *bool `protobuf:"varint,1,opt,name=strict,proto3,oneof" json:"strict,omitempty"`
 	// Score preferred groups by their order.
 	PreferredOrder bool `protobuf:"varint,2,opt,name=preferred_order,json=preferredOrder,proto3" json:"preferred_order,omitempty"`
@@ -1160,8 +1161,8 @@ func (x *Overcommit) GetFactor() float64 {
 	return 0
 }
 
-// Undecided stands for a plugin of a converted configuration that takes no part in the decisions made here (predicates, nodeorder …).
-// It changes no answer; every answer carries a warning that names it.
+// Undecided stands for a plugin of a converted configuration that takes no part in Apportion's decisions (predicates, nodeorder …). It does
+// not affect answers; every answer has a warning that names it.
 type Undecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Volcano's name of the plugin.
@@ -1208,16 +1209,16 @@ func (x *Undecided) GetName() string {
 }
 
 // Fair divides the cluster through the tree of queues in whole quanta by guarantee, weight and limit, lends what no entitled task can use
-// now, and takes back only by plans that cannot go in circles; see docs/fair.md. Callers ask for the order of queues anew after every
-// allocation, and place the tasks of a gang's rest together.
+// now, and takes back only by plans that cannot go in circles; see docs/fair.md. Callers must request the order of queues again after every
+// allocation, and place all remaining tasks of a gang together.
 type Fair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What weights are applied on top of. Unspecified: nothing.
+	// The amount to which the weights are added. Unspecified: 0.
 	Base FairBase `protobuf:"varint,1,opt,name=base,proto3,enum=apportion.v1.FairBase" json:"base,omitempty"`
-	// Withhold unused guarantees from borrowers. Default: they may be borrowed.
+	// Do not lend unused guarantees. Default: they may be borrowed.
 	ReserveGuarantee bool `protobuf:"varint,2,opt,name=reserve_guarantee,json=reserveGuarantee,proto3" json:"reserve_guarantee,omitempty"`
-	// Amounts in which dimensions are handed out, no dimension twice. Others have the defaults: 1 of `cpu` (a milli-core) and `pods`, 1 MiB
-	// (1048576) of `memory`, 1000 of everything else (one device).
+	// Amounts in which dimensions are handed out, each dimension at most once. The defaults are 1 of `cpu` (a milli-core) and `pods`, 1 MiB
+	// (1048576) of `memory`, and 1000 of all other dimensions (one device).
 	Quanta        []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1277,7 +1278,7 @@ func (x *Fair) GetQuanta() []*Quantum {
 // Quantum is the amount in which one dimension is handed out.
 type Quantum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the dimension, such as `nvidia.com/gpu`. One that the snapshot does not have changes nothing.
+	// Name of the dimension, such as `nvidia.com/gpu`. Ignored if the snapshot does not have it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// In units of the dimension; from 1 to 2^53.
 	Amount        uint64 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`

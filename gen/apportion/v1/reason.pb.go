@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Vote is what a plugin, or a whole policy, says to a question.
+// Vote is the answer of a plugin, or of a whole policy, to a question.
 type Vote int32
 
 const (
@@ -76,7 +76,7 @@ func (Vote) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{0}
 }
 
-// HierarchyFault is an open enum of why queues form no tree that a hierarchical policy accepts.
+// HierarchyFault is an open enum of the errors for which a hierarchical policy refuses a tree of queues.
 type HierarchyFault int32
 
 const (
@@ -140,7 +140,7 @@ func (HierarchyFault) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{1}
 }
 
-// ReasonCode is an open enum: clients must bear unknown values.
+// ReasonCode is an open enum: clients must accept unknown values.
 type ReasonCode int32
 
 const (
@@ -151,21 +151,21 @@ const (
 	ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY ReasonCode = 2
 	// have + need > limit, the queue's deserved share.
 	ReasonCode_REASON_CODE_ABOVE_DESERVED ReasonCode = 3
-	// No requested dimension fits into deserved; named is the first one.
+	// No requested dimension fits into deserved; `dimension` is the first one.
 	ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED ReasonCode = 4
-	// The queue tree is refused; hierarchy_fault says why.
+	// The queue tree is refused; hierarchy_fault has the error.
 	ReasonCode_REASON_CODE_HIERARCHY_REFUSED ReasonCode = 5
-	// The queue has no job in the snapshot, so the plugin keeps no account of it.
+	// The queue has no job in the snapshot, so the plugin has no account for it.
 	ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART ReasonCode = 6
 	// have + need > limit, the idle part of the cluster times the factor.
 	ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT ReasonCode = 7
-	// Preemption for a best-effort task is never worth it (capacity).
+	// Best-effort tasks never preempt (capacity).
 	ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT ReasonCode = 8
-	// All of deserved is in use: have >= limit in every dimension.
+	// All of deserved is used: have >= limit in every dimension.
 	ReasonCode_REASON_CODE_OVERUSED ReasonCode = 9
-	// The job is not pending; the enqueue action does not ask.
+	// The job is not pending; the enqueue action does not consider it.
 	ReasonCode_REASON_CODE_JOB_NOT_PENDING ReasonCode = 10
-	// The job names no minimum resources; the enqueue action admits it unasked.
+	// The job has no minimum resources; the enqueue action admits it without a check.
 	ReasonCode_REASON_CODE_NO_MIN_RESOURCES ReasonCode = 11
 	// have valid tasks < limit, the job's minimum.
 	ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS ReasonCode = 20
@@ -179,13 +179,13 @@ const (
 	ReasonCode_REASON_CODE_NOT_STARVING ReasonCode = 24
 	// have ready and pipelined tasks < limit, the minimum.
 	ReasonCode_REASON_CODE_NOT_PIPELINED ReasonCode = 25
-	// A scheduling gate holds all have waiting tasks back.
+	// All waiting tasks (have) have a scheduling gate.
 	ReasonCode_REASON_CODE_TASKS_GATED ReasonCode = 26
 	// Candidate and claimant share no dimension.
 	ReasonCode_REASON_CODE_NO_SHARED_DIMENSION ReasonCode = 40
 	// have - need < limit: the queue would fall below its guarantee.
 	ReasonCode_REASON_CODE_GUARANTEE_KEPT ReasonCode = 41
-	// have <= limit: the queue (or the ancestor named) does not exceed deserved where the candidate uses it.
+	// have <= limit: the queue (or the given ancestor) does not exceed deserved in a dimension that the candidate uses.
 	ReasonCode_REASON_CODE_WITHIN_DESERVED ReasonCode = 42
 	// Within the claimant's own subtree, where neither queue deserves anything.
 	ReasonCode_REASON_CODE_BEST_EFFORT_SUBTREE ReasonCode = 43
@@ -208,9 +208,9 @@ const (
 	ReasonCode_REASON_CODE_SAME_QUEUE            ReasonCode = 54
 	ReasonCode_REASON_CODE_OTHER_QUEUE           ReasonCode = 55
 	ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM    ReasonCode = 56
-	// No tier decided for this candidate, though no plugin named protects it by itself.
+	// The deciding tier did not choose this candidate, although no single plugin protects it.
 	ReasonCode_REASON_CODE_NOT_IN_DECIDING_TIER ReasonCode = 57
-	// Already being released, or named twice.
+	// Already being released, or listed twice.
 	ReasonCode_REASON_CODE_NOT_A_CANDIDATE ReasonCode = 58
 	ReasonCode_REASON_CODE_SAME_JOB        ReasonCode = 59
 	// The node has no node-group label, and the plugin is strict or the queue has affinities.
@@ -221,42 +221,42 @@ const (
 	ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY ReasonCode = 72
 	// have used + need > limit allocatable.
 	ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE ReasonCode = 73
-	// The node takes no new tasks; detail says why.
+	// The node takes no new tasks; detail has the reason.
 	ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE ReasonCode = 74
 	// The node is not in the node set that the task may use; detail is the rule or the name of the set.
 	ReasonCode_REASON_CODE_NODE_NOT_IN_SET ReasonCode = 75
 	// need > limit, what the largest node offers.
 	ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE ReasonCode = 76
-	// need > have, the most that is left on one node, though limit, what is left on all nodes together, would do.
+	// need > have, the most that is left on one node, although limit, what is left on all nodes together, would be enough.
 	ReasonCode_REASON_CODE_FRAGMENTED ReasonCode = 77
 	// Some node has enough of each dimension, but none has enough of all.
 	ReasonCode_REASON_CODE_NO_NODE_HAS_ALL ReasonCode = 78
-	// No choice of nodes has room for limit tasks at the same time; best fit places have.
+	// No choice of nodes has room for limit tasks together; best fit places have tasks.
 	ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT ReasonCode = 79
-	// Best fit places have of limit tasks, and the search for more has reached its bound.
+	// Best fit places have of limit tasks, and the search for more reached its bound.
 	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
 	// PERMIT: the queue stays within its entitlement.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
-	// PERMIT: have + need > limit, the queue's entitlement, but no entitled task could be given now what is beyond it.
+	// PERMIT: have + need > limit, the queue's entitlement, but no entitled task can use the excess now.
 	ReasonCode_REASON_CODE_BORROWED ReasonCode = 101
-	// have + need > limit, the capability of the queue or of an ancestor. To `enqueue`, have includes what admitted jobs still lack.
+	// have + need > limit, the capability of the queue or of an ancestor. In `enqueue`, have includes what admitted jobs still lack.
 	ReasonCode_REASON_CODE_ABOVE_LIMIT ReasonCode = 102
 	// need > limit - have: limit is what is free in the cluster, have what the queue must leave to others.
 	ReasonCode_REASON_CODE_NOT_IDLE ReasonCode = 103
-	// have tasks of the job could ever run < limit, what it needs at least.
+	// have, the number of tasks of the job that could ever run, < limit, its minimum.
 	ReasonCode_REASON_CODE_NEVER_FITS ReasonCode = 104
-	// need, the job's minimum, > limit, all that there is.
+	// need, the job's minimum, > limit, the total.
 	ReasonCode_REASON_CODE_ABOVE_TOTAL ReasonCode = 105
 	// have + need > limit, the queue's entitlement.
 	ReasonCode_REASON_CODE_NOT_ENTITLED ReasonCode = 106
-	// No plan makes room for the claimant; the candidate alone is not in the way of one.
+	// No plan makes room for the claimant; this is not due to the candidate alone.
 	ReasonCode_REASON_CODE_NO_PLAN ReasonCode = 107
-	// have, what taking the candidate as well would cost the victims' queues, is not less than limit, what the claimant's queue would gain.
-	// Both are shares of the cluster below a line, guarantee first. need is what the candidate holds of the dimension named.
+	// have, what evicting the candidate as well would cost the victims' queues, is not less than limit, what the claimant's queue would gain.
+	// Both are shares of the cluster below a line, guarantee first. need is the candidate's amount of `dimension`.
 	ReasonCode_REASON_CODE_NOT_CALM ReasonCode = 108
-	// The plan does without the candidate.
+	// The plan does not need the candidate.
 	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 109
-	// have <= limit: the queue (or the ancestor named) does not exceed the line under which the plan was sought.
+	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched.
 	ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT ReasonCode = 110
 )
 
@@ -428,39 +428,40 @@ const (
 	WarningCode_WARNING_CODE_GUARANTEE_ABOVE_CAPABILITY WarningCode = 2
 	// A capability of 0 for cpu or memory counts as unlimited.
 	WarningCode_WARNING_CODE_ZERO_CAPABILITY_IS_UNLIMITED WarningCode = 3
-	// All weights that count are 0: nothing is divided, not even guarantees.
+	// All effective weights are 0: nothing is divided, not even guarantees.
 	WarningCode_WARNING_CODE_ALL_WEIGHTS_ZERO WarningCode = 4
-	// A queue without jobs takes no part, though its guarantee is still taken off the others' real capability.
+	// A queue without jobs takes no part, but its guarantee is still subtracted from the others' real capability.
 	WarningCode_WARNING_CODE_IDLE_GUARANTEE WarningCode = 5
-	// A scalar dimension is wholly guaranteed away, which this policy reads as unlimited for deserved and as 0 at enqueue.
+	// A scalar dimension is completely guaranteed to others, which this policy treats as unlimited for deserved and as 0 at enqueue.
 	WarningCode_WARNING_CODE_SCALAR_GUARANTEED_AWAY WarningCode = 6
 	// The queue tree is refused by a hierarchical policy.
 	WarningCode_WARNING_CODE_HIERARCHY_REFUSED WarningCode = 7
 	// A child's guarantee, deserved or capability exceeds its parent's.
 	WarningCode_WARNING_CODE_CHILD_EXCEEDS_PARENT WarningCode = 8
-	// The root queue's capability leaves cpu or memory out, which counts as 0 there.
+	// The root queue's capability does not name cpu or memory, which counts as 0 there.
 	WarningCode_WARNING_CODE_PARTIAL_ROOT_CAPABILITY WarningCode = 9
-	// A plugin of the configuration takes no part in the decisions made here.
+	// A plugin of the configuration takes no part in Apportion's decisions.
 	WarningCode_WARNING_CODE_PLUGIN_UNDECIDED WarningCode = 10
 	// A dimension is named by queues or jobs but offered by no node.
 	WarningCode_WARNING_CODE_DIMENSION_NOT_OFFERED WarningCode = 11
-	// Input was left out, as Volcano leaves it out (a job on an unknown queue, a resource name that is no resource).
+	// Input was dropped, as in Volcano (a job on an unknown queue, a name that is not a resource).
 	WarningCode_WARNING_CODE_DROPPED WarningCode = 12
 	// A setting has no effect.
 	WarningCode_WARNING_CODE_SETTING_IGNORED WarningCode = 13
-	// A comparison is not transitive, so the order given is one of several.
+	// A comparison is not transitive, so the returned order is one of several.
 	WarningCode_WARNING_CODE_ORDER_INTRANSITIVE WarningCode = 15
 	// A required anti-affinity without any affinity admits no node.
 	WarningCode_WARNING_CODE_ANTI_AFFINITY_ADMITS_NOTHING WarningCode = 16
-	// A hierarchy weight is not used as written: below 1 or not a number it counts as 1; of two weights for one node the first job's counts.
+	// A hierarchy weight is not used as written: if it is below 1 or not a number, it counts as 1; of two weights for one node, the first
+	// job's counts.
 	WarningCode_WARNING_CODE_HIERARCHY_WEIGHT_IGNORED WarningCode = 17
 	// More warnings were found than are listed.
 	WarningCode_WARNING_CODE_TRUNCATED WarningCode = 18
 	// The queue has no node-group affinity and the nodegroup plugin is strict: no node fits its tasks.
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
-	// A change removed nodes that tasks were on: these are on no node now.
+	// A change removed nodes with tasks: these tasks are on no node now.
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
-	// Nodes have less than one core: perhaps amounts of cpu are in cores where they should be in milli-cores.
+	// Nodes have less than one core: amounts of cpu may be in cores instead of milli-cores.
 	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
 )
 
@@ -549,39 +550,39 @@ const (
 	// The snapshot has violations; a google.rpc.BadRequest lists the first 50 by path, metadata `violations` counts all.
 	ErrorReason_ERROR_REASON_INVALID_SNAPSHOT ErrorReason = 1
 	ErrorReason_ERROR_REASON_INVALID_POLICY   ErrorReason = 2
-	// A step is malformed, or refers to something that is not there.
+	// A step is malformed, or refers to something that does not exist.
 	ErrorReason_ERROR_REASON_INVALID_STEP ErrorReason = 3
-	// The request names neither a snapshot nor a digest, no policy, or no question.
+	// The request has no snapshot or digest, no policy, or no question.
 	ErrorReason_ERROR_REASON_INVALID_REQUEST ErrorReason = 4
-	// No snapshot of this digest is held for this identity; send it again.
+	// The server holds no snapshot with this digest for this identity; upload it again.
 	ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND ErrorReason = 5
-	// No policy of this name is configured.
+	// No policy with this name is configured.
 	ErrorReason_ERROR_REASON_POLICY_NOT_FOUND ErrorReason = 6
-	// A limit is exceeded; metadata `limit`, `value` and `maximum` name it. OUT_OF_RANGE: the request is too large, and fails again if it
-	// is sent again. RESOURCE_EXHAUSTED: there are too many sessions, or this one is too old; see google.rpc.RetryInfo. DEADLINE_EXCEEDED:
-	// a message or a snapshot did not arrive in time.
+	// A limit is exceeded; see metadata `limit`, `value` and `maximum`. OUT_OF_RANGE: the request is too large; a retry fails again.
+	// RESOURCE_EXHAUSTED: there are too many sessions, or this one is too old; see google.rpc.RetryInfo. DEADLINE_EXCEEDED: a message or a
+	// snapshot did not arrive in time.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 7
-	// OUT_OF_RANGE: the answer would exceed the size limit; narrow the selection that metadata `narrow` names.
+	// OUT_OF_RANGE: the answer would exceed the size limit; narrow the selection named in metadata `narrow`.
 	ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE ErrorReason = 8
 	// RESOURCE_EXHAUSTED: the server is busy; see google.rpc.RetryInfo.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 9
-	// The caller's deadline, or the server's, has passed; nothing was done.
+	// The caller's deadline, or the server's, has passed; nothing was changed.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 10
-	// Messages of a stream came in an order that the protocol does not know.
+	// The messages of a stream arrived in an invalid order.
 	ErrorReason_ERROR_REASON_PROTOCOL          ErrorReason = 11
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED   ErrorReason = 12
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 13
-	// A fault of the server; it was logged.
+	// An internal error of the server; it was logged.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
-	// A later version of the server answers this.
+	// This version of the server does not support the request.
 	ErrorReason_ERROR_REASON_UNIMPLEMENTED ErrorReason = 15
-	// The mark is not known, or was undone.
+	// The mark does not exist, or was undone.
 	ErrorReason_ERROR_REASON_MARK_NOT_FOUND ErrorReason = 16
-	// The task is not in a status that the event can start from.
+	// The status of the task does not permit this event.
 	ErrorReason_ERROR_REASON_WRONG_TASK_STATUS ErrorReason = 17
-	// The digest that was announced is not the digest of the bytes that came.
+	// The announced digest is not the digest of the received bytes.
 	ErrorReason_ERROR_REASON_DIGEST_MISMATCH ErrorReason = 18
-	// NOT_FOUND: the server keeps no snapshot of this name.
+	// NOT_FOUND: the server maintains no snapshot with this name.
 	ErrorReason_ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND ErrorReason = 19
 	// UNAVAILABLE: the server has not read its cluster yet; see google.rpc.RetryInfo.
 	ErrorReason_ERROR_REASON_SNAPSHOT_NOT_READY ErrorReason = 20
@@ -664,7 +665,7 @@ func (ErrorReason) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{4}
 }
 
-// ProportionEnd says why the rounds ended.
+// ProportionEnd is the reason why the rounds ended.
 type ProportionEnd int32
 
 const (
@@ -720,7 +721,7 @@ func (ProportionEnd) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{5}
 }
 
-// Verdict is a vote with its grounds.
+// Verdict is a vote with its reasons.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// PERMIT, REJECT, or ABSTAIN.
@@ -775,31 +776,31 @@ func (x *Verdict) GetReasons() []*Reason {
 	return nil
 }
 
-// Reason says which plugin refused (or spared) what, by which rule, and with which numbers. Texts are made from these fields by
-// whoever shows them; nothing is to be parsed back.
+// Reason identifies the plugin that refused (or protected), the rule, and the numbers. User interfaces build texts from these fields; texts
+// are not meant to be parsed.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Volcano's name of the plugin: proportion, capacity, drf, gang … Empty: a rule of the frame itself.
+	// Volcano's name of the plugin: proportion, capacity, drf, gang … Empty: a rule that does not belong to a plugin.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	// Which rule it is, and what the numbers mean.
+	// The rule; it defines the meaning of the numbers.
 	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
-	// Index of the queue where the numbers were compared (an ancestor, say). Absent: no queue is meant.
+	// Index of the queue where the numbers were compared, such as an ancestor. Absent: no queue.
 	Queue *uint32 `protobuf:"varint,3,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
-	// Index into the answer's dimensions. Absent: no single dimension is meant.
+	// Index into the answer's dimensions. Absent: no single dimension.
 	Dimension *uint32 `protobuf:"varint,4,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
-	// What is there already (allocated, inqueue …), in units of the dimension, or a count of tasks.
+	// The existing amount (allocated, inqueue …), in units of the dimension, or a count of tasks.
 	Have float64 `protobuf:"fixed64,5,opt,name=have,proto3" json:"have,omitempty"`
-	// What is asked in addition.
+	// The additional request.
 	Need float64 `protobuf:"fixed64,6,opt,name=need,proto3" json:"need,omitempty"`
-	// What must not be exceeded, or must be reached.
+	// The amount that must not be exceeded, or must be reached.
 	Limit float64 `protobuf:"fixed64,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Role of the job that is meant. Empty: none.
+	// Role of the job. Empty: none.
 	Role string `protobuf:"bytes,8,opt,name=role,proto3" json:"role,omitempty"`
-	// What is wrong with the queue tree, for HIERARCHY_REFUSED. `queue` is the queue at fault.
+	// The error in the queue tree, for HIERARCHY_REFUSED. `queue` is the invalid queue.
 	HierarchyFault HierarchyFault `protobuf:"varint,9,opt,name=hierarchy_fault,json=hierarchyFault,proto3,enum=apportion.v1.HierarchyFault" json:"hierarchy_fault,omitempty"`
-	// Words of the snapshot that the rule rests on: the rule of a node set, why a node takes no tasks. Empty: the numbers say all.
+	// Text from the snapshot: the rule of a node set, or why a node takes no tasks. Empty: none.
 	Detail string `protobuf:"bytes,10,opt,name=detail,proto3" json:"detail,omitempty"`
-	// The reason as a sentence without its period, with names and people's units. Only where Input.texts asks for it.
+	// The reason as a sentence without its period, with names and human-readable units. Only if Input.texts is set.
 	Text          string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -912,14 +913,14 @@ func (x *Reason) GetText() string {
 	return ""
 }
 
-// Warning names input that was decided as Volcano decides it, but which its author may not have meant.
+// Warning reports input that is valid and treated as in Volcano, but is probably unintended.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is suspicious.
 	Code WarningCode `protobuf:"varint,1,opt,name=code,proto3,enum=apportion.v1.WarningCode" json:"code,omitempty"`
-	// Path of the field, for example `snapshot.queues[3].capability`. Empty: the whole input.
+	// Path of the field, such as `snapshot.queues[3].capability`. Empty: the whole input.
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// For people.
+	// A human-readable text.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Index of the queue concerned. Absent: none.
 	Queue         *uint32 `protobuf:"varint,4,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
@@ -992,9 +993,9 @@ type VictimCheck struct {
 	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Position of the tier in the policy.
 	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
-	// True: the test speaks for taking the candidate.
+	// True: according to this test the candidate may be evicted.
 	Passed bool `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
-	// What was tested, where, and with which numbers.
+	// The tested numbers, and where they were tested.
 	Reason        *Reason `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1058,14 +1059,14 @@ func (x *VictimCheck) GetReason() *Reason {
 	return nil
 }
 
-// ProportionDerivation is the whole calculation of deserved.
+// ProportionDerivation is the complete calculation of deserved.
 type ProportionDerivation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In order.
 	Rounds []*ProportionRound `protobuf:"bytes,1,rep,name=rounds,proto3" json:"rounds,omitempty"`
-	// Why there was no further round.
+	// Why the rounds ended.
 	End ProportionEnd `protobuf:"varint,2,opt,name=end,proto3,enum=apportion.v1.ProportionEnd" json:"end,omitempty"`
-	// The cluster's total, the sum of all queues' guarantees.
+	// The cluster's total.
 	Total *Resource `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"`
 	// The sum of the guarantees of all queues.
 	TotalGuarantee *Resource `protobuf:"bytes,4,opt,name=total_guarantee,json=totalGuarantee,proto3" json:"total_guarantee,omitempty"`
@@ -1134,9 +1135,9 @@ func (x *ProportionDerivation) GetTotalGuarantee() *Resource {
 // ProportionRound is one pass over the queues that are not met.
 type ProportionRound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What there was to divide before the round.
+	// The amount to divide before the round.
 	Remaining *Resource `protobuf:"bytes,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// Of the queues that were not met.
+	// Sum of the weights of the queues that were not met.
 	TotalWeight uint64 `protobuf:"varint,2,opt,name=total_weight,json=totalWeight,proto3" json:"total_weight,omitempty"`
 	// One entry for each queue that was not met.
 	Shares        []*ProportionShare `protobuf:"bytes,3,rep,name=shares,proto3" json:"shares,omitempty"`
@@ -1195,12 +1196,12 @@ func (x *ProportionRound) GetShares() []*ProportionShare {
 	return nil
 }
 
-// ProportionShare is what one round gave one queue, step by step.
+// ProportionShare is the result of one round for one queue, step by step.
 type ProportionShare struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// The weight that counts.
+	// The effective weight.
 	Weight uint32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	// deserved after each step of the round: + remaining * weight / total weight,
 	Weighted *Resource `protobuf:"bytes,3,opt,name=weighted,proto3" json:"weighted,omitempty"`
@@ -1295,7 +1296,7 @@ func (x *ProportionShare) GetMet() bool {
 	return false
 }
 
-// CapacityDerivation is how each level of the tree got its numbers, parents first. Flat: one level.
+// CapacityDerivation is the derivation of the numbers of each level of the tree, parents first. Flat: one level.
 type CapacityDerivation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One entry for each queue, parents first.
@@ -1341,7 +1342,7 @@ func (x *CapacityDerivation) GetLevels() []*CapacityLevel {
 	return nil
 }
 
-// CapacityLevel is one queue's part of the derivation.
+// CapacityLevel is the derivation for one queue.
 type CapacityLevel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
@@ -1350,19 +1351,19 @@ type CapacityLevel struct {
 	Parent *uint32 `protobuf:"varint,2,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
 	// Distance from root; 0 in a flat policy.
 	Depth uint32 `protobuf:"varint,3,opt,name=depth,proto3" json:"depth,omitempty"`
-	// capability as written, and with what was inherited.
+	// The capability as configured.
 	Capability *Resource `protobuf:"bytes,4,opt,name=capability,proto3" json:"capability,omitempty"`
-	// With what was inherited.
+	// The capability including inherited values.
 	ResolvedCapability *Resource `protobuf:"bytes,5,opt,name=resolved_capability,json=resolvedCapability,proto3" json:"resolved_capability,omitempty"`
-	// The parent's real capability (flat: the cluster's total), the guarantees of all siblings including this queue, and what this leaves.
+	// The parent's real capability (flat: the cluster's total).
 	ParentRealCapability *Resource `protobuf:"bytes,6,opt,name=parent_real_capability,json=parentRealCapability,proto3" json:"parent_real_capability,omitempty"`
-	// The guarantees of all siblings, this queue included.
+	// The sum of the guarantees of all siblings, including this queue.
 	SiblingGuarantee *Resource `protobuf:"bytes,7,opt,name=sibling_guarantee,json=siblingGuarantee,proto3" json:"sibling_guarantee,omitempty"`
-	// What this leaves, within the resolved capability.
+	// The rest, within the resolved capability.
 	RealCapability *Resource `protobuf:"bytes,8,opt,name=real_capability,json=realCapability,proto3" json:"real_capability,omitempty"`
-	// deserved as written and as used.
+	// The deserved amount as configured.
 	WrittenDeserved *Resource `protobuf:"bytes,9,opt,name=written_deserved,json=writtenDeserved,proto3" json:"written_deserved,omitempty"`
-	// As used.
+	// The deserved amount as used.
 	Deserved      *Resource `protobuf:"bytes,10,opt,name=deserved,proto3" json:"deserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

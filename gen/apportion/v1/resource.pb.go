@@ -23,13 +23,13 @@ const (
 
 // Resource is a sparse vector over the `dimensions` that the enclosing message names once.
 //
-// Three things differ, and the difference decides verdicts:
-//   - a dimension that is not listed is absent: nothing is said about it,
+// Three cases differ, and the difference affects verdicts:
+//   - a dimension that is not listed is absent,
 //   - an amount of 0 is zero,
 //   - an amount of +Infinity is unlimited (meaningful in capability only).
 //
-// Units: `cpu` in milli-cores, `memory` in bytes, `pods` in whole pods, every other dimension in milli-units of its name
-// (one GPU is 1000). Amounts are finite or +Infinity and never negative in a request; answers may hold negative idle amounts.
+// Units: `cpu` in milli-cores, `memory` in bytes, `pods` in whole pods, every other dimension in milli-units of its name (one GPU is 1000).
+// Amounts are finite or +Infinity and never negative in a request; answers may contain negative idle amounts.
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Indices into `dimensions`, each at most once, in any order.

@@ -23,7 +23,7 @@ const (
 
 type EvaluateSharesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Absent: everything of all queues.
 	Shares        *SharesStep `protobuf:"bytes,2,opt,name=shares,proto3" json:"shares,omitempty"`
@@ -77,9 +77,9 @@ func (x *EvaluateSharesRequest) GetShares() *SharesStep {
 
 type EvaluateSharesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of a `shares` step.
+	// As for a `shares` step.
 	Shares        *SharesAnswer `protobuf:"bytes,2,opt,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -131,7 +131,7 @@ func (x *EvaluateSharesResponse) GetShares() *SharesAnswer {
 
 type CheckEnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Absent: the votes of all jobs in index order.
 	Enqueue       *EnqueueStep `protobuf:"bytes,2,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
@@ -185,9 +185,9 @@ func (x *CheckEnqueueRequest) GetEnqueue() *EnqueueStep {
 
 type CheckEnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of an `enqueue` step.
+	// As for an `enqueue` step.
 	Enqueue       *EnqueueAnswer `protobuf:"bytes,2,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -239,11 +239,11 @@ func (x *CheckEnqueueResponse) GetEnqueue() *EnqueueAnswer {
 
 type CheckAllocatableRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// At least one of the two.
 	Allocatable *AllocatableStep `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// May be asked alone.
+	// May be the only question.
 	Preemptive    *PreemptiveStep `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -302,11 +302,11 @@ func (x *CheckAllocatableRequest) GetPreemptive() *PreemptiveStep {
 
 type CheckAllocatableResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// Present if asked.
+	// Present if the request has this question.
 	Allocatable *AllocatableAnswer `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// Present if asked.
+	// Present if the request has this question.
 	Preemptive    *PreemptiveAnswer `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -365,7 +365,7 @@ func (x *CheckAllocatableResponse) GetPreemptive() *PreemptiveAnswer {
 
 type SelectVictimsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Types that are valid to be assigned to Question:
 	//
@@ -458,9 +458,9 @@ func (*SelectVictimsRequest_Preempt) isSelectVictimsRequest_Question() {}
 
 type SelectVictimsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of a `reclaim` or `preempt` step.
+	// As for a `reclaim` or `preempt` step.
 	Victims       *VictimsAnswer `protobuf:"bytes,2,opt,name=victims,proto3" json:"victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -512,7 +512,7 @@ func (x *SelectVictimsResponse) GetVictims() *VictimsAnswer {
 
 type ScoreNodesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Which tasks, and which nodes. Required.
 	Nodes         *NodesStep `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
@@ -566,9 +566,9 @@ func (x *ScoreNodesRequest) GetNodes() *NodesStep {
 
 type ScoreNodesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of a `nodes` step.
+	// As for a `nodes` step.
 	Nodes         *NodesAnswer `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -620,9 +620,9 @@ func (x *ScoreNodesResponse) GetNodes() *NodesAnswer {
 
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Absent: all jobs that wait.
+	// Absent: all waiting jobs.
 	Explain       *ExplainStep `protobuf:"bytes,2,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -674,9 +674,9 @@ func (x *ExplainRequest) GetExplain() *ExplainStep {
 
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of an `explain` step.
+	// As for an `explain` step.
 	Explain       *ExplainAnswer `protobuf:"bytes,2,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -728,7 +728,7 @@ func (x *ExplainResponse) GetExplain() *ExplainAnswer {
 
 type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Which job, and by which means. Required.
 	Plan          *PlanStep `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -782,9 +782,9 @@ func (x *PlanRequest) GetPlan() *PlanStep {
 
 type PlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of a `plan` step.
+	// As for a `plan` step.
 	Plan          *PlanAnswer `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -836,9 +836,9 @@ func (x *PlanResponse) GetPlan() *PlanAnswer {
 
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// In order; each sees what those before it changed.
+	// Executed in order, each on the state that the previous ones left.
 	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -890,7 +890,7 @@ func (x *SimulateRequest) GetSteps() []*Step {
 
 type SimulateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answers rest on.
+	// Identifies the inputs of the answers.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
 	// One for each step.
 	Answers       []*Answer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
@@ -1028,11 +1028,11 @@ func (*UploadSnapshotRequest_Chunk) isUploadSnapshotRequest_Message() {}
 
 type UploadSnapshotResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How calls name the snapshot: `sha256:` and 64 hexadecimal digits.
+	// The digest for use in calls: `sha256:` and 64 hexadecimal digits.
 	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Number of its bytes.
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	// The server held these bytes already.
+	// The server already held these bytes.
 	AlreadyHeld   bool `protobuf:"varint,3,opt,name=already_held,json=alreadyHeld,proto3" json:"already_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1180,7 +1180,7 @@ type RunSessionRequest_Chunk struct {
 }
 
 type RunSessionRequest_Batch struct {
-	// Once the session is opened; further ones may follow before it is answered.
+	// After the session is opened; further batches may follow before it is answered.
 	Batch *StepBatch `protobuf:"bytes,3,opt,name=batch,proto3,oneof"`
 }
 
@@ -1281,7 +1281,7 @@ type RunSessionResponse_Answers struct {
 }
 
 type RunSessionResponse_GoingAway struct {
-	// At any time after `opened`, also between a batch and its answers.
+	// At any time after `opened`, even between a batch and its answers.
 	GoingAway *GoingAway `protobuf:"bytes,3,opt,name=going_away,json=goingAway,proto3,oneof"`
 }
 
@@ -1329,9 +1329,9 @@ func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
 
 type ListSnapshotsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that the caller may name, by name. One that cannot be asked about yet has no digest.
+	// The snapshots that the caller may use, sorted by name. A snapshot that is not available yet has no digest.
 	Snapshots []*SnapshotView `protobuf:"bytes,1,rep,name=snapshots,proto3" json:"snapshots,omitempty"`
-	// Names of the policies that `Input.policy_name` may hold, in ascending order.
+	// Valid values of `Input.policy_name`, in ascending order.
 	PolicyNames   []string `protobuf:"bytes,2,rep,name=policy_names,json=policyNames,proto3" json:"policy_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1385,7 +1385,7 @@ type GetSnapshotRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Digest of the version that the caller has: the response then has no `snapshot` if that is the newest. Empty: none.
+	// Digest of the version that the caller has: if it is the newest, the response has no `snapshot`. Empty: none.
 	KnownDigest   string `protobuf:"bytes,2,opt,name=known_digest,json=knownDigest,proto3" json:"known_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1437,9 +1437,9 @@ func (x *GetSnapshotRequest) GetKnownDigest() string {
 
 type GetSnapshotResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How old and how complete it is.
+	// Its age and completeness.
 	View *SnapshotView `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
-	// The newest version. Positions in answers about its digest are positions in it.
+	// The newest version. Positions in answers about its digest refer to it.
 	Snapshot      *Snapshot `protobuf:"bytes,2,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -37,37 +37,37 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ApportionService decides who may have what. It keeps no state that a decision depends on: equal requests get equal answers from every
-// replica of one version. Requests with `Input.snapshot_name` are about whatever the server knows of a cluster at that moment; the digest in
-// the answer's basis names it.
+// ApportionService decides about fair shares of cluster resources. It keeps no state that a decision depends on: equal requests get equal
+// answers from every replica of one version. Requests with `Input.snapshot_name` refer to the server's current snapshot of a cluster; the
+// basis of the answer contains its digest.
 //
-// Errors are canonical codes with a google.rpc.ErrorInfo whose reason is an ErrorReason. Bad input is INVALID_ARGUMENT with a
-// google.rpc.BadRequest that names fields by path.
+// Errors have a canonical code and a google.rpc.ErrorInfo with an ErrorReason. Bad input is INVALID_ARGUMENT with a google.rpc.BadRequest
+// that lists fields by path.
 type ApportionServiceClient interface {
-	// Who deserves what, who has what, and who comes first.
+	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(ctx context.Context, in *EvaluateSharesRequest, opts ...grpc.CallOption) (*EvaluateSharesResponse, error)
-	// May these jobs enter their queues?
+	// Decides whether jobs may enter their queues.
 	CheckEnqueue(ctx context.Context, in *CheckEnqueueRequest, opts ...grpc.CallOption) (*CheckEnqueueResponse, error)
-	// May these tasks' queues use that much more, and may they take it from others?
+	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
 	CheckAllocatable(ctx context.Context, in *CheckAllocatableRequest, opts ...grpc.CallOption) (*CheckAllocatableResponse, error)
-	// Which tasks may this task evict?
+	// Returns the tasks that a task may evict.
 	SelectVictims(ctx context.Context, in *SelectVictimsRequest, opts ...grpc.CallOption) (*SelectVictimsResponse, error)
-	// Where do these tasks fit, and how well?
+	// Returns the nodes on which tasks fit, with scores.
 	ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error)
-	// Why do jobs wait?
+	// Explains why jobs wait.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
-	// How does this job get its place, and which tasks must be evicted for that?
+	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
-	// Any list of steps on one snapshot; nothing outlives the call.
+	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
-	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
-	// SNAPSHOT_NOT_FOUND the client sends again.
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
 	UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error)
-	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
+	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse], error)
-	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	// Lists the snapshots that this server maintains itself, with their age and completeness.
 	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
-	// A snapshot that this server keeps up to date by itself, as a whole.
+	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
 }
 
@@ -209,37 +209,37 @@ func (c *apportionServiceClient) GetSnapshot(ctx context.Context, in *GetSnapsho
 // All implementations must embed UnimplementedApportionServiceServer
 // for forward compatibility.
 //
-// ApportionService decides who may have what. It keeps no state that a decision depends on: equal requests get equal answers from every
-// replica of one version. Requests with `Input.snapshot_name` are about whatever the server knows of a cluster at that moment; the digest in
-// the answer's basis names it.
+// ApportionService decides about fair shares of cluster resources. It keeps no state that a decision depends on: equal requests get equal
+// answers from every replica of one version. Requests with `Input.snapshot_name` refer to the server's current snapshot of a cluster; the
+// basis of the answer contains its digest.
 //
-// Errors are canonical codes with a google.rpc.ErrorInfo whose reason is an ErrorReason. Bad input is INVALID_ARGUMENT with a
-// google.rpc.BadRequest that names fields by path.
+// Errors have a canonical code and a google.rpc.ErrorInfo with an ErrorReason. Bad input is INVALID_ARGUMENT with a google.rpc.BadRequest
+// that lists fields by path.
 type ApportionServiceServer interface {
-	// Who deserves what, who has what, and who comes first.
+	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *EvaluateSharesRequest) (*EvaluateSharesResponse, error)
-	// May these jobs enter their queues?
+	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *CheckEnqueueRequest) (*CheckEnqueueResponse, error)
-	// May these tasks' queues use that much more, and may they take it from others?
+	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
 	CheckAllocatable(context.Context, *CheckAllocatableRequest) (*CheckAllocatableResponse, error)
-	// Which tasks may this task evict?
+	// Returns the tasks that a task may evict.
 	SelectVictims(context.Context, *SelectVictimsRequest) (*SelectVictimsResponse, error)
-	// Where do these tasks fit, and how well?
+	// Returns the nodes on which tasks fit, with scores.
 	ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error)
-	// Why do jobs wait?
+	// Explains why jobs wait.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
-	// How does this job get its place, and which tasks must be evicted for that?
+	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
-	// Any list of steps on one snapshot; nothing outlives the call.
+	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
-	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
-	// SNAPSHOT_NOT_FOUND the client sends again.
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
 	UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error
-	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
+	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error
-	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	// Lists the snapshots that this server maintains itself, with their age and completeness.
 	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
-	// A snapshot that this server keeps up to date by itself, as a whole.
+	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
 	mustEmbedUnimplementedApportionServiceServer()
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Input is what a question is about: a snapshot and the policy to decide by.
+// Input is the input of a decision: a snapshot and a policy.
 type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Source:
@@ -35,10 +35,10 @@ type Input struct {
 	//	*Input_Policy
 	//	*Input_PolicyName
 	Rule isInput_Rule `protobuf_oneof:"rule"`
-	// Changes the snapshot of `snapshot_digest` or `snapshot_name`: the question is about the result, which is not kept. Not together with
-	// `snapshot`. Positions in it are those of the version that is changed, so that a change that refers to nodes by position names a digest.
+	// Changes the snapshot of `snapshot_digest` or `snapshot_name`: the question is about the result, which is not stored. Not together with
+	// `snapshot`. Its positions are those of the changed version, so a change that refers to nodes by position needs a digest.
 	Change *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
-	// Every reason in the answers carries its text. Answers are then larger by about 100 bytes a reason, which count towards their limit.
+	// Adds a text to every reason in the answers. Each text adds about 100 bytes, which count towards the size limit of answers.
 	Texts         bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -157,12 +157,13 @@ type Input_Snapshot struct {
 }
 
 type Input_SnapshotDigest struct {
-	// `sha256:` and 64 hexadecimal digits, as UploadSnapshot returned it, or of a version of a snapshot that the server keeps.
+	// `sha256:` and 64 hexadecimal digits, as returned by UploadSnapshot, or the digest of a version of a snapshot that the server
+	// maintains.
 	SnapshotDigest string `protobuf:"bytes,2,opt,name=snapshot_digest,json=snapshotDigest,proto3,oneof"`
 }
 
 type Input_SnapshotName struct {
-	// Name of a snapshot that the server keeps up to date by itself: its newest version. ListSnapshots names them.
+	// Name of a snapshot that the server maintains itself: its newest version. ListSnapshots lists the names.
 	SnapshotName string `protobuf:"bytes,7,opt,name=snapshot_name,json=snapshotName,proto3,oneof"`
 }
 
@@ -182,7 +183,7 @@ type Input_Policy struct {
 }
 
 type Input_PolicyName struct {
-	// Name of a policy that the operator configured.
+	// Name of a policy configured by the operator.
 	PolicyName string `protobuf:"bytes,4,opt,name=policy_name,json=policyName,proto3,oneof"`
 }
 
@@ -193,14 +194,14 @@ func (*Input_PolicyName) isInput_Rule() {}
 // UploadHeader announces a snapshot.
 type UploadHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The digest of the snapshot that follows, if the client knows it: the server then answers at once if it holds that already, and refuses
-	// bytes that do not match. Empty: not announced.
+	// The digest of the snapshot that follows, if the client knows it: the server answers at once if it already holds the snapshot, and
+	// refuses bytes that do not match. Empty: not announced.
 	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Number of bytes that follow. 0: not announced.
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	// The bytes that follow are a Change of the snapshot of this digest, and the result is held. Its digest is `sha256:` and the hexadecimal
-	// SHA-256 of `apportion.v1.Change`, a zero byte, this digest as written here, a zero byte, and the bytes that follow: every server
-	// computes the same. A server that does not hold the base answers SNAPSHOT_NOT_FOUND. Empty: the bytes are a Snapshot.
+	// The bytes that follow are a Change of the snapshot with this digest, and the result is stored. Its digest is `sha256:` and the
+	// hexadecimal SHA-256 of `apportion.v1.Change`, a zero byte, this digest as written here, a zero byte, and the bytes that follow: every
+	// server computes the same. A server that does not hold the base returns SNAPSHOT_NOT_FOUND. Empty: the bytes are a Snapshot.
 	BaseDigest    string `protobuf:"bytes,3,opt,name=base_digest,json=baseDigest,proto3" json:"base_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -315,7 +316,7 @@ func (x *SnapshotChunk) GetLast() bool {
 // OpenSession is the first message of a session.
 type OpenSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the session is about. Required. With `chunked` it has no source.
+	// The snapshot and the policy. Required. Without a source if `chunked` is set.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// The snapshot follows in chunks.
 	Chunked       *UploadHeader `protobuf:"bytes,2,opt,name=chunked,proto3" json:"chunked,omitempty"`
@@ -372,7 +373,7 @@ type StepBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, returned with the answers.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// In order; each sees what those before it changed, in earlier batches too.
+	// Executed in order, each on the state that the previous ones left, including those of earlier batches.
 	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -422,12 +423,12 @@ func (x *StepBatch) GetSteps() []*Step {
 	return nil
 }
 
-// SessionOpened tells what the session rests on; its dimensions hold for all answers.
+// SessionOpened identifies the inputs of the session; its dimensions apply to all answers.
 type SessionOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What all answers rest on.
+	// Identifies the inputs of all answers.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// How many batches may be unanswered at a time; the server stops reading beyond.
+	// How many batches may be unanswered at a time; beyond this number the server stops reading.
 	MaxPendingBatches uint32 `protobuf:"varint,2,opt,name=max_pending_batches,json=maxPendingBatches,proto3" json:"max_pending_batches,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -480,7 +481,7 @@ func (x *SessionOpened) GetMaxPendingBatches() uint32 {
 // AnswerBatch answers one StepBatch; batches are answered in order.
 type AnswerBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the batch.
+	// The id of the batch.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// One for each step.
 	Answers       []*Answer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
@@ -532,10 +533,10 @@ func (x *AnswerBatch) GetAnswers() []*Answer {
 	return nil
 }
 
-// GoingAway asks the client to open a new session elsewhere.
+// GoingAway asks the client to open a new session on another replica.
 type GoingAway struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Milliseconds until the stream is ended by force.
+	// Milliseconds until the server closes the stream.
 	DeadlineMs    uint64 `protobuf:"varint,1,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -30,9 +30,9 @@ const (
 	LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE LeftOutCause = 1
 	// A pod belongs to no job (Volcano: it has no PodGroup).
 	LeftOutCause_LEFT_OUT_CAUSE_NO_JOB LeftOutCause = 2
-	// A pod names a job that does not exist (Volcano: its PodGroup is not there).
+	// A pod names a job that does not exist (Volcano: its PodGroup is missing).
 	LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB LeftOutCause = 3
-	// A pod is to be placed by another scheduler.
+	// A pod is placed by another scheduler.
 	LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER LeftOutCause = 4
 )
 
@@ -142,7 +142,7 @@ const (
 	QueueState_QUEUE_STATE_OPEN        QueueState = 1
 	QueueState_QUEUE_STATE_CLOSING     QueueState = 2
 	QueueState_QUEUE_STATE_CLOSED      QueueState = 3
-	// The state is not known; refuses as closed does.
+	// The state is unknown; treated like closed.
 	QueueState_QUEUE_STATE_UNKNOWN QueueState = 4
 )
 
@@ -254,12 +254,12 @@ func (JobPhase) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
-// PlacementConstraint is an open enum of constraints on placement that Apportion does not judge.
+// PlacementConstraint is an open enum of placement constraints that Apportion does not evaluate.
 type PlacementConstraint int32
 
 const (
 	PlacementConstraint_PLACEMENT_CONSTRAINT_UNSPECIFIED PlacementConstraint = 0
-	// Volumes that must be bound, or be reachable from the node.
+	// Volumes that must be bound, or reachable from the node.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES PlacementConstraint = 1
 	// Ports of the node.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_HOST_PORTS PlacementConstraint = 2
@@ -403,7 +403,7 @@ func (TaskStatus) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
-// TaskGate says whether a task is held back from scheduling, and by what.
+// TaskGate is the kind of gate that keeps a task from being scheduled.
 type TaskGate int32
 
 const (
@@ -455,19 +455,18 @@ func (TaskGate) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
-// Snapshot is everything that decisions are taken from: one cluster at one moment. An empty snapshot is valid.
+// Snapshot is the state of one cluster at one moment, the only input of decisions besides the policy. An empty snapshot is valid.
 //
-// Lists are referred to by position: a queue, job or node is its index in the list here. Tasks are numbered through the whole
-// snapshot from 0, job after job, group after group, in the order written (tasks given as counts have no number).
+// References are positions: a queue, job or node is referred to by its index in the list here. Tasks are numbered across the whole snapshot
+// from 0, job by job, group by group, in the given order (tasks given as counts have no number).
 type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The only clock of all decisions, in Unix nanoseconds. 0 is the epoch; only cooldown (cdp) looks at it.
+	// The time of all decisions, in Unix nanoseconds. 0 is the epoch; only cooldown (cdp) uses it.
 	AsOf int64 `protobuf:"varint,1,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	// A label for logs and authorization. Takes part in no decision.
+	// A label for logs and authorization. Does not affect decisions.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Names of the resource dimensions that every Resource in this snapshot refers to. At most 64 with cpu and memory,
-	// which every snapshot has whether they are named or not; none empty, none twice.
-	// `cpu` and `memory` exist for every policy whether or not they are named.
+	// Names of the resource dimensions that every Resource in this snapshot refers to. At most 64, including `cpu` and `memory`, which every
+	// snapshot has even if they are not listed. Names are unique and not empty.
 	Dimensions []string `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// In any order; positions identify them.
 	Nodes []*Node `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
@@ -479,8 +478,7 @@ type Snapshot struct {
 	Total *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
 	// Sets of nodes to which task groups and tasks are restricted, by name.
 	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
-	// Jobs and pods of the cluster that its scheduler does not consider, so that `explain` can say why. They take part in no decision. At most
-	// 100,000.
+	// Jobs and pods of the cluster that its scheduler does not consider, for `explain`. They do not affect decisions. At most 100,000.
 	LeftOut       []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -579,7 +577,7 @@ func (x *Snapshot) GetLeftOut() []*LeftOut {
 	return nil
 }
 
-// LeftOut is a job or a waiting pod that is not part of the snapshot.
+// LeftOut is a job or a waiting pod that the scheduler does not consider.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why.
@@ -670,14 +668,14 @@ func (x *LeftOut) GetScheduler() string {
 	return ""
 }
 
-// NodeSet is a set of nodes that some tasks may use and others may not: what node selectors, affinity and tolerations come to.
+// NodeSet is a set of nodes that some tasks may use, the result of node selectors, affinity and tolerations.
 type NodeSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique, not empty.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Indexes into `Snapshot.nodes`, each at most once, in any order. Empty: no node.
 	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
-	// What makes the set, for people, such as `node selector gpu=h100`. Empty: the name says it.
+	// Description of the rule behind the set, such as `node selector gpu=h100`. Empty: the name describes it.
 	Rule          string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -745,8 +743,8 @@ type Node struct {
 	UsedByOthers *Resource `protobuf:"bytes,3,opt,name=used_by_others,json=usedByOthers,proto3" json:"used_by_others,omitempty"`
 	// Node group for the nodegroup plugin (Volcano's label `volcano.sh/nodegroup-name`). Absent: the node has no such label.
 	Group *string `protobuf:"bytes,4,opt,name=group,proto3,oneof" json:"group,omitempty"`
-	// Why the node takes no new tasks. Absent: it takes them. Policies count its resources all the same, as Volcano does; questions about
-	// where tasks can run leave it out.
+	// Why the node takes no new tasks. Absent: it takes them. Policies still count its resources, as in Volcano; answers about where tasks
+	// can run exclude it.
 	Unschedulable *NodeUnschedulable `protobuf:"bytes,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -817,12 +815,12 @@ func (x *Node) GetUnschedulable() *NodeUnschedulable {
 	return nil
 }
 
-// NodeUnschedulable says why a node takes no new tasks.
+// NodeUnschedulable is the reason why a node takes no new tasks.
 type NodeUnschedulable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unspecified: another cause.
 	Cause UnschedulableCause `protobuf:"varint,1,opt,name=cause,proto3,enum=apportion.v1.UnschedulableCause" json:"cause,omitempty"`
-	// Details for people, such as the reason and message of the node's condition. May be empty.
+	// A human-readable description, such as the reason and message of the node's condition. May be empty.
 	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -877,28 +875,28 @@ type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique, not empty.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Name of the parent queue. Empty: a child of `root` (or the root itself, whose own parent counts for nothing). Only hierarchical policies look at it; a parent that
-	// does not exist, or a cycle, is a tree that those policies refuse, not an error.
+	// Name of the parent queue. Empty: a child of `root`. Ignored for `root` itself. Only hierarchical policies use it; they refuse a tree
+	// with a missing parent or a cycle, but such a tree is not an error.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Proportional weight, at most 2147483647. Absent: 1. 0 is a real weight of nothing.
+	// Proportional weight, at most 2147483647. Absent: 1. 0 is valid and means no weight.
 	Weight *uint32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Queues of higher priority are served first.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Unspecified: open.
 	State QueueState `protobuf:"varint,5,opt,name=state,proto3,enum=apportion.v1.QueueState" json:"state,omitempty"`
-	// May running tasks of this queue be reclaimed for others? Absent: true. Looked at by `eligible_only`.
+	// Whether running tasks of this queue may be reclaimed for others. Absent: true. Used by `eligible_only`.
 	Reclaimable *bool `protobuf:"varint,6,opt,name=reclaimable,proto3,oneof" json:"reclaimable,omitempty"`
-	// Upper bound of use. Absent: none. What an unnamed dimension means depends on the policy; see docs/semantics.md.
+	// Upper bound of use. Absent: none. The meaning of a dimension that is not listed depends on the policy; see docs/semantics.md.
 	Capability *Resource `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	// Reserved for this queue even when idle. Absent: nothing.
 	Guarantee *Resource `protobuf:"bytes,8,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
-	// Share set by hand, for the capacity plugin. Absent: best effort.
+	// Configured share, for the capacity plugin. Absent: best effort.
 	Deserved *Resource `protobuf:"bytes,9,opt,name=deserved,proto3" json:"deserved,omitempty"`
 	// For the nodegroup plugin. Absent: inherited from ancestors if the plugin is hierarchical; present and empty: stops inheritance.
 	NodeGroupAffinity *NodeGroupAffinity `protobuf:"bytes,10,opt,name=node_group_affinity,json=nodeGroupAffinity,proto3" json:"node_group_affinity,omitempty"`
-	// For hierarchical DRF. Absent: the queue's jobs hang directly under the root of that tree.
+	// For hierarchical DRF. Absent: the queue's jobs are placed directly under the root of that tree.
 	FairShareHierarchy *FairShareHierarchy `protobuf:"bytes,11,opt,name=fair_share_hierarchy,json=fairShareHierarchy,proto3" json:"fair_share_hierarchy,omitempty"`
-	// Unix nanoseconds, breaks ties (older first). 0: not known; equal to every other 0.
+	// Unix nanoseconds, breaks ties (older first). 0: unknown; equal to every other 0.
 	CreateTime    int64 `protobuf:"varint,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1021,7 +1019,7 @@ func (x *Queue) GetCreateTime() int64 {
 // NodeGroupAffinity binds a queue to groups of nodes.
 type NodeGroupAffinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Present with empty lists: counts as no affinity, but inherits none.
+	// Present with empty lists: counts as no affinity, and stops inheritance.
 	Affinity *NodeGroupTerms `protobuf:"bytes,1,opt,name=affinity,proto3" json:"affinity,omitempty"`
 	// Absent: none.
 	AntiAffinity  *NodeGroupTerms `protobuf:"bytes,2,opt,name=anti_affinity,json=antiAffinity,proto3" json:"anti_affinity,omitempty"`
@@ -1188,9 +1186,9 @@ func (x *FairShareHierarchy) GetWeights() string {
 // Job is a set of tasks that are admitted together (Volcano: PodGroup).
 type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique. Empty: `namespace/name` (or `name` alone where the namespace is empty) identifies the job.
+	// Unique. Empty: `namespace/name` (or only `name` if the namespace is empty) identifies the job.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Names the job together with `namespace` where it has no uid.
+	// Identifies the job, together with `namespace`, if it has no uid.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// May be empty.
 	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1202,14 +1200,13 @@ type Job struct {
 	Phase JobPhase `protobuf:"varint,6,opt,name=phase,proto3,enum=apportion.v1.JobPhase" json:"phase,omitempty"`
 	// How many tasks must run together. Absent or 0: none.
 	MinAvailable uint32 `protobuf:"varint,7,opt,name=min_available,json=minAvailable,proto3" json:"min_available,omitempty"`
-	// What the job needs to start. Absent is not the same as empty: a job without it is wholly elastic.
+	// The resources that the job needs to start. Absent differs from empty: a job without it is completely elastic.
 	MinResources *Resource `protobuf:"bytes,8,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
 	// Unix nanoseconds, breaks ties (older first).
 	CreateTime int64 `protobuf:"varint,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Its roles. Empty: a job without tasks.
 	Groups []*TaskGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
-	// What its own controller or scheduler last reported about it, for people (Volcano: the PodGroup's condition Unschedulable). Takes
-	// part in no decision.
+	// The last report of its controller or scheduler about it (Volcano: the PodGroup's condition Unschedulable). Does not affect decisions.
 	Condition     string `protobuf:"bytes,11,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1322,23 +1319,23 @@ func (x *Job) GetCondition() string {
 	return ""
 }
 
-// TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is
-// one pod, as in Volcano's scheduler.) A group without tasks, or without a request, is legal.
+// TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is one pod,
+// as in Volcano's scheduler.) A group without tasks, or without a request, is valid.
 type TaskGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique within the job; may be empty.
 	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	// Request of each task that has none of its own. Absent: best effort.
+	// Request of each task without its own request. Absent: best effort.
 	Request *Resource `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// How many tasks of this role the gang needs. Absent: the role is not counted.
 	MinAvailable *uint32 `protobuf:"varint,3,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
 	// Tasks that may be referred to.
 	Tasks []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Tasks that are not referred to one by one. They count in every sum, are on no node, and can be neither claimant nor victim.
+	// Numbers of tasks that are not referred to one by one. They count in every sum, are on no node, and cannot be claimants or victims.
 	Counts []*TaskCount `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
 	// Name of the node set that its tasks may use. Empty: all nodes.
 	NodeSet string `protobuf:"bytes,6,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
-	// Constraints on where its tasks can run that this snapshot does not express. Answers about placement name them. Each at most once.
+	// Placement constraints of its tasks that this snapshot does not express. Answers about placement list them. Each at most once.
 	Unjudged      []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1502,9 +1499,9 @@ type Task struct {
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// Unix nanoseconds, breaks ties (older first).
 	CreateTime int64 `protobuf:"varint,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Position within the role (the `0` of `job-role-0`). Absent: not known.
+	// Position within the role (the `0` of `job-role-0`). Absent: unknown.
 	Index *uint32 `protobuf:"varint,7,opt,name=index,proto3,oneof" json:"index,omitempty"`
-	// What few tasks have.
+	// Rarely used properties.
 	Detail        *TaskDetail `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1596,27 +1593,26 @@ func (x *Task) GetDetail() *TaskDetail {
 	return nil
 }
 
-// TaskDetail holds the rare properties of a task.
+// TaskDetail contains the rarely used properties of a task.
 type TaskDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// May the task be preempted? Absent: true. Looked at by `eligible_only`.
+	// Whether the task may be preempted. Absent: true. Used by `eligible_only`.
 	Preemptable *bool `protobuf:"varint,1,opt,name=preemptable,proto3,oneof" json:"preemptable,omitempty"`
 	// Unspecified: none.
 	Gate TaskGate `protobuf:"varint,2,opt,name=gate,proto3,enum=apportion.v1.TaskGate" json:"gate,omitempty"`
 	// Priority class, for the conformance plugin.
 	PriorityClass string `protobuf:"bytes,3,opt,name=priority_class,json=priorityClass,proto3" json:"priority_class,omitempty"`
-	// When the task was scheduled (Kubernetes: the PodScheduled condition), Unix nanoseconds. Absent: not known.
+	// When the task was scheduled (Kubernetes: the PodScheduled condition), Unix nanoseconds. Absent: unknown.
 	ScheduleTime *int64 `protobuf:"varint,4,opt,name=schedule_time,json=scheduleTime,proto3,oneof" json:"schedule_time,omitempty"`
 	// The task is protected by the cdp plugin for this long after schedule_time, in nanoseconds; may be negative. Absent: not protected.
 	Cooldown *int64 `protobuf:"varint,5,opt,name=cooldown,proto3,oneof" json:"cooldown,omitempty"`
-	// The task's own request in place of its group's. Present and empty: best effort.
+	// The task's own request, which replaces its group's. Present and empty: best effort.
 	Request *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
-	// Name of the node set that the task may use in place of its group's. Empty: its group's.
+	// Name of the node set that the task may use, which replaces its group's. Empty: its group's.
 	NodeSet string `protobuf:"bytes,7,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
-	// Constraints beside those of its group that this snapshot does not express. Each at most once.
+	// Placement constraints, in addition to its group's, that this snapshot does not express. Each at most once.
 	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
-	// What its own scheduler last reported about it, for people (Kubernetes: reason and message of the condition PodScheduled). Takes
-	// part in no decision.
+	// The last report of its scheduler about it (Kubernetes: reason and message of the condition PodScheduled). Does not affect decisions.
 	Condition     string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ShareField names a part of a queue's share, so that an answer holds only what is wanted.
+// ShareField selects a part of a queue's share for the answer.
 type ShareField int32
 
 const (
@@ -95,16 +95,16 @@ func (ShareField) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{0}
 }
 
-// EnqueueMode says what deciding about admission includes.
+// EnqueueMode selects how admission is decided.
 type EnqueueMode int32
 
 const (
 	// Treated as ENQUEUE_MODE_VOTES.
 	EnqueueMode_ENQUEUE_MODE_UNSPECIFIED EnqueueMode = 0
-	// The plugins' votes alone, of every job in the order given, whatever its phase. A permit books what the plugins book.
+	// Only the plugins' votes, for every job in the given order, regardless of its phase. A permit books what the plugins book.
 	EnqueueMode_ENQUEUE_MODE_VOTES EnqueueMode = 1
-	// As Volcano's enqueue action: only pending jobs are asked; one without min_resources enters unasked; an admitted job is INQUEUE from
-	// then on. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order.
+	// As Volcano's enqueue action: only pending jobs are considered; a job without min_resources enters without a check; an admitted job
+	// becomes INQUEUE. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order.
 	EnqueueMode_ENQUEUE_MODE_ACTION EnqueueMode = 2
 )
 
@@ -149,7 +149,7 @@ func (EnqueueMode) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{1}
 }
 
-// AccountingMode says against which rules a queue's account is asked.
+// AccountingMode selects the rules by which a queue's account is tested.
 type AccountingMode int32
 
 const (
@@ -157,7 +157,7 @@ const (
 	AccountingMode_ACCOUNTING_MODE_UNSPECIFIED AccountingMode = 0
 	// As in a scheduling session: the queue's state counts.
 	AccountingMode_ACCOUNTING_MODE_SESSION AccountingMode = 1
-	// As in Volcano's preemption simulation, which looks at the numbers only.
+	// As in Volcano's preemption simulation, which uses only the numbers.
 	AccountingMode_ACCOUNTING_MODE_SIMULATION AccountingMode = 2
 )
 
@@ -202,18 +202,18 @@ func (AccountingMode) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
-// ClaimRoom says where a claimant is to be placed.
+// ClaimRoom selects where a claimant is to be placed.
 type ClaimRoom int32
 
 const (
 	// Treated as CLAIM_ROOM_CLUSTER.
 	ClaimRoom_CLAIM_ROOM_UNSPECIFIED ClaimRoom = 0
-	// The cluster counts as one room.
+	// The whole cluster counts as one node.
 	ClaimRoom_CLAIM_ROOM_CLUSTER ClaimRoom = 1
 	// All tasks on one node.
 	ClaimRoom_CLAIM_ROOM_NODE ClaimRoom = 2
-	// Task by task on the first node that has room, or else on the first on which enough can be evicted. Nodes that take no new tasks, or
-	// that a task may not use, are left out.
+	// Each task on the first node that has room, or else on the first node on which enough can be evicted. Nodes that take no new tasks, or
+	// that a task may not use, are excluded.
 	ClaimRoom_CLAIM_ROOM_ANY_NODES ClaimRoom = 3
 )
 
@@ -260,8 +260,8 @@ func (ClaimRoom) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
-// PlanMeans says how a plan may make room. As in Volcano's actions only a job that lacks tasks (`starving`) may evict, and only a queue that
-// may take from others (`preemptive`) reclaims.
+// PlanMeans selects how a plan may make room. As in Volcano's actions, only a job that lacks tasks (`starving`) may evict, and only a queue
+// that may take from others (`preemptive`) may reclaim.
 type PlanMeans int32
 
 const (
@@ -322,8 +322,8 @@ func (PlanMeans) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
-// Step asks one question, or changes one thing, on the state that the steps before it left. The answer at the same position is a result
-// or an error; a step that fails changes nothing, and the next one runs.
+// Step asks one question, or makes one change, on the state that the previous steps left. The answer at the same position is a result or an
+// error; a step that fails changes nothing, and the next one runs.
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Step:
@@ -575,7 +575,7 @@ type isStep_Step interface {
 }
 
 type Step_Shares struct {
-	// Who deserves what?
+	// What does each queue deserve?
 	Shares *SharesStep `protobuf:"bytes,1,opt,name=shares,proto3,oneof"`
 }
 
@@ -585,7 +585,7 @@ type Step_Jobs struct {
 }
 
 type Step_Enqueue struct {
-	// May jobs enter? Admits those that may.
+	// May jobs enter? Admits the permitted jobs.
 	Enqueue *EnqueueStep `protobuf:"bytes,3,opt,name=enqueue,proto3,oneof"`
 }
 
@@ -600,17 +600,17 @@ type Step_Preemptive struct {
 }
 
 type Step_Reclaim struct {
-	// Who of other queues gives way?
+	// Which tasks of other queues may be evicted?
 	Reclaim *ReclaimStep `protobuf:"bytes,6,opt,name=reclaim,proto3,oneof"`
 }
 
 type Step_Preempt struct {
-	// Who of the same queue gives way?
+	// Which tasks of the same queue may be evicted?
 	Preempt *PreemptStep `protobuf:"bytes,7,opt,name=preempt,proto3,oneof"`
 }
 
 type Step_Order struct {
-	// Who comes first?
+	// In which order are queues, jobs or tasks served?
 	Order *OrderStep `protobuf:"bytes,8,opt,name=order,proto3,oneof"`
 }
 
@@ -620,12 +620,12 @@ type Step_Nodes struct {
 }
 
 type Step_Inspect struct {
-	// What was understood?
+	// How was the snapshot read?
 	Inspect *InspectStep `protobuf:"bytes,10,opt,name=inspect,proto3,oneof"`
 }
 
 type Step_SetStatus struct {
-	// Changes a status, no account.
+	// Changes statuses without changing accounts.
 	SetStatus *SetStatusStep `protobuf:"bytes,11,opt,name=set_status,json=setStatus,proto3,oneof"`
 }
 
@@ -635,7 +635,7 @@ type Step_Allocate struct {
 }
 
 type Step_Deallocate struct {
-	// Takes tasks off.
+	// Releases tasks.
 	Deallocate *DeallocateStep `protobuf:"bytes,13,opt,name=deallocate,proto3,oneof"`
 }
 
@@ -650,12 +650,12 @@ type Step_RemoveJob struct {
 }
 
 type Step_Mark struct {
-	// Remembers the state.
+	// Marks the state.
 	Mark *MarkStep `protobuf:"bytes,16,opt,name=mark,proto3,oneof"`
 }
 
 type Step_Rollback struct {
-	// Goes back to it.
+	// Restores a marked state.
 	Rollback *RollbackStep `protobuf:"bytes,17,opt,name=rollback,proto3,oneof"`
 }
 
@@ -670,7 +670,7 @@ type Step_Explain struct {
 }
 
 type Step_Plan struct {
-	// How does a job get its place?
+	// Where can a job be placed?
 	Plan *PlanStep `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
 }
 
@@ -714,8 +714,8 @@ func (*Step_Explain) isStep_Step() {}
 
 func (*Step_Plan) isStep_Step() {}
 
-// Queues selects queues by index or by name; where both are given, indices come first. An index out of range, or a name that does not
-// exist, is an error of the step.
+// Queues selects queues by index or by name; if both are given, indices come first. An index out of range, or an unknown name, is an error
+// of the step.
 type Queues struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positions in the snapshot's list.
@@ -770,10 +770,10 @@ func (x *Queues) GetName() []string {
 	return nil
 }
 
-// Jobs selects jobs by index or by uid (`namespace/name` where a job has none).
+// Jobs selects jobs by index or by uid (`namespace/name` if a job has none).
 type Jobs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positions in the snapshot's list; jobs added since follow.
+	// Positions in the snapshot's list; added jobs follow.
 	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
 	// uids, or `namespace/name`.
 	Uid           []string `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
@@ -935,7 +935,7 @@ func (x *Nodes) GetName() []string {
 	return nil
 }
 
-// Explain asks for the derivation of what is selected. An absent selection explains everything of the step; absent altogether: nothing
+// Explain requests the derivation of the selected items. An absent selection explains everything of the step. Without this message nothing
 // is explained, at no cost.
 type Explain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1000,20 +1000,20 @@ func (x *Explain) GetTasks() *Tasks {
 	return nil
 }
 
-// SharesStep asks what every plugin that divides gives to each queue.
+// SharesStep requests the shares that each dividing plugin gives to each queue.
 type SharesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all queues.
 	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
-	// Jobs whose DRF share is wanted. Absent: none; present and empty: all.
+	// Jobs for which to return the DRF share. Absent: none; present and empty: all.
 	Jobs *Jobs `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Empty: all fields.
 	Fields []ShareField `protobuf:"varint,3,rep,packed,name=fields,proto3,enum=apportion.v1.ShareField" json:"fields,omitempty"`
 	// Adds the tree of hierarchical DRF.
 	Tree bool `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`
-	// Adds how shares came about. Absent: nothing is explained.
+	// Adds the derivation of shares. Absent: nothing is explained.
 	Explain *Explain `protobuf:"bytes,5,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Leaves names out of the answer; indices identify.
+	// Omits names from the answer; indices identify.
 	OmitNames     bool `protobuf:"varint,6,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1096,7 +1096,7 @@ type JobsStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all jobs.
 	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	// Leaves uids out of the answer; indices identify.
+	// Omits uids from the answer; indices identify.
 	OmitNames     bool `protobuf:"varint,2,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1146,14 +1146,14 @@ func (x *JobsStep) GetOmitNames() bool {
 	return false
 }
 
-// EnqueueStep asks which jobs may enter. Each permit changes what the next job sees.
+// EnqueueStep asks which jobs may enter. Each permit affects the decision about the next job.
 type EnqueueStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In this order. Absent: all jobs, in index order (VOTES) or in the action's order (ACTION).
 	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Unspecified: votes.
 	Mode EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
-	// Leaves uids out of the answer; indices identify.
+	// Omits uids from the answer; indices identify.
 	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1213,13 +1213,13 @@ func (x *EnqueueStep) GetOmitNames() bool {
 // AllocatableStep asks whether the queues of these tasks may use that much more.
 type AllocatableStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks. None: no verdict, and an error if jointly.
+	// The tasks. None: no verdict, and an error with `jointly`.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// False: each task by itself. True: all of them together; they must belong to one queue.
+	// False: each task separately. True: all of them together; they must belong to one queue.
 	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	// Unspecified: as in a session.
 	Mode AccountingMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.AccountingMode" json:"mode,omitempty"`
-	// Adds every level that was tested, not only the first that refused.
+	// Adds every tested level, not only the first that refused.
 	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1286,11 +1286,11 @@ func (x *AllocatableStep) GetExplain() bool {
 // PreemptiveStep asks whether the queues of these tasks may take resources from others.
 type PreemptiveStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks. None: no verdict, and an error if jointly.
+	// The tasks. None: no verdict, and an error with `jointly`.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// False: each task by itself. True: all of them together; they must belong to one queue.
+	// False: each task separately. True: all of them together; they must belong to one queue.
 	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
-	// Adds every level that was tested, not only the first that refused.
+	// Adds every tested level, not only the first that refused.
 	Explain       bool `protobuf:"varint,3,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1350,21 +1350,20 @@ func (x *PreemptiveStep) GetExplain() bool {
 // ReclaimStep asks which candidates of other queues the claimant may evict.
 type ReclaimStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one task; or, with a policy that reclaims by plans (`fair`), the tasks of one job that are to be placed together.
+	// Exactly one task; or, with a policy that reclaims by plans (`fair`), the tasks of one job to be placed together.
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
 	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
-	// where a task has none; tasks with neither by number).
-	// With a policy that reclaims by plans: in eviction order.
+	// if a task has none; tasks with neither by number). With a policy that reclaims by plans: in eviction order.
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// First leaves out what the reclaim action leaves out: tasks that do not run, are not preemptable, are best effort, belong to the
+	// First excludes the tasks that the reclaim action excludes: tasks that do not run, are not preemptable, are best effort, belong to the
 	// claimant's queue, or to a queue that is not reclaimable.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
-	// Adds every check that every plugin made.
+	// Adds every check of every plugin.
 	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Leaves uids out of the answer; numbers identify.
+	// Omits uids from the answer; numbers identify.
 	OmitNames bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
-	// Where the claimant is to be placed. Only policies that reclaim by plans look at it.
+	// Where the claimant is to be placed. Only policies that reclaim by plans use it.
 	Room ClaimRoom `protobuf:"varint,6,opt,name=room,proto3,enum=apportion.v1.ClaimRoom" json:"room,omitempty"`
 	// The one node of CLAIM_ROOM_NODE; absent otherwise.
 	Node          *Nodes `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
@@ -1458,14 +1457,14 @@ type PreemptStep struct {
 	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
 	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
-	// where a task has none; tasks with neither by number).
+	// if a task has none; tasks with neither by number).
 	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// First leaves out what the preempt action leaves out: tasks that do not run, are not preemptable, are best effort (unless the claimant
-	// is), or belong to another queue or to the claimant's own job.
+	// First excludes the tasks that the preempt action excludes: tasks that do not run, are not preemptable, are best effort (unless the
+	// claimant is), or belong to another queue or to the claimant's own job.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
-	// Adds every check that every plugin made.
+	// Adds every check of every plugin.
 	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Leaves uids out of the answer; numbers identify.
+	// Omits uids from the answer; numbers identify.
 	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1536,7 +1535,7 @@ func (x *PreemptStep) GetOmitNames() bool {
 	return false
 }
 
-// OrderStep asks for an order of exactly one kind of thing.
+// OrderStep requests the order of queues, jobs or tasks: exactly one kind.
 type OrderStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Subject:
@@ -1545,7 +1544,7 @@ type OrderStep struct {
 	//	*OrderStep_Jobs
 	//	*OrderStep_Tasks
 	Subject isOrderStep_Subject `protobuf_oneof:"subject"`
-	// With a claimant the order is that of victims: who is evicted first. A task for tasks, a queue for queues.
+	// With a claimant, the order is that of victims: first evicted first. A task for tasks, a queue for queues.
 	//
 	// Types that are valid to be assigned to Claimant:
 	//
@@ -1554,7 +1553,7 @@ type OrderStep struct {
 	//	*OrderStep_ClaimantQueue
 	//	*OrderStep_ClaimantQueueName
 	Claimant isOrderStep_Claimant `protobuf_oneof:"claimant"`
-	// Adds the comparison of every pair; at most 1,000 things.
+	// Adds the comparison of every pair; for at most 1,000 items.
 	Pairs         bool `protobuf:"varint,8,opt,name=pairs,proto3" json:"pairs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1731,21 +1730,21 @@ func (*OrderStep_ClaimantQueue) isOrderStep_Claimant() {}
 
 func (*OrderStep_ClaimantQueueName) isOrderStep_Claimant() {}
 
-// NodesStep asks where tasks fit and how good each node is for them.
+// NodesStep asks where tasks fit, and for the score of each node.
 type NodesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks; each has a row in the answer.
+	// The tasks; each has a row in the answer.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Absent: all nodes.
 	Nodes *Nodes `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// Only this many best nodes of each task, best first; of nodes with equal scores the one whose name is smaller comes first. 0: all
-	// nodes, in the order asked.
+	// Returns only this many best nodes for each task, best first; nodes with equal scores are sorted by name. 0: all nodes, in the order of
+	// the request.
 	Top uint32 `protobuf:"varint,3,opt,name=top,proto3" json:"top,omitempty"`
 	// Adds each plugin's score.
 	ByPlugin bool `protobuf:"varint,4,opt,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
 	// Adds a reason for each node that does not fit.
 	Explain bool `protobuf:"varint,5,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Adds whether all tasks have room on the nodes at the same time.
+	// Adds whether all tasks have room on the nodes together.
 	Jointly       bool `protobuf:"varint,6,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1823,7 +1822,7 @@ func (x *NodesStep) GetJointly() bool {
 	return false
 }
 
-// InspectStep asks what was understood of the snapshot, with the changes made since.
+// InspectStep returns the snapshot as it was read, including later changes.
 type InspectStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Adds every node.
@@ -1887,13 +1886,13 @@ func (x *InspectStep) GetTasks() bool {
 	return false
 }
 
-// SetStatusStep changes the status of tasks without telling the plugins: the accounts of queues stay as they are, except those of `fair`,
-// which are what the statuses say.
+// SetStatusStep changes the status of tasks without notifying the plugins: the accounts of queues stay unchanged, except those of `fair`,
+// which follow the statuses.
 type SetStatusStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks. None: nothing changes.
+	// The tasks. None: nothing changes.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// The status from now on. Unspecified: an error.
+	// The new status. Unspecified: an error.
 	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1946,9 +1945,9 @@ func (x *SetStatusStep) GetStatus() TaskStatus {
 // AllocateStep places pending tasks: their status becomes ALLOCATED and every plugin books them.
 type AllocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks. None: nothing changes. If one cannot be placed, none is.
+	// The tasks. None: nothing changes. If one cannot be placed, none is.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// One node for each task, by index. Empty: on no particular node.
+	// One node for each task, by index. Empty: no specific node.
 	Node          []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1998,11 +1997,11 @@ func (x *AllocateStep) GetNode() []uint32 {
 	return nil
 }
 
-// DeallocateStep takes allocated tasks off again: every plugin gives their resources back. A task that only `set_status` made hold resources
+// DeallocateStep releases allocated tasks: every plugin releases their resources. A task that holds resources only because of `set_status`
 // was never booked, and is an error.
 type DeallocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which tasks. None: nothing changes. If one cannot be taken off, none is.
+	// The tasks. None: nothing changes. If one cannot be released, none is.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// The status afterwards. Unspecified: RELEASING.
 	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
@@ -2054,12 +2053,12 @@ func (x *DeallocateStep) GetStatus() TaskStatus {
 	return TaskStatus_TASK_STATUS_UNSPECIFIED
 }
 
-// AddJobStep submits a job, as if a new scheduling session were opened on the state reached so far plus this job.
+// AddJobStep submits a job, as if a new scheduling session were opened on the current state plus this job.
 type AddJobStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its Resources use `dimensions`; its tasks get the numbers after the last one.
 	Job *Job `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Names for the indices in `job`; empty: the dimensions of the snapshot. A name that the snapshot does not have is an error.
+	// Names for the indices in `job`. Empty: the dimensions of the snapshot. A name that the snapshot does not have is an error.
 	Dimensions    []string `protobuf:"bytes,2,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2109,12 +2108,12 @@ func (x *AddJobStep) GetDimensions() []string {
 	return nil
 }
 
-// ChangeStep changes what the session is about, as if a new scheduling session were opened on what the change makes of the state reached so
-// far. Tasks that it does not set or update keep their present status and node, jobs that it does not set their present phase. Dimensions
-// that it adds follow those there were in all later answers.
+// ChangeStep applies a change to the current state, as if a new scheduling session were opened on the result. Tasks that it does not set or
+// update keep their current status and node; jobs that it does not set keep their current phase. In all later answers, dimensions that it
+// adds follow the existing ones.
 type ChangeStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changes; numbers of tasks and nodes are those of the state reached.
+	// The change; numbers of tasks and nodes are those of the current state.
 	Change        *Change `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2157,10 +2156,10 @@ func (x *ChangeStep) GetChange() *Change {
 	return nil
 }
 
-// RemoveJobStep withdraws jobs, as if a new scheduling session were opened without them.
+// RemoveJobStep removes jobs, as if a new scheduling session were opened without them.
 type RemoveJobStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which jobs. None: nothing changes.
+	// The jobs. None: nothing changes.
 	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2203,8 +2202,8 @@ func (x *RemoveJobStep) GetJobs() *Jobs {
 	return nil
 }
 
-// MarkStep remembers the state. Marks are numbered from 0 in the order in which they are set; after a rollback the next one follows the
-// mark that was rolled back to. So a list of steps can name its marks before it is sent.
+// MarkStep sets a mark for `rollback`. Marks are numbered from 0 in the order in which they are set; after a rollback to a mark, the next
+// number follows that mark's. A list of steps can therefore refer to its own marks.
 type MarkStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2241,10 +2240,10 @@ func (*MarkStep) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
 }
 
-// RollbackStep undoes everything since the mark, permits included. The mark stays valid; later ones are gone.
+// RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
 type RollbackStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the mark, as answered to `mark`.
+	// Number of the mark, as returned by `mark`.
 	Mark          uint32 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2287,20 +2286,20 @@ func (x *RollbackStep) GetMark() uint32 {
 	return 0
 }
 
-// PlanStep asks where the tasks of a job go, and which tasks must be evicted for that. It changes nothing: a scheduler carries the plan out
-// with `deallocate` and `allocate`.
+// PlanStep asks where the tasks of a job can be placed, and which tasks must be evicted for them. It changes nothing: a scheduler executes
+// the plan with `deallocate` and `allocate`.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one job. Absent where tasks are named.
+	// Exactly one job. Absent if tasks are given.
 	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Pending tasks of one job, each once: all of them are to be placed. Absent: those that the gang of the job needs at least, or one task of
-	// a job that has its minimum.
+	// Pending tasks of one job, each once, all to be placed. Absent: the minimum that the gang of the job needs, or one task of a job that
+	// has its minimum.
 	Tasks *Tasks `protobuf:"bytes,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// What may be done for the job. Unspecified: PLAN_MEANS_ANY.
+	// How the plan may make room. Unspecified: PLAN_MEANS_ANY.
 	Means PlanMeans `protobuf:"varint,3,opt,name=means,proto3,enum=apportion.v1.PlanMeans" json:"means,omitempty"`
-	// A plan with more victims is none. 0: no bound.
+	// Maximum number of victims. 0: no bound.
 	MaxVictims uint32 `protobuf:"varint,4,opt,name=max_victims,json=maxVictims,proto3" json:"max_victims,omitempty"`
-	// Leaves uids and names of nodes out of the answer; numbers identify.
+	// Omits uids and names of nodes from the answer; numbers identify.
 	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2374,7 +2373,7 @@ func (x *PlanStep) GetOmitNames() bool {
 // ExplainStep asks why jobs wait. It changes nothing.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent: all jobs that wait, queue by queue in queue order, job by job in job order, with their groups and without the check EVICTION.
+	// Absent: all waiting jobs, queue by queue in queue order, job by job in job order, with their groups and without the check EVICTION.
 	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

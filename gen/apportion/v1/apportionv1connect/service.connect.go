@@ -72,30 +72,30 @@ const (
 
 // ApportionServiceClient is a client for the apportion.v1.ApportionService service.
 type ApportionServiceClient interface {
-	// Who deserves what, who has what, and who comes first.
+	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error)
-	// May these jobs enter their queues?
+	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
-	// May these tasks' queues use that much more, and may they take it from others?
+	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
 	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Which tasks may this task evict?
+	// Returns the tasks that a task may evict.
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
-	// Where do these tasks fit, and how well?
+	// Returns the nodes on which tasks fit, with scores.
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
-	// Why do jobs wait?
+	// Explains why jobs wait.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// How does this job get its place, and which tasks must be evicted for that?
+	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
-	// Any list of steps on one snapshot; nothing outlives the call.
+	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
-	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
-	// SNAPSHOT_NOT_FOUND the client sends again.
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
 	UploadSnapshot(context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error)
-	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
+	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(context.Context) (*connect.BidiStreamForClientSimple[v1.RunSessionRequest, v1.RunSessionResponse], error)
-	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	// Lists the snapshots that this server maintains itself, with their age and completeness.
 	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
-	// A snapshot that this server keeps up to date by itself, as a whole.
+	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
 }
 
@@ -313,30 +313,30 @@ func (c *apportionServiceClient) GetSnapshot(ctx context.Context, req *v1.GetSna
 
 // ApportionServiceHandler is an implementation of the apportion.v1.ApportionService service.
 type ApportionServiceHandler interface {
-	// Who deserves what, who has what, and who comes first.
+	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error)
-	// May these jobs enter their queues?
+	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
-	// May these tasks' queues use that much more, and may they take it from others?
+	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
 	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Which tasks may this task evict?
+	// Returns the tasks that a task may evict.
 	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
-	// Where do these tasks fit, and how well?
+	// Returns the nodes on which tasks fit, with scores.
 	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
-	// Why do jobs wait?
+	// Explains why jobs wait.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// How does this job get its place, and which tasks must be evicted for that?
+	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
-	// Any list of steps on one snapshot; nothing outlives the call.
+	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
-	// Sends a snapshot once, to be named by digest afterwards: a header, then chunks. Each replica keeps its own; after a
-	// SNAPSHOT_NOT_FOUND the client sends again.
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
 	UploadSnapshot(context.Context, *connect.ClientStream[v1.UploadSnapshotRequest]) (*v1.UploadSnapshotResponse, error)
-	// A conversation about one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
+	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error
-	// Which snapshots does this server keep up to date by itself, and how old and complete are they?
+	// Lists the snapshots that this server maintains itself, with their age and completeness.
 	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
-	// A snapshot that this server keeps up to date by itself, as a whole.
+	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
 }
 
