@@ -24,9 +24,10 @@ import (
 
 const (
 	// spareBytes is what each call may hold without it being booked: small messages are not worth it.
-	spareBytes = 64 << 10
-	// streamWindow is what a client may send before the server reads, connectionWindow what may be on its way in all of a connection.
-	streamWindow, connectionWindow = 64 << 10, 8 << 20
+	spareBytes = 32 << 10
+	// streamWindow is what a client may send before the server reads, connectionWindow what may be on its way in all of a connection. A
+	// larger message waits for an update of the window, which takes a round trip.
+	streamWindow, connectionWindow = 96 << 10, 8 << 20
 	// pieceBytes is how much of a message gRPC holds before it is copied to its place.
 	pieceBytes = 4 << 20
 	// otherMessageBytes bounds the messages that gRPC itself reads: those of health and reflection.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"net"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 )
@@ -101,7 +101,7 @@ func New(options Options) (*Server, error) {
 		patience: o.Overload.Wait,
 	}
 	s.metrics = newMetrics(s)
-	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, runtime.GOMAXPROCS(0)), s.metrics.evicted.Inc)
+	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.tap)), o.Transport...)...)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/processor"
 )
 
 // Limits bounds what a snapshot may hold; 0 is no bound. They are told apart by the names under which an operator sets them.
@@ -73,7 +73,7 @@ func (z *Size) around(data []byte) [2][]byte {
 // Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
 // are no Snapshot it counts what stands before the fault.
 func Measure(data []byte) Size {
-	n := min(len(data)/partBytes, runtime.GOMAXPROCS(0), maxParts)
+	n := min(len(data)/partBytes, processor.Count(), maxParts)
 	if n < 2 {
 		return measure(data)
 	}

@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/apportion/apportion/internal/processor"
 )
 
 // Reading jobs is most of the work on a large snapshot, and nothing in one job's bytes depends on another's. So their bytes are cut into
@@ -21,7 +22,7 @@ const (
 
 // parts returns in how many parts the jobs of a snapshot are read.
 func parts(size *Size) int {
-	return int(max(min(size.Tasks/partTasks, int64(runtime.GOMAXPROCS(0)), maxParts), 1))
+	return int(max(min(size.Tasks/partTasks, int64(processor.Count()), maxParts), 1))
 }
 
 // jobsInParts does what allJobs does in n parts, or returns false.

@@ -8,14 +8,10 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/bench/internal/fixture"
@@ -26,8 +22,8 @@ import (
 	"github.com/apportion/apportion/internal/generate"
 )
 
-// siege lets one client ask small questions, first alone and then beside hostile callers, each from an address of its own, that ask the
-// most expensive questions which default limits allow.
+// siege lets one client ask small questions, first alone and then beside hostile callers. Server, client and hostile callers are
+// processes of equal priority, so that the client waits for what the server does and not for the goroutines of the hostile callers.
 type siege struct {
 	hostile  int
 	duration time.Duration
@@ -45,7 +41,7 @@ func (s siege) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	small, expensive, err := requests()
+	small, err := smallQuestion()
 	if err != nil {
 		return err
 	}
@@ -57,39 +53,39 @@ func (s siege) run(ctx context.Context) (err error) {
 	s.measure(ctx, conn, small, s.duration/4)
 	idle := s.measure(ctx, conn, small, s.duration)
 
-	besieged, end := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	var answered, refused atomic.Int64
-	for i := range s.hostile {
-		conn, err := dialFrom(server.Address, 2+i)
-		if err != nil {
-			end()
-			return err
-		}
-		all.Go(func() {
-			defer conn.Close() //nolint:errcheck // As above.
-			for n := i; besieged.Err() == nil; n++ {
-				if err := call(besieged, conn, expensive[n%len(expensive)]); err == nil {
-					answered.Add(1)
-				} else if status.Code(err) == codes.ResourceExhausted {
-					refused.Add(1)
-				}
-			}
-		})
+	crowd, err := startCrowd(ctx, server.Address, s.hostile)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, crowd.stop()) }()
 	s.measure(ctx, conn, small, s.duration/4)
+	before, err := crowd.count()
+	if err != nil {
+		return err
+	}
 	busy := s.measure(ctx, conn, small, s.duration)
-	end()
-	all.Wait()
-	table := sample.NewTable("small questions", "answered", "refused", "p50 ms", "p99 ms")
-	table.Add("alone", idle.answered(), idle.refused, idle.percentile(0.5), idle.percentile(0.99))
-	table.Add(fmt.Sprintf("beside %d hostile callers", s.hostile), busy.answered(), busy.refused,
-		busy.percentile(0.5), busy.percentile(0.99))
+	after, err := crowd.count()
+	if err != nil {
+		return err
+	}
+	return s.report(idle, busy, after.since(before))
+}
+
+func (s siege) report(idle, busy *latencies, hostile tallies) error {
+	table := sample.NewTable("small questions", "answered", "refused", "p50 ms", "p90 ms", "p99 ms", "most ms")
+	for _, row := range []struct {
+		name string
+		l    *latencies
+	}{{"alone", idle}, {fmt.Sprintf("beside %d hostile callers", s.hostile), busy}} {
+		l := row.l
+		table.Add(row.name, l.answered(), l.refused, l.percentile(0.5), l.percentile(0.9), l.percentile(0.99), l.percentile(1))
+	}
 	if _, err := table.WriteTo(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Printf("\np99 beside / alone: %.1f; the hostile callers had %d answers and %d refusals\n",
-		busy.percentile(0.99)/idle.percentile(0.99), answered.Load(), refused.Load())
+	fmt.Printf("\np99 beside / alone: %.1f; each second the hostile callers had %.1f answers, of each kind %.1f, and %.1f refusals\n",
+		busy.percentile(0.99)/idle.percentile(0.99), hostile.all()/s.duration.Seconds(), hostile.perSecond(s.duration),
+		float64(hostile.Refused)/s.duration.Seconds())
 	return nil
 }
 
@@ -137,9 +133,18 @@ func dialFrom(address string, host int) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 }
 
-// requests returns a small question, and expensive ones.
-func requests() (small request, expensive []request, err error) {
-	var failed error
+// smallQuestion asks for the shares of a small cluster.
+func smallQuestion() (request, error) {
+	in, err := fixture.Input(generate.Snapshot(fixture.Small()), "proportion")
+	if err != nil {
+		return request{}, err
+	}
+	data, err := proto.Marshal(&apportionv1.EvaluateSharesRequest{Input: in})
+	return request{apportionv1.ApportionService_EvaluateShares_FullMethodName, data}, err
+}
+
+// expensiveQuestions returns one of each kind that the hostile callers ask in turn.
+func expensiveQuestions() (expensive []request, failed error) {
 	encode := func(method string, m proto.Message) request {
 		data, err := proto.Marshal(m)
 		failed = errors.Join(failed, err)
@@ -150,10 +155,8 @@ func requests() (small request, expensive []request, err error) {
 		failed = errors.Join(failed, err)
 		return in
 	}
-	small = encode(apportionv1.ApportionService_EvaluateShares_FullMethodName,
-		&apportionv1.EvaluateSharesRequest{Input: input(fixture.Small(), "proportion")})
 	standard := generate.Standard()
-	expensive = []request{
+	return []request{
 		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
 			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Jobs{}},
 		}),
@@ -171,8 +174,7 @@ func requests() (small request, expensive []request, err error) {
 		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
 			Input: input(manyDimensions(), "proportion"), Shares: &apportionv1.SharesStep{},
 		}),
-	}
-	return small, expensive, failed
+	}, failed
 }
 
 // first names the first tasks by number.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/apportion/apportion/bench/internal/peer"
@@ -35,6 +36,12 @@ func run(args []string) error {
 	switch args[0] {
 	case "-serve":
 		return peer.Run(args[1])
+	case "crowd":
+		callers, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		return runCrowd(ctx, args[1], callers)
 	case "cases":
 		var s settings
 		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")

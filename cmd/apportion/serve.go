@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/internal/processor"
 )
 
 const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file that --config or APPORTION_CONFIG names;
@@ -31,6 +32,7 @@ end. SIGHUP reads policies, identities and certificates again, as their changing
 	}
 	flags := settingFlags(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
+		processor.Spare()
 		sources := flags.Sources(os.Environ())
 		settings, err := config.Read(sources)
 		if err != nil {

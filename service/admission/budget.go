@@ -107,6 +107,9 @@ func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patienc
 		return wire.Exceeded(b.options.Name, bytes, b.Most(), "the call would take "+strconv.FormatInt(bytes, 10)+
 			" bytes, more than one identity may have of what there is for all together")
 	}
+	if b.Take(identity, bytes) {
+		return nil
+	}
 	c := b.claim(identity, bytes)
 	select {
 	case <-c.granted:

@@ -168,7 +168,11 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	}
 	turn := func() *Turn {
 		now := time.Now()
-		return &Turn{c: c, w: w, resumed: now, breathed: now}
+		t := &Turn{c: c, w: w, resumed: now, breathed: now, slice: slice}
+		if c.small(w) {
+			t.slice = smallSlice
+		}
+		return t
 	}
 	select {
 	case <-w.admitted:
@@ -230,10 +234,12 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 	return w, nil
 }
 
+// small reports whether work takes little memory, and is therefore likely to be short.
+func (c *Controller) small(w *waiter) bool { return w.bytes <= c.options.Memory/smallShare/smallWork }
+
 // poolFor returns where work finds its memory: small work in the small pool first. False: in neither now.
 func (c *Controller) poolFor(w *waiter) (pool, bool) {
-	if w.bytes <= c.options.Memory/smallShare/smallWork && w.bytes <= c.room[smallPool] &&
-		w.tenant.mayTake(w.bytes, smallPool, c.room[smallPool]) {
+	if c.small(w) && w.bytes <= c.room[smallPool] && w.tenant.mayTake(w.bytes, smallPool, c.room[smallPool]) {
 		return smallPool, true
 	}
 	return largePool, w.bytes <= c.room[largePool] && w.tenant.mayTake(w.bytes, largePool, c.room[largePool])

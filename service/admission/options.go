@@ -1,8 +1,9 @@
 package admission
 
 import (
-	"runtime"
 	"time"
+
+	"github.com/apportion/apportion/internal/processor"
 )
 
 // Options say how much work a Controller admits where more comes than can be done. What is zero has the value of
@@ -35,7 +36,7 @@ func DefaultOptions() Options {
 // Complete replaces what is not above zero by its default.
 func (o *Options) Complete() {
 	d := DefaultOptions()
-	o.Running = orDefault(o.Running, runtime.GOMAXPROCS(0))
+	o.Running = orDefault(o.Running, processor.Count())
 	o.Reserve = orDefault(o.Reserve, 4*o.Running)
 	o.Memory = orDefault(o.Memory, d.Memory)
 	o.Waiting = orDefault(o.Waiting, d.Waiting)

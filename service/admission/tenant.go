@@ -78,9 +78,17 @@ func (c *Controller) forget(t *tenantQueue) {
 	}
 }
 
-// begins reports whether a tenant may begin or go on with something, were there memory for it.
+// begins reports whether a tenant may begin or go on with something, were there memory for it. The reserve is for small work: large work that
+// began beyond the slots would compete with what has a slot, and small work with both.
 func (c *Controller) begins(t *tenantQueue) bool {
-	return c.free > 0 || t.running == 0 && len(t.parked) == 0 && c.free > -c.options.Reserve
+	if c.free > 0 {
+		return true
+	}
+	if t.running > 0 || c.free <= -c.options.Reserve {
+		return false
+	}
+	w, parked := t.head()
+	return !parked && c.small(w)
 }
 
 // first returns the tenant that is served next but for those passed over; nil if none may begin.

@@ -2,15 +2,19 @@ package admission
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/apportion/apportion/internal/processor"
 )
 
 const (
-	// slice is how long work runs before it makes way for others that had less.
-	slice = 2 * time.Millisecond
-	// breath is how often work of one tenant lets go of its processor while other tenants call, and pause for how long. A goroutine that
-	// only computes keeps what comes over the network waiting for as long as the scheduler lets it run, about 10 ms.
+	// slice is how long work runs before it makes way for others that had less. Small work may run for longer at first: most of it ends
+	// within that, even if the system gives its processor to another process meanwhile.
+	slice, smallSlice = 2 * time.Millisecond, 5 * time.Millisecond
+	// breath is how often work of one tenant lets go of its processor while other tenants call. Without a spare processor it pauses: the
+	// runtime looks at the network only when no goroutine is ready to run.
 	breath = time.Millisecond
 	pause  = 20 * time.Microsecond
 	// mixedFor is how long after calls of two tenants followed each other both count as calling.
@@ -27,7 +31,9 @@ type Turn struct {
 	w *waiter
 	// resumed is when the work last got a slot, breathed when it last let go of its processor.
 	resumed, breathed time.Time
-	left              bool
+	// slice is how long it may run from then.
+	slice time.Duration
+	left  bool
 }
 
 // Leave ends the work. A second time it does nothing.
@@ -50,7 +56,8 @@ func (t *Turn) Yield(ctx context.Context) {
 		return
 	}
 	now := time.Now()
-	if crowded && now.Sub(t.resumed) >= slice {
+	if crowded && now.Sub(t.resumed) >= t.slice {
+		t.slice = slice
 		if parked := t.c.park(t.w, now.Sub(t.resumed)); parked {
 			t.await(ctx)
 			return
@@ -58,9 +65,19 @@ func (t *Turn) Yield(ctx context.Context) {
 		t.resumed = now
 	}
 	if now.Sub(t.breathed) >= breath {
-		time.Sleep(pause)
+		breathe()
 		t.breathed = time.Now()
 	}
+}
+
+// breathe lets others have the processor.
+func breathe() {
+	if processor.Spared() {
+		// What comes over the network has one already.
+		runtime.Gosched()
+		return
+	}
+	time.Sleep(pause)
 }
 
 // await returns once parked work is admitted again, or beyond the slots if ctx ends first: it will stop soon.

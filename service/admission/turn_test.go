@@ -44,6 +44,51 @@ func TestShortWorkPassesLongWorkOfOthers(t *testing.T) {
 	})
 }
 
+func TestTheReserveIsForSmallWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const memory, large = 6400, 101
+		c := New(Options{Running: 1, Reserve: 4, Memory: memory, Waiting: 10, Wait: time.Second})
+		leave := enterNow(t, c, "hostile", Decision, large)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { work(t, c, "large", Decision, large, time.Millisecond) })
+		synctest.Wait()
+		require.Equal(t, 1, c.Usage().Waiting, "large work waits for a slot")
+		enterNow(t, c, "small", Decision, large-1)()
+		require.Equal(t, 1, c.Usage().Waiting)
+		leave()
+		waiting.Wait()
+		require.Zero(t, c.Usage())
+	})
+}
+
+func TestSmallWorkRunsForLongerBeforeItMakesWay(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		bytes int64
+		most  time.Duration
+	}{{"small", 1, smallSlice}, {"large", 1000, slice}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := strict(Options{Running: 1, Memory: 8000, Waiting: 10, Wait: time.Second})
+				var all sync.WaitGroup
+				var other time.Duration
+				began := time.Now()
+				all.Go(func() { work(t, c, "first", Decision, tc.bytes, 20*time.Millisecond) })
+				synctest.Wait()
+				all.Go(func() {
+					turn, err := c.Enter(t.Context(), Work{"other", Decision, 1})
+					if err == nil {
+						other = time.Since(began)
+						turn.Leave()
+					}
+				})
+				all.Wait()
+				require.InDelta(t, tc.most, other, float64(time.Millisecond/2))
+			})
+		})
+	}
+}
+
 func TestLongWorkOfEqualTenantsTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := strict(Options{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Minute})
