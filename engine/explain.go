@@ -137,9 +137,19 @@ func (e *Explanation) conclude(waits bool) {
 // Admission and the order of jobs are decided as Volcano's actions decide them: the jobs of a queue one after the other, each on the state
 // that those before it left.
 func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
+	return newExplainer(s).each(jobs, eviction, each)
+}
+
+// Causes is Explain without what comes after the check that blocks a job: verdicts, blocking findings and their reasons are the same.
+func (s *Session) Causes(jobs []model.JobID, each func(*Explanation) error) error {
 	x := newExplainer(s)
+	x.brief = true
+	return x.each(jobs, false, each)
+}
+
+func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
 	for _, j := range jobs {
-		if s.view.Stop != nil && s.view.Stop() {
+		if x.view.Stop != nil && x.view.Stop() {
 			return policy.ErrStopped
 		}
 		if err := x.spendOnJob(); err != nil {
@@ -198,6 +208,8 @@ type explainer struct {
 	entry map[model.JobID]*turn
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
+	// brief: the checks of a job end with the first that fails.
+	brief bool
 }
 
 // turn is how a job fares after those that come first.
@@ -252,28 +264,46 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 		Unjudged: w.unjudged,
 	}
 	waits := x.waits(j)
-	if err := x.admission(e, waits); err != nil {
+	if err := x.checks(e, w, waits); err != nil {
 		return nil, err
-	}
-	x.tasks(e)
-	if len(w.tasks) > 0 {
-		x.queue(e)
-		x.share(e, w)
-		if err := x.nodesFor(e, w); err != nil {
-			return nil, err
-		}
-	}
-	x.beyond(e, w)
-	if waits && !e.failed() {
-		if err := x.order(e, w); err != nil {
-			return nil, err
-		}
 	}
 	e.conclude(waits)
 	if eviction && len(w.tasks) > 0 && e.Verdict != InTurn {
 		return e, x.eviction(e, w)
 	}
 	return e, nil
+}
+
+// checks makes the checks of a job in their order.
+func (x *explainer) checks(e *Explanation, w *waiting, waits bool) error {
+	for _, check := range [...]func() error{
+		func() error { return x.admission(e, waits) },
+		func() error { x.tasks(e); return nil },
+		func() error { return x.placement(e, w) },
+		func() error { x.beyond(e, w); return nil },
+	} {
+		if err := check(); err != nil || x.brief && e.failed() {
+			return err
+		}
+	}
+	if waits && !e.failed() {
+		return x.order(e, w)
+	}
+	return nil
+}
+
+// placement asks whether the waiting tasks of a job may be placed.
+func (x *explainer) placement(e *Explanation, w *waiting) error {
+	if len(w.tasks) == 0 {
+		return nil
+	}
+	if x.queue(e); x.brief && e.failed() {
+		return nil
+	}
+	if x.share(e, w); x.brief && e.failed() {
+		return nil
+	}
+	return x.nodesFor(e, w)
 }
 
 // admission asks whether a job may enter its queue by itself.

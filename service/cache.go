@@ -29,6 +29,8 @@ type entry struct {
 	gone    bool
 	// viewed returns how old and complete it is, if it is a version of a kept snapshot; else it is nil.
 	viewed func() *apportionv1.SnapshotView
+	// held says that the program of the server gave it, not its callers.
+	held bool
 }
 
 // digest returns what names the snapshot, "" for none.
@@ -46,6 +48,9 @@ func (e *entry) view() *apportionv1.SnapshotView {
 	}
 	return e.viewed()
 }
+
+// ofOthers reports whether the snapshot is not the caller's own.
+func (e *entry) ofOthers() bool { return e.held || e.viewed != nil }
 
 // observed is what observers are told of the snapshot.
 func (e *entry) observed() Snapshot {
@@ -93,6 +98,15 @@ func (c *cache) find(key entryKey) *entry {
 	return e
 }
 
+// hold notes that the program of the server gave a snapshot.
+func (c *cache) hold(key entryKey) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if e := c.snapshots[key]; e != nil {
+		e.held = true
+	}
+}
+
 // size returns what a snapshot takes; 0 if it is not held.
 func (c *cache) size(key entryKey) int64 {
 	c.mutex.Lock()
@@ -118,6 +132,7 @@ func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, b
 	if c.snapshots[key] == nil {
 		c.retain(base)
 		e := &entry{key: key, model: m, cluster: cluster, own: bytes, base: base, idle: map[string][]*pooledSession{}}
+		e.held = base != nil && base.ofOthers()
 		e.place = c.recent.PushFront(e)
 		c.snapshots[key] = e
 		c.grow(e, bytes)

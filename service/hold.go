@@ -19,6 +19,7 @@ func (s *Server) Hold(ctx context.Context, data []byte) (digest string, err erro
 	if err != nil {
 		return "", StatusOf(err)
 	}
+	s.cache.hold(entryKey{IdentityOf(ctx), digest})
 	if !cached {
 		return "", StatusOf(wire.Exceeded("identity_bytes", int64(len(data)), s.cache.quota,
 			"the snapshot is larger than what one identity may have held here"))

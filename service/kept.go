@@ -150,8 +150,17 @@ func (s *Server) mayAsk(ctx context.Context, name string) error {
 	return s.options.PermitSnapshot(ctx, name)
 }
 
-// newestOf returns the newest version of the snapshot that a field of a request names.
+// newestOf returns the newest version of the snapshot that a field of a request names, to a caller that may see all of it.
 func (s *Server) newestOf(ctx context.Context, name, field string) (*version, error) {
+	v, err := s.newestShown(ctx, name, field)
+	if err == nil {
+		err = s.whole(ctx, v.entry, field)
+	}
+	return v, err
+}
+
+// newestShown is newestOf for a caller that may see all of the snapshot, or its own queues alone.
+func (s *Server) newestShown(ctx context.Context, name, field string) (*version, error) {
 	if err := s.mayAsk(ctx, name); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type opened struct {
 	basis   *apportionv1.Basis
 	// release takes back what was lent, memory or session.
 	release func()
+	// audience is who may see a part of the answers alone; nil: the caller may see them whole.
+	audience *audience
 }
 
 // memory estimates what opening a session on an input takes, and answering steps in it.
@@ -68,16 +70,26 @@ func (s *Server) held(ctx context.Context, in *apportionv1.Input) (*entry, int64
 	return nil, 0
 }
 
-// named returns the snapshot that an input names by digest or by name. prefix leads to the fields of the input.
+// named returns the snapshot that an input names by digest or by name, to a caller that may see all of it. prefix leads to the fields of the
+// input.
 func (s *Server) named(ctx context.Context, in *apportionv1.Input, prefix string) (*entry, error) {
+	e, err := s.shown(ctx, in, prefix)
+	if err == nil {
+		err = s.whole(ctx, e, prefix+"source")
+	}
+	return e, err
+}
+
+// shown is named for a caller that may see all of the snapshot, or its own queues alone.
+func (s *Server) shown(ctx context.Context, in *apportionv1.Input, prefix string) (*entry, error) {
 	if source, ok := in.GetSource().(*apportionv1.Input_SnapshotName); ok {
-		v, err := s.newestOf(ctx, source.SnapshotName, prefix+"snapshot_name")
+		v, err := s.newestShown(ctx, source.SnapshotName, prefix+"snapshot_name")
 		if err != nil {
 			return nil, err
 		}
 		return v.entry, nil
 	}
-	return s.find(ctx, in.GetSnapshotDigest(), prefix+"snapshot_digest")
+	return s.findShown(ctx, in.GetSnapshotDigest(), prefix+"snapshot_digest")
 }
 
 // sizeOf counts what the snapshot of a request holds, whether or not its bytes were taken out. Bytes that are written again count twice.
@@ -139,21 +151,24 @@ func (c *call) open(
 		if err != nil {
 			return opened{release: release}, err
 		}
-		return opened{session, session.Basis(), release}, nil
+		return opened{session: session, basis: session.Basis(), release: release}, nil
 	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
-		e, err := s.named(ctx, in, "input.")
+		e, err := s.shown(ctx, in, "input.")
 		if err != nil {
 			return opened{}, err
 		}
-		seen.Snapshot = e.observed()
 		if in.GetChange() == nil {
-			return s.openCached(e, r, stop)
+			return s.openFor(ctx, e, r, stop, seen)
 		}
+		if err := s.whole(ctx, e, "input.change"); err != nil {
+			return opened{}, err
+		}
+		seen.Snapshot = e.observed()
 		session, digest, err := c.openChanged(e, in, r, stop, seen)
 		if err != nil {
 			return opened{}, err
 		}
-		return opened{session, viewedBasis(session, digest, e), func() {}}, nil
+		return opened{session: session, basis: viewedBasis(session, digest, e), release: func() {}}, nil
 	}
 	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest or the name of one")
 }
@@ -336,8 +351,17 @@ func (s *Server) compileStored(data []byte, base *entry, g wire.Guard) (*model.M
 	return m, base.cluster, err
 }
 
-// find returns the cached snapshot of a digest that a request names in a field.
+// find returns the cached snapshot of a digest that a request names in a field, to a caller that may see all of it.
 func (s *Server) find(ctx context.Context, digest, field string) (*entry, error) {
+	e, err := s.findShown(ctx, digest, field)
+	if err == nil {
+		err = s.whole(ctx, e, field)
+	}
+	return e, err
+}
+
+// findShown is find for a caller that may see all of the snapshot, or its own queues alone.
+func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, error) {
 	if err := checkDigest(digest, field); err != nil {
 		return nil, err
 	}
@@ -381,7 +405,7 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 		session.Keep()
 		pooled = &pooledSession{Session: session, basis: viewedBasis(session, e.key.digest, e)}
 	}
-	return opened{pooled.Session, pooled.basis, func() {
+	return opened{session: pooled.Session, basis: pooled.basis, release: func() {
 		pooled.Stop(nil)
 		pooled.Texts(false)
 		pooled.Restore()

@@ -29,7 +29,11 @@ type Options struct {
 	// PermitSnapshot returns an error, a *wire.Fault to be told, if the caller of a context may not ask about a kept snapshot of a name.
 	// nil: every caller may.
 	PermitSnapshot func(ctx context.Context, name string) error
-	// Observers are told what was decided.
+	// Own returns whether the caller of a context owns a queue: of snapshots that the server holds for others it then sees its queues, those
+	// below them, and the sums of all other queues. The function that is returned is nil for a caller who may see everything. nil: every
+	// caller may.
+	Own func(ctx context.Context) func(queue string) bool
+	// Observers are told what was decided. They are not told of answers that show a caller its own queues alone.
 	Observers []Observer
 
 	// AnswerBytes bounds one answer.

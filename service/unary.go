@@ -159,6 +159,9 @@ func (c *call) decide(
 		var bytes int
 		answers, bytes, err = seen.ask(o.session, steps)
 		seen.done()
+		if o.audience != nil {
+			o.audience.answers(answers)
+		}
 		if err == nil {
 			err = r.grow(ctx, int64(bytes+proto.Size(o.basis)+fieldBytes), s.outbox.patience)
 		}

@@ -76,13 +76,18 @@ func failed(fault *Fault) *apportionv1.Answer {
 
 // do answers a step, or returns a fault whose paths begin with the kind of step.
 func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
-	answer, err := s.bounded(step)
-	if err == nil {
-		return answer, nil
-	}
-	fault := AsFault(err)
-	if violations, ok := errors.AsType[*model.Error](err); ok {
-		fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
+	fault := s.permit(step)
+	if fault == nil {
+		answer, err := s.bounded(step)
+		if err == nil {
+			return answer, nil
+		}
+		if fault = AsFault(err); s.audience != nil {
+			return nil, fault.Silenced()
+		}
+		if violations, ok := errors.AsType[*model.Error](err); ok {
+			fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
+		}
 	}
 	if kind := step.ProtoReflect().WhichOneof(stepKinds); kind != nil {
 		fault = fault.within(string(kind.Name()) + ".")

@@ -19,22 +19,25 @@ const (
 func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	var out []*model.LeftOut
-	jobs, named := s.engine.Waiting(), q.GetJobs() != nil
+	v, named := s.engine.View(), q.GetJobs() != nil
+	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder))}
+	var jobs []model.JobID
 	if named {
 		jobs, out = s.selectExplained(q.GetJobs(), &faults)
 	} else {
-		for i := range s.engine.View().LeftOut {
-			out = append(out, &s.engine.View().LeftOut[i])
-		}
+		waiting := s.engine.Waiting()
+		jobs, out = s.audience.jobs(v, waiting), s.audience.leftOut(v)
+		answer.OtherJobs = uint32(len(waiting) - len(jobs))
+	}
+	if named && q.GetGroupsOnly() {
+		faults.Add("groups_only", "jobs that are named have no groups")
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
-	if err := s.out.room(len(jobs), "jobs"); err != nil {
+	if err := s.out.room(len(jobs), "jobs"); err != nil && !q.GetGroupsOnly() {
 		return nil, err
 	}
-	v := s.engine.View()
-	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder))}
 	for _, n := range v.NodeOrder {
 		if v.Nodes[n].Unschedulable == nil {
 			answer.SchedulableNodeCount++
@@ -42,14 +45,24 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	}
 	names := s.names()
 	var groups pendingGroups
-	err := s.engine.Explain(jobs, named, func(e *engine.Explanation) error {
+	each := func(e *engine.Explanation) error {
 		explained := s.explanation(names, e)
 		answer.Jobs = append(answer.Jobs, explained)
 		if !named {
 			groups.add(explained)
 		}
 		return s.out.check("jobs")
-	})
+	}
+	var err error
+	if q.GetGroupsOnly() {
+		err = s.engine.Causes(jobs, func(e *engine.Explanation) error {
+			groups.add(s.causeOf(e))
+			return s.out.check("groups")
+		})
+	} else {
+		// Who could be evicted is a question about jobs of others.
+		err = s.engine.Explain(jobs, named && s.audience == nil, each)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +87,11 @@ func (s *Session) names() text.Names {
 	v := s.engine.View()
 	names := text.Names{Dimensions: v.Dims.OrderedNames(), Queues: make([]string, len(v.Queues))}
 	for i := range v.Queues {
-		names.Queues[i] = v.Queues[i].Name
+		names.Queues[i] = s.audience.queueName(v, model.QueueID(i))
 	}
-	names.Job = func(j uint32) string { return jobName(v.Jobs.At(model.JobID(j))) }
+	names.Job = func(j uint32) string { return s.audience.jobName(v, model.JobID(j)) }
 	names.Node = func(n uint32) string { return v.Nodes[n].Name }
-	names.Task = func(t uint32) string {
-		if path := v.TaskPath(model.TaskID(t)); path != "" {
-			return path
-		}
-		return "task " + v.TaskKey(model.TaskID(t))
-	}
+	names.Task = func(t uint32) string { return s.audience.taskName(v, model.TaskID(t)) }
 	return names
 }
 
@@ -117,6 +125,20 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	}
 	out.Text = text.Explanation(names, out)
 	s.out.left -= 4*messageBytes + len(out.Uid) + len(out.Name) + len(out.Text)
+	return out
+}
+
+// causeOf encodes what of an explanation its group depends on.
+func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
+	out := &apportionv1.Explanation{Job: uint32(e.Job), Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged)}
+	if e.Blocking < 0 {
+		return out
+	}
+	f := &e.Findings[e.Blocking]
+	out.Blocking = new(uint32(0))
+	out.Findings = []*apportionv1.Finding{{
+		Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons[:min(len(f.Reasons), 1)]),
+	}}
 	return out
 }
 

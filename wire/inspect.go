@@ -20,13 +20,17 @@ func (s *Session) inspect(q *apportionv1.InspectStep) (*apportionv1.Answer, erro
 	for _, j := range v.Present() {
 		answer.TaskCount += uint32(v.Account(j).AllTasks())
 	}
+	of, err := s.inspected(q)
+	if err != nil {
+		return nil, err
+	}
 	steps := []struct {
 		wanted bool
-		list   func(*apportionv1.InspectAnswer) error
-	}{{q.GetNodes(), s.inspectNodes}, {q.GetJobs(), s.inspectJobs}, {q.GetTasks(), s.inspectTasks}}
+		list   func(*apportionv1.InspectAnswer, []model.JobID) error
+	}{{q.GetNodes(), s.inspectNodes}, {q.GetQueues(), s.inspectQueues}, {q.GetJobs(), s.inspectJobs}, {q.GetTasks(), s.inspectTasks}}
 	for _, step := range steps {
 		if step.wanted {
-			if err := step.list(answer); err != nil {
+			if err := step.list(answer, of); err != nil {
 				return nil, err
 			}
 		}
@@ -34,7 +38,37 @@ func (s *Session) inspect(q *apportionv1.InspectStep) (*apportionv1.Answer, erro
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Inspect{Inspect: answer}}, nil
 }
 
-func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer) error {
+// inspected are the jobs that a step is about.
+func (s *Session) inspected(q *apportionv1.InspectStep) ([]model.JobID, error) {
+	if q.GetOf() == nil {
+		return s.audience.jobs(s.engine.View(), s.allJobs()), nil
+	}
+	var faults model.Error
+	if !q.GetJobs() && !q.GetTasks() {
+		faults.Add("of", "neither jobs nor tasks are asked for")
+	}
+	return s.jobsNamed(q.GetOf(), "of", &faults), faults.OrNil()
+}
+
+func (s *Session) inspectQueues(answer *apportionv1.InspectAnswer, _ []model.JobID) error {
+	v := s.engine.View()
+	for i, q := range s.allQueues() {
+		if s.stopped(i) {
+			return policy.ErrStopped
+		}
+		if !s.audience.Shows(q) {
+			continue
+		}
+		settings := describeQueue(v.Model, &v.Queues[q])
+		answer.Queues = append(answer.Queues, &apportionv1.InspectedQueue{Queue: uint32(q), Settings: settings})
+		if s.out.left -= messageBytes + proto.Size(settings); s.out.left < 0 {
+			return s.out.tooLarge("queues")
+		}
+	}
+	return nil
+}
+
+func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer, _ []model.JobID) error {
 	v := s.engine.View()
 	idle := resource.NewAccount(v.Dims.Len())
 	for i := range v.Nodes {
@@ -46,21 +80,28 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer) error {
 			continue
 		}
 		v.Idle(n, &idle)
-		answer.Nodes = append(answer.Nodes, &apportionv1.InspectedNode{
+		node := &apportionv1.InspectedNode{
 			Node: uint32(n), Name: v.Nodes[n].Name, Allocatable: s.out.resource(v.Nodes[n].Allocatable), Used: s.out.resource(v.Used(n)),
 			Idle: s.out.resource(idle),
-		})
-		if s.out.left -= messageBytes + len(v.Nodes[n].Name); s.out.left < 0 {
+		}
+		if v.Nodes[n].Labelled {
+			node.Group = &v.Nodes[n].Group
+		}
+		if u := v.Nodes[n].Unschedulable; u != nil {
+			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}
+		}
+		answer.Nodes = append(answer.Nodes, node)
+		if s.out.left -= messageBytes + len(node.Name) + len(node.GetGroup()) + len(node.GetUnschedulable().GetDetail()); s.out.left < 0 {
 			return s.out.tooLarge("nodes")
 		}
 	}
 	return nil
 }
 
-func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
+func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer, of []model.JobID) error {
 	v := s.engine.View()
 	elastic := resource.NewAccount(v.Dims.Len())
-	for i, j := range s.allJobs() {
+	for i, j := range of {
 		if s.stopped(i) {
 			return policy.ErrStopped
 		}
@@ -71,17 +112,18 @@ func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer) error {
 			MinAvailable: uint32(job.MinAvailable), MinResources: s.out.resource(job.MinResources),
 			Allocated: s.out.resource(tasks.Allocated), TotalRequest: s.out.resource(tasks.Total), Elastic: s.out.resource(elastic),
 			ReadyTasks: uint32(tasks.Ready()), ValidTasks: uint32(tasks.Valid()),
+			Name: job.Name, Namespace: job.Namespace,
 		})
-		if s.out.left -= 4*messageBytes + len(job.UID); s.out.left < 0 {
+		if s.out.left -= 4*messageBytes + len(job.UID) + len(job.Name) + len(job.Namespace); s.out.left < 0 {
 			return s.out.tooLarge("jobs")
 		}
 	}
 	return nil
 }
 
-func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer) error {
+func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer, of []model.JobID) error {
 	v := s.engine.View()
-	for i, t := range s.allTasks() {
+	for i, t := range tasksOf(s.engine.View(), of) {
 		if s.stopped(i) {
 			return policy.ErrStopped
 		}

@@ -189,6 +189,9 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 			_, evicting := a.victims(&apportionv1.ReclaimStep{})
 			work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
 		}
+		if q.Explain.GetGroupsOnly() {
+			return n * (explainedJob / 4), work
+		}
 		return n * explainedJob, work
 	case *apportionv1.Step_SetStatus:
 		return 0, a.changed(q.SetStatus.GetTasks())
@@ -314,6 +317,9 @@ func (a *asking) inspect(q *apportionv1.InspectStep) (answer, work int64) {
 	}
 	if q.GetJobs() {
 		answer += a.Jobs * (sizeOf[apportionv1.InspectedJob](1) + 24 + 4*a.resource())
+	}
+	if q.GetQueues() {
+		answer += a.Queues * (sizeOf[apportionv1.InspectedQueue](1) + sizeOf[apportionv1.Queue](1) + 64 + 3*a.resource())
 	}
 	if q.GetTasks() {
 		answer += a.Tasks * (sizeOf[apportionv1.InspectedTask](1) + 64 + a.resource())

@@ -149,7 +149,7 @@ type paths struct {
 func (p *paths) task(v *policy.View, path string) (model.TaskID, bool) {
 	if p.of != v {
 		p.of, p.tasks = v, make(map[string]model.TaskID, v.Tasks.Len())
-		for _, t := range tasksOf(v) {
+		for _, t := range tasksOf(v, those(v.Jobs.Len(), v.HasJob)) {
 			name := v.TaskPath(t)
 			if _, taken := p.tasks[name]; name != "" && !taken {
 				p.tasks[name] = t
@@ -179,11 +179,16 @@ func (s *Session) allJobs() []model.JobID {
 }
 
 // allTasks lists all tasks, job by job.
-func (s *Session) allTasks() []model.TaskID { return tasksOf(s.engine.View()) }
+func (s *Session) allTasks() []model.TaskID { return tasksOf(s.engine.View(), s.allJobs()) }
 
-func tasksOf(v *policy.View) []model.TaskID {
-	tasks := make([]model.TaskID, 0, v.Tasks.Len())
-	for j := range model.JobID(v.Jobs.Len()) {
+// tasksOf lists the tasks of jobs, job by job.
+func tasksOf(v *policy.View, jobs []model.JobID) []model.TaskID {
+	n := 0
+	for _, j := range jobs {
+		n += int(v.Jobs.At(j).EndTask - v.Jobs.At(j).FirstTask)
+	}
+	tasks := make([]model.TaskID, 0, n)
+	for _, j := range jobs {
 		job := v.Jobs.At(j)
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			tasks = append(tasks, t)

@@ -52,6 +52,8 @@ type Session struct {
 	checks  policy.Checks
 	paths   paths
 	undo    undo
+	// audience is who reads the answers; nil: one who may see everything.
+	audience *Audience
 	// named gives names to what reasons refer to; nil: they are collected when the first text is made.
 	named *text.Names
 	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name; lazy says that some

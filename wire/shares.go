@@ -39,7 +39,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 	if js := q.GetJobs(); js != nil {
 		jobs = s.selectJobs(js, &faults)
 		if len(js.GetIndex())+len(js.GetUid()) == 0 {
-			jobs = s.allJobs()
+			jobs = s.audience.jobs(s.engine.View(), s.allJobs())
 		}
 	}
 	wanted := fieldSet(q.GetFields(), &faults)
@@ -89,6 +89,9 @@ func (s *Session) divide(
 			if s.queueShare(&shares[i], d.Queues, id, wanted, q.GetOmitNames()); s.out.left < 0 {
 				return s.out.tooLarge("queues")
 			}
+		}
+		if s.audience != nil {
+			plugin.Queues = s.others(plugin, plugin.Queues)
 		}
 	}
 	if d.Jobs != nil && q.GetJobs() != nil {
@@ -210,8 +213,11 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		rank[q] = int32(i) + 1
 	}
 	standings := make([]apportionv1.QueueStanding, len(queues))
-	list := make([]*apportionv1.QueueStanding, len(queues))
+	list := make([]*apportionv1.QueueStanding, 0, len(queues))
 	for i, q := range queues {
+		if !s.audience.Owns(q) {
+			continue
+		}
 		s.reasons.List = s.reasons.List[:0]
 		out := &standings[i]
 		out.Queue, out.Rank = uint32(q), s.out.optional(int(rank[q])-1)
@@ -221,7 +227,7 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		if out.Overused = s.engine.IsOverused(q, &s.reasons); out.Overused {
 			out.Reasons = s.out.reasonList(s.reasons.List)
 		}
-		list[i] = out
+		list = append(list, out)
 		if s.out.left -= messageBytes + len(out.Name); s.out.left < 0 {
 			return nil, s.out.tooLarge("queues")
 		}

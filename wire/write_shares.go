@@ -10,6 +10,9 @@ func writeShares(w *writer, m *apportionv1.SharesAnswer) {
 }
 
 func writePluginShares(w *writer, m *apportionv1.PluginShares) {
+	for i := len(m.Others) - 1; i >= 0; i-- {
+		w.library(10, m.Others[i])
+	}
 	w.library(9, m.Fair)
 	w.library(8, m.Capacity)
 	w.library(7, m.Proportion)

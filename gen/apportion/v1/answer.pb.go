@@ -263,7 +263,10 @@ type Basis struct {
 	Warnings []*Warning `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Age and completeness of the snapshot, if the server maintains it (`Input.snapshot_name`, or the digest of a version). Absent: the
 	// caller sent it.
-	View          *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
+	View *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
+	// The answers hold what the caller may see: its own queues and their jobs. Other queues are sums, and other names are left out. Never
+	// for a snapshot that the caller sent.
+	Restricted    bool `protobuf:"varint,7,opt,name=restricted,proto3" json:"restricted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,6 +341,13 @@ func (x *Basis) GetView() *SnapshotView {
 		return x.View
 	}
 	return nil
+}
+
+func (x *Basis) GetRestricted() bool {
+	if x != nil {
+		return x.Restricted
+	}
+	return false
 }
 
 // SnapshotView describes the age and completeness of a snapshot that the server maintains itself.
@@ -928,7 +938,9 @@ type PluginShares struct {
 	// Explain only, of plugin capacity.
 	Capacity *CapacityDerivation `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	// Explain only, of plugin fair.
-	Fair          *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
+	Fair *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
+	// Queues that the caller may not see, summed. Only where `Basis.restricted`.
+	Others        []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1026,6 +1038,114 @@ func (x *PluginShares) GetFair() *FairDerivation {
 	return nil
 }
 
+func (x *PluginShares) GetOthers() []*OtherShares {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+// OtherShares is what queues with one parent have together, where a caller may see their sums alone. Amounts of an ancestor that the caller
+// may see include those of all queues below it.
+type OtherShares struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the parent. Absent: the plugin has no tree, or the queues have no parent.
+	Parent *uint32 `protobuf:"varint,1,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
+	// Number of the queues.
+	QueueCount uint32 `protobuf:"varint,2,opt,name=queue_count,json=queueCount,proto3" json:"queue_count,omitempty"`
+	// Sum of the weights that count.
+	Weight uint64 `protobuf:"varint,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Sum of what they are guaranteed.
+	Guarantee *Resource `protobuf:"bytes,4,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
+	// Sum of what they may have while others want the rest.
+	Deserved *Resource `protobuf:"bytes,5,opt,name=deserved,proto3" json:"deserved,omitempty"`
+	// Sum of what their allocated tasks request.
+	Allocated *Resource `protobuf:"bytes,6,opt,name=allocated,proto3" json:"allocated,omitempty"`
+	// Sum of what their tasks request, allocated and pending.
+	Request       *Resource `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherShares) Reset() {
+	*x = OtherShares{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherShares) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherShares) ProtoMessage() {}
+
+func (x *OtherShares) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherShares.ProtoReflect.Descriptor instead.
+func (*OtherShares) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *OtherShares) GetParent() uint32 {
+	if x != nil && x.Parent != nil {
+		return *x.Parent
+	}
+	return 0
+}
+
+func (x *OtherShares) GetQueueCount() uint32 {
+	if x != nil {
+		return x.QueueCount
+	}
+	return 0
+}
+
+func (x *OtherShares) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *OtherShares) GetGuarantee() *Resource {
+	if x != nil {
+		return x.Guarantee
+	}
+	return nil
+}
+
+func (x *OtherShares) GetDeserved() *Resource {
+	if x != nil {
+		return x.Deserved
+	}
+	return nil
+}
+
+func (x *OtherShares) GetAllocated() *Resource {
+	if x != nil {
+		return x.Allocated
+	}
+	return nil
+}
+
+func (x *OtherShares) GetRequest() *Resource {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
 // FairDerivation contains the numbers of plugin fair with a certificate. With a selection: the divisions above the selected queues, and
 // these queues.
 type FairDerivation struct {
@@ -1047,7 +1167,7 @@ type FairDerivation struct {
 
 func (x *FairDerivation) Reset() {
 	*x = FairDerivation{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1179,7 @@ func (x *FairDerivation) String() string {
 func (*FairDerivation) ProtoMessage() {}
 
 func (x *FairDerivation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[6]
+	mi := &file_apportion_v1_answer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1192,7 @@ func (x *FairDerivation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairDerivation.ProtoReflect.Descriptor instead.
 func (*FairDerivation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FairDerivation) GetDivisions() []*FairDivision {
@@ -1135,7 +1255,7 @@ type FairDivision struct {
 
 func (x *FairDivision) Reset() {
 	*x = FairDivision{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1267,7 @@ func (x *FairDivision) String() string {
 func (*FairDivision) ProtoMessage() {}
 
 func (x *FairDivision) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[7]
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1280,7 @@ func (x *FairDivision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairDivision.ProtoReflect.Descriptor instead.
 func (*FairDivision) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FairDivision) GetQueue() uint32 {
@@ -1245,7 +1365,7 @@ type FairPortion struct {
 
 func (x *FairPortion) Reset() {
 	*x = FairPortion{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1377,7 @@ func (x *FairPortion) String() string {
 func (*FairPortion) ProtoMessage() {}
 
 func (x *FairPortion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1390,7 @@ func (x *FairPortion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairPortion.ProtoReflect.Descriptor instead.
 func (*FairPortion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FairPortion) GetQueue() uint32 {
@@ -1374,7 +1494,7 @@ type FairQueue struct {
 
 func (x *FairQueue) Reset() {
 	*x = FairQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1506,7 @@ func (x *FairQueue) String() string {
 func (*FairQueue) ProtoMessage() {}
 
 func (x *FairQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1519,7 @@ func (x *FairQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairQueue.ProtoReflect.Descriptor instead.
 func (*FairQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FairQueue) GetQueue() uint32 {
@@ -1475,7 +1595,7 @@ type QueueShare struct {
 
 func (x *QueueShare) Reset() {
 	*x = QueueShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1607,7 @@ func (x *QueueShare) String() string {
 func (*QueueShare) ProtoMessage() {}
 
 func (x *QueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1620,7 @@ func (x *QueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueShare.ProtoReflect.Descriptor instead.
 func (*QueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QueueShare) GetQueue() uint32 {
@@ -1641,7 +1761,7 @@ type QueueStanding struct {
 
 func (x *QueueStanding) Reset() {
 	*x = QueueStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1773,7 @@ func (x *QueueStanding) String() string {
 func (*QueueStanding) ProtoMessage() {}
 
 func (x *QueueStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1786,7 @@ func (x *QueueStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStanding.ProtoReflect.Descriptor instead.
 func (*QueueStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *QueueStanding) GetQueue() uint32 {
@@ -1723,7 +1843,7 @@ type JobShare struct {
 
 func (x *JobShare) Reset() {
 	*x = JobShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1855,7 @@ func (x *JobShare) String() string {
 func (*JobShare) ProtoMessage() {}
 
 func (x *JobShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1868,7 @@ func (x *JobShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobShare.ProtoReflect.Descriptor instead.
 func (*JobShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JobShare) GetJob() uint32 {
@@ -1813,7 +1933,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1945,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1958,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TreeNode) GetParent() uint32 {
@@ -1915,7 +2035,7 @@ type JobsAnswer struct {
 
 func (x *JobsAnswer) Reset() {
 	*x = JobsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2047,7 @@ func (x *JobsAnswer) String() string {
 func (*JobsAnswer) ProtoMessage() {}
 
 func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2060,7 @@ func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsAnswer.ProtoReflect.Descriptor instead.
 func (*JobsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JobsAnswer) GetJobs() []*JobStanding {
@@ -1983,7 +2103,7 @@ type JobStanding struct {
 
 func (x *JobStanding) Reset() {
 	*x = JobStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1995,7 +2115,7 @@ func (x *JobStanding) String() string {
 func (*JobStanding) ProtoMessage() {}
 
 func (x *JobStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2128,7 @@ func (x *JobStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStanding.ProtoReflect.Descriptor instead.
 func (*JobStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobStanding) GetJob() uint32 {
@@ -2106,7 +2226,7 @@ type EnqueueAnswer struct {
 
 func (x *EnqueueAnswer) Reset() {
 	*x = EnqueueAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2238,7 @@ func (x *EnqueueAnswer) String() string {
 func (*EnqueueAnswer) ProtoMessage() {}
 
 func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2251,7 @@ func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueAnswer.ProtoReflect.Descriptor instead.
 func (*EnqueueAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
@@ -2156,7 +2276,7 @@ type EnqueueVerdict struct {
 
 func (x *EnqueueVerdict) Reset() {
 	*x = EnqueueVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2288,7 @@ func (x *EnqueueVerdict) String() string {
 func (*EnqueueVerdict) ProtoMessage() {}
 
 func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2301,7 @@ func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueVerdict.ProtoReflect.Descriptor instead.
 func (*EnqueueVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EnqueueVerdict) GetJob() uint32 {
@@ -2216,7 +2336,7 @@ type AllocatableAnswer struct {
 
 func (x *AllocatableAnswer) Reset() {
 	*x = AllocatableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2348,7 @@ func (x *AllocatableAnswer) String() string {
 func (*AllocatableAnswer) ProtoMessage() {}
 
 func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2361,7 @@ func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableAnswer.ProtoReflect.Descriptor instead.
 func (*AllocatableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
@@ -2262,7 +2382,7 @@ type PreemptiveAnswer struct {
 
 func (x *PreemptiveAnswer) Reset() {
 	*x = PreemptiveAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2394,7 @@ func (x *PreemptiveAnswer) String() string {
 func (*PreemptiveAnswer) ProtoMessage() {}
 
 func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2407,7 @@ func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveAnswer.ProtoReflect.Descriptor instead.
 func (*PreemptiveAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
@@ -2312,7 +2432,7 @@ type TaskVerdict struct {
 
 func (x *TaskVerdict) Reset() {
 	*x = TaskVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2444,7 @@ func (x *TaskVerdict) String() string {
 func (*TaskVerdict) ProtoMessage() {}
 
 func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2457,7 @@ func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskVerdict.ProtoReflect.Descriptor instead.
 func (*TaskVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskVerdict) GetTask() uint32 {
@@ -2374,7 +2494,7 @@ type AccountCheck struct {
 
 func (x *AccountCheck) Reset() {
 	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2506,7 @@ func (x *AccountCheck) String() string {
 func (*AccountCheck) ProtoMessage() {}
 
 func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2519,7 @@ func (x *AccountCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
 func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AccountCheck) GetPassed() bool {
@@ -2442,7 +2562,7 @@ type VictimsAnswer struct {
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2454,7 +2574,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2467,7 +2587,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -2549,7 +2669,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2681,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2694,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -2632,7 +2752,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2764,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2777,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -2691,7 +2811,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +2823,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +2836,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -2762,7 +2882,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +2894,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2907,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -2828,7 +2948,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2960,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +2973,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -2901,7 +3021,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3033,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3046,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -2970,7 +3090,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3102,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3115,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -3028,7 +3148,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3160,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3173,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -3098,7 +3218,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3230,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3243,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -3181,7 +3301,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3313,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3326,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3236,7 +3356,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3368,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3381,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -3298,14 +3418,16 @@ type InspectAnswer struct {
 	// All tasks except those given as counts, if requested.
 	Tasks []*InspectedTask `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// The policy as it was read, with defaults.
-	Policy        *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
+	// All queues, if asked.
+	Queues        []*InspectedQueue `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3439,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3452,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3396,6 +3518,68 @@ func (x *InspectAnswer) GetPolicy() *Policy {
 	return nil
 }
 
+func (x *InspectAnswer) GetQueues() []*InspectedQueue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+// InspectedQueue is a queue as understood.
+type InspectedQueue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Its settings. Amounts refer to the dimensions of the answer. A Change that replaces the queue begins with these.
+	Settings      *Queue `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InspectedQueue) Reset() {
+	*x = InspectedQueue{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InspectedQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InspectedQueue) ProtoMessage() {}
+
+func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InspectedQueue.ProtoReflect.Descriptor instead.
+func (*InspectedQueue) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *InspectedQueue) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *InspectedQueue) GetSettings() *Queue {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 // InspectedNode is a node's account.
 type InspectedNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3408,14 +3592,18 @@ type InspectedNode struct {
 	// Usage of the tasks on it, including `used_by_others`.
 	Used *Resource `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
 	// allocatable - used; may be negative.
-	Idle          *Resource `protobuf:"bytes,5,opt,name=idle,proto3" json:"idle,omitempty"`
+	Idle *Resource `protobuf:"bytes,5,opt,name=idle,proto3" json:"idle,omitempty"`
+	// As in the snapshot. Absent: the node has no such label.
+	Group *string `protobuf:"bytes,6,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// Why the node takes no new tasks. Absent: it takes them.
+	Unschedulable *NodeUnschedulable `protobuf:"bytes,7,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3615,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3628,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -3478,6 +3666,20 @@ func (x *InspectedNode) GetIdle() *Resource {
 	return nil
 }
 
+func (x *InspectedNode) GetGroup() string {
+	if x != nil && x.Group != nil {
+		return *x.Group
+	}
+	return ""
+}
+
+func (x *InspectedNode) GetUnschedulable() *NodeUnschedulable {
+	if x != nil {
+		return x.Unschedulable
+	}
+	return nil
+}
+
 // InspectedJob is a job's account.
 type InspectedJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3504,14 +3706,18 @@ type InspectedJob struct {
 	// Tasks that count towards ready.
 	ReadyTasks uint32 `protobuf:"varint,11,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
 	// Tasks that count towards valid.
-	ValidTasks    uint32 `protobuf:"varint,12,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
+	ValidTasks uint32 `protobuf:"varint,12,opt,name=valid_tasks,json=validTasks,proto3" json:"valid_tasks,omitempty"`
+	// As in the snapshot; may be empty.
+	Name string `protobuf:"bytes,13,opt,name=name,proto3" json:"name,omitempty"`
+	// As in the snapshot; may be empty.
+	Namespace     string `protobuf:"bytes,14,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +3729,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +3742,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -3623,6 +3829,20 @@ func (x *InspectedJob) GetValidTasks() uint32 {
 	return 0
 }
 
+func (x *InspectedJob) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *InspectedJob) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // InspectedTask is a task as it was read.
 type InspectedTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3656,7 +3876,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3668,7 +3888,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3681,7 +3901,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -3777,7 +3997,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3789,7 +4009,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3802,7 +4022,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 // ChangeAnswer contains the positions and numbers of the entities that were set.
@@ -3824,7 +4044,7 @@ type ChangeAnswer struct {
 
 func (x *ChangeAnswer) Reset() {
 	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3836,7 +4056,7 @@ func (x *ChangeAnswer) String() string {
 func (*ChangeAnswer) ProtoMessage() {}
 
 func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3849,7 +4069,7 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
 func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChangeAnswer) GetNodes() []uint32 {
@@ -3902,7 +4122,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3914,7 +4134,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3927,7 +4147,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -3962,7 +4182,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4194,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4207,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -4001,7 +4221,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xff\x01\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4010,7 +4230,10 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"dimensions\x18\x04 \x03(\tR\n" +
 	"dimensions\x121\n" +
 	"\bwarnings\x18\x05 \x03(\v2\x15.apportion.v1.WarningR\bwarnings\x12.\n" +
-	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\"\xad\x01\n" +
+	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x12\x1e\n" +
+	"\n" +
+	"restricted\x18\a \x01(\bR\n" +
+	"restricted\"\xad\x01\n" +
 	"\fSnapshotView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x13\n" +
@@ -4049,7 +4272,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe9\x03\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\x9c\x04\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
@@ -4061,8 +4284,20 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"proportion\x18\a \x01(\v2\".apportion.v1.ProportionDerivationR\n" +
 	"proportion\x12<\n" +
 	"\bcapacity\x18\b \x01(\v2 .apportion.v1.CapacityDerivationR\bcapacity\x120\n" +
-	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fairB\x12\n" +
-	"\x10_hierarchy_ready\"\xf3\x01\n" +
+	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fair\x121\n" +
+	"\x06others\x18\n" +
+	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06othersB\x12\n" +
+	"\x10_hierarchy_ready\"\xc0\x02\n" +
+	"\vOtherShares\x12\x1b\n" +
+	"\x06parent\x18\x01 \x01(\rH\x00R\x06parent\x88\x01\x01\x12\x1f\n" +
+	"\vqueue_count\x18\x02 \x01(\rR\n" +
+	"queueCount\x12\x16\n" +
+	"\x06weight\x18\x03 \x01(\x04R\x06weight\x124\n" +
+	"\tguarantee\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\tguarantee\x122\n" +
+	"\bdeserved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\bdeserved\x124\n" +
+	"\tallocated\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\x120\n" +
+	"\arequest\x18\a \x01(\v2\x16.apportion.v1.ResourceR\arequestB\t\n" +
+	"\a_parent\"\xf3\x01\n" +
 	"\x0eFairDerivation\x128\n" +
 	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x120\n" +
 	"\x05sated\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x05sated\x12/\n" +
@@ -4246,7 +4481,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05score\x18\x02 \x03(\x01R\x05score\"I\n" +
 	"\x05Unfit\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xfd\x02\n" +
+	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xb3\x03\n" +
 	"\rInspectAnswer\x12,\n" +
 	"\x05total\x18\x01 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12\x1f\n" +
 	"\vqueue_count\x18\x02 \x01(\rR\n" +
@@ -4259,13 +4494,21 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05nodes\x18\x06 \x03(\v2\x1b.apportion.v1.InspectedNodeR\x05nodes\x12.\n" +
 	"\x04jobs\x18\a \x03(\v2\x1a.apportion.v1.InspectedJobR\x04jobs\x121\n" +
 	"\x05tasks\x18\b \x03(\v2\x1b.apportion.v1.InspectedTaskR\x05tasks\x12,\n" +
-	"\x06policy\x18\t \x01(\v2\x14.apportion.v1.PolicyR\x06policy\"\xc9\x01\n" +
+	"\x06policy\x18\t \x01(\v2\x14.apportion.v1.PolicyR\x06policy\x124\n" +
+	"\x06queues\x18\n" +
+	" \x03(\v2\x1c.apportion.v1.InspectedQueueR\x06queues\"W\n" +
+	"\x0eInspectedQueue\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\rR\x05queue\x12/\n" +
+	"\bsettings\x18\x02 \x01(\v2\x13.apportion.v1.QueueR\bsettings\"\xb5\x02\n" +
 	"\rInspectedNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12*\n" +
 	"\x04used\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\x04used\x12*\n" +
-	"\x04idle\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x04idle\"\xdb\x03\n" +
+	"\x04idle\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x04idle\x12\x19\n" +
+	"\x05group\x18\x06 \x01(\tH\x00R\x05group\x88\x01\x01\x12E\n" +
+	"\runschedulable\x18\a \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulableB\b\n" +
+	"\x06_group\"\x8d\x04\n" +
 	"\fInspectedJob\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x14\n" +
@@ -4281,7 +4524,9 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\vready_tasks\x18\v \x01(\rR\n" +
 	"readyTasks\x12\x1f\n" +
 	"\vvalid_tasks\x18\f \x01(\rR\n" +
-	"validTasks\"\xea\x02\n" +
+	"validTasks\x12\x12\n" +
+	"\x04name\x18\r \x01(\tR\x04name\x12\x1c\n" +
+	"\tnamespace\x18\x0e \x01(\tR\tnamespace\"\xea\x02\n" +
 	"\rInspectedTask\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x10\n" +
@@ -4353,7 +4598,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -4365,161 +4610,173 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*Answer)(nil),               // 7: apportion.v1.Answer
 	(*SharesAnswer)(nil),         // 8: apportion.v1.SharesAnswer
 	(*PluginShares)(nil),         // 9: apportion.v1.PluginShares
-	(*FairDerivation)(nil),       // 10: apportion.v1.FairDerivation
-	(*FairDivision)(nil),         // 11: apportion.v1.FairDivision
-	(*FairPortion)(nil),          // 12: apportion.v1.FairPortion
-	(*FairQueue)(nil),            // 13: apportion.v1.FairQueue
-	(*QueueShare)(nil),           // 14: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 15: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 16: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 17: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 18: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 19: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 20: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 21: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 22: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 23: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 24: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 25: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 26: apportion.v1.VictimsAnswer
-	(*ReclaimPlan)(nil),          // 27: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 28: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 29: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 30: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 31: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 32: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 33: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 34: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 35: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 36: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 37: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 38: apportion.v1.InspectAnswer
-	(*InspectedNode)(nil),        // 39: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 40: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 41: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 42: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 43: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 44: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 45: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 46: apportion.v1.Warning
-	(*status.Status)(nil),        // 47: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 48: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 49: apportion.v1.PlanAnswer
-	(*Reason)(nil),               // 50: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 51: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 52: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 53: apportion.v1.Resource
-	(*Fraction)(nil),             // 54: apportion.v1.Fraction
-	(*Verdict)(nil),              // 55: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 56: apportion.v1.VictimCheck
-	(Vote)(0),                    // 57: apportion.v1.Vote
-	(*Policy)(nil),               // 58: apportion.v1.Policy
-	(JobPhase)(0),                // 59: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 60: apportion.v1.TaskStatus
+	(*OtherShares)(nil),          // 10: apportion.v1.OtherShares
+	(*FairDerivation)(nil),       // 11: apportion.v1.FairDerivation
+	(*FairDivision)(nil),         // 12: apportion.v1.FairDivision
+	(*FairPortion)(nil),          // 13: apportion.v1.FairPortion
+	(*FairQueue)(nil),            // 14: apportion.v1.FairQueue
+	(*QueueShare)(nil),           // 15: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 16: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 17: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 18: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 19: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 20: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 21: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 22: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 23: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 24: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 25: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 26: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 27: apportion.v1.VictimsAnswer
+	(*ReclaimPlan)(nil),          // 28: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 29: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 30: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 31: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 32: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 33: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 34: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 35: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 36: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 37: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 38: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 39: apportion.v1.InspectAnswer
+	(*InspectedQueue)(nil),       // 40: apportion.v1.InspectedQueue
+	(*InspectedNode)(nil),        // 41: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 42: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 43: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 44: apportion.v1.DoneAnswer
+	(*ChangeAnswer)(nil),         // 45: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 46: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 47: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 48: apportion.v1.Warning
+	(*status.Status)(nil),        // 49: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 50: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 51: apportion.v1.PlanAnswer
+	(*Reason)(nil),               // 52: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 53: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 54: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 55: apportion.v1.Resource
+	(*Fraction)(nil),             // 56: apportion.v1.Fraction
+	(*Verdict)(nil),              // 57: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 58: apportion.v1.VictimCheck
+	(Vote)(0),                    // 59: apportion.v1.Vote
+	(*Policy)(nil),               // 60: apportion.v1.Policy
+	(*Queue)(nil),                // 61: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 62: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 63: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 64: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	46, // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
-	5,  // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
-	6,  // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	47, // 3: apportion.v1.Answer.error:type_name -> google.rpc.Status
-	8,  // 4: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	18, // 5: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	20, // 6: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	22, // 7: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	23, // 8: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	26, // 9: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	26, // 10: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	31, // 11: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	33, // 12: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	38, // 13: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	42, // 14: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	44, // 15: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	45, // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	43, // 17: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	48, // 18: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	49, // 19: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	9,  // 20: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	15, // 21: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	50, // 22: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	14, // 23: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	16, // 24: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	17, // 25: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	51, // 26: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	52, // 27: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	10, // 28: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	11, // 29: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	11, // 30: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	13, // 31: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	53, // 32: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,  // 33: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	54, // 34: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	12, // 35: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	12, // 36: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,  // 37: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	53, // 38: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	53, // 39: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	53, // 40: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	53, // 41: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	53, // 42: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	53, // 43: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	53, // 44: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	53, // 45: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	53, // 46: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	53, // 47: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	50, // 48: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	53, // 49: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	53, // 50: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	53, // 51: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	19, // 52: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	55, // 53: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	55, // 54: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	55, // 55: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	55, // 56: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	21, // 57: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	55, // 58: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	24, // 59: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	24, // 60: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	55, // 61: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	25, // 62: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	50, // 63: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	28, // 64: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	29, // 65: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	30, // 66: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	56, // 67: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	27, // 68: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	50, // 69: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,  // 70: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	54, // 71: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	54, // 72: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	57, // 73: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	50, // 74: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	32, // 75: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	35, // 76: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	34, // 77: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,  // 78: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	36, // 79: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	37, // 80: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	50, // 81: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	53, // 82: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	39, // 83: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	40, // 84: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	41, // 85: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	58, // 86: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	53, // 87: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	53, // 88: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	53, // 89: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	59, // 90: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	53, // 91: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	53, // 92: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	53, // 93: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	53, // 94: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	60, // 95: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	53, // 96: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	97, // [97:97] is the sub-list for method output_type
-	97, // [97:97] is the sub-list for method input_type
-	97, // [97:97] is the sub-list for extension type_name
-	97, // [97:97] is the sub-list for extension extendee
-	0,  // [0:97] is the sub-list for field type_name
+	48,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
+	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
+	49,  // 3: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	8,   // 4: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
+	19,  // 5: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	21,  // 6: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	23,  // 7: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	24,  // 8: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	27,  // 9: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	27,  // 10: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	32,  // 11: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	34,  // 12: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	39,  // 13: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	44,  // 14: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	46,  // 15: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	47,  // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	45,  // 17: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	50,  // 18: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	51,  // 19: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	9,   // 20: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	16,  // 21: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	52,  // 22: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	15,  // 23: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	17,  // 24: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	18,  // 25: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	53,  // 26: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	54,  // 27: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 28: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 29: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	55,  // 30: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	55,  // 31: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	55,  // 32: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	55,  // 33: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	12,  // 34: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	12,  // 35: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	14,  // 36: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	55,  // 37: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,   // 38: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	56,  // 39: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	13,  // 40: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	13,  // 41: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 42: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	55,  // 43: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	55,  // 44: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	55,  // 45: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	55,  // 46: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	55,  // 47: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	55,  // 48: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	55,  // 49: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	55,  // 50: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	55,  // 51: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	55,  // 52: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	52,  // 53: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	55,  // 54: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	55,  // 55: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	55,  // 56: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	20,  // 57: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	57,  // 58: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	57,  // 59: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	57,  // 60: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	57,  // 61: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	22,  // 62: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	57,  // 63: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	25,  // 64: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	25,  // 65: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	57,  // 66: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	26,  // 67: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	52,  // 68: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	29,  // 69: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	30,  // 70: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	31,  // 71: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	58,  // 72: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	28,  // 73: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	52,  // 74: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 75: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	56,  // 76: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	56,  // 77: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	59,  // 78: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	52,  // 79: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	33,  // 80: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	36,  // 81: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	35,  // 82: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 83: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	37,  // 84: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	38,  // 85: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	52,  // 86: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	55,  // 87: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	41,  // 88: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	42,  // 89: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	43,  // 90: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	60,  // 91: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	40,  // 92: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	61,  // 93: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	55,  // 94: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	55,  // 95: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	55,  // 96: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	62,  // 97: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	63,  // 98: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	55,  // 99: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	55,  // 100: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	55,  // 101: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	55,  // 102: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	64,  // 103: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	55,  // 104: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4553,22 +4810,24 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Plan)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[7].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[8].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[13].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[20].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[22].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[14].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[21].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[23].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[37].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -220,7 +220,7 @@ func (CheckOutcome) EnumDescriptor() ([]byte, []int) {
 // ExplainAnswer explains why jobs wait.
 type ExplainAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order asked.
+	// In the order asked. Empty with `groups_only`.
 	Jobs []*Explanation `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Groups of jobs with the same cause, the largest group first. Only if the request names no job.
 	Groups []*PendingGroup `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -231,7 +231,9 @@ type ExplainAnswer struct {
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// Jobs and pods that the scheduler does not consider: the requested ones, or all.
-	LeftOut       []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// Number of jobs that wait in queues that the caller may not see. Only where `Basis.restricted`.
+	OtherJobs     uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +308,13 @@ func (x *ExplainAnswer) GetLeftOut() []*LeftOutExplanation {
 		return x.LeftOut
 	}
 	return nil
+}
+
+func (x *ExplainAnswer) GetOtherJobs() uint32 {
+	if x != nil {
+		return x.OtherJobs
+	}
+	return 0
 }
 
 // LeftOutExplanation explains why the scheduler does not consider a job or a pod.
@@ -857,7 +866,7 @@ var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x98\x02\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xb7\x02\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
@@ -865,7 +874,9 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"node_count\x18\x03 \x01(\rR\tnodeCount\x124\n" +
 	"\x16schedulable_node_count\x18\x04 \x01(\rR\x14schedulableNodeCount\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12;\n" +
-	"\bleft_out\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\aleftOut\"\x7f\n" +
+	"\bleft_out\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\aleftOut\x12\x1d\n" +
+	"\n" +
+	"other_jobs\x18\a \x01(\rR\totherJobs\"\x7f\n" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +

@@ -1830,7 +1830,11 @@ type InspectStep struct {
 	// Adds every job.
 	Jobs bool `protobuf:"varint,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Adds every task.
-	Tasks         bool `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks bool `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Adds every queue with its settings.
+	Queues bool `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
+	// Jobs and tasks are those of these jobs. Absent: of all jobs. It needs `jobs` or `tasks`.
+	Of            *Jobs `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1884,6 +1888,20 @@ func (x *InspectStep) GetTasks() bool {
 		return x.Tasks
 	}
 	return false
+}
+
+func (x *InspectStep) GetQueues() bool {
+	if x != nil {
+		return x.Queues
+	}
+	return false
+}
+
+func (x *InspectStep) GetOf() *Jobs {
+	if x != nil {
+		return x.Of
+	}
+	return nil
 }
 
 // SetStatusStep changes the status of tasks without notifying the plugins: the accounts of queues stay unchanged, except those of `fair`,
@@ -2374,7 +2392,10 @@ func (x *PlanStep) GetOmitNames() bool {
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all waiting jobs, queue by queue in queue order, job by job in job order, with their groups and without the check EVICTION.
-	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// The answer has the groups and no explanation of each job: it is much smaller, and checks after the one that blocks a job are not made.
+	// Not together with `jobs`.
+	GroupsOnly    bool `protobuf:"varint,2,opt,name=groups_only,json=groupsOnly,proto3" json:"groups_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2414,6 +2435,13 @@ func (x *ExplainStep) GetJobs() *Jobs {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *ExplainStep) GetGroupsOnly() bool {
+	if x != nil {
+		return x.GroupsOnly
+	}
+	return false
 }
 
 var File_apportion_v1_step_proto protoreflect.FileDescriptor
@@ -2531,11 +2559,13 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03top\x18\x03 \x01(\rR\x03top\x12\x1b\n" +
 	"\tby_plugin\x18\x04 \x01(\bR\bbyPlugin\x12\x18\n" +
 	"\aexplain\x18\x05 \x01(\bR\aexplain\x12\x18\n" +
-	"\ajointly\x18\x06 \x01(\bR\ajointly\"M\n" +
+	"\ajointly\x18\x06 \x01(\bR\ajointly\"\x89\x01\n" +
 	"\vInspectStep\x12\x14\n" +
 	"\x05nodes\x18\x01 \x01(\bR\x05nodes\x12\x12\n" +
 	"\x04jobs\x18\x02 \x01(\bR\x04jobs\x12\x14\n" +
-	"\x05tasks\x18\x03 \x01(\bR\x05tasks\"l\n" +
+	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x16\n" +
+	"\x06queues\x18\x04 \x01(\bR\x06queues\x12\"\n" +
+	"\x02of\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x02of\"l\n" +
 	"\rSetStatusStep\x12)\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x120\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"M\n" +
@@ -2567,9 +2597,11 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\vmax_victims\x18\x04 \x01(\rR\n" +
 	"maxVictims\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"5\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"V\n" +
 	"\vExplainStep\x12&\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xb0\x02\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
+	"\vgroups_only\x18\x02 \x01(\bR\n" +
+	"groupsOnly*\xb0\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2700,23 +2732,24 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	8,  // 41: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
 	8,  // 42: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
 	9,  // 43: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	8,  // 44: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	31, // 45: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 46: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 47: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	31, // 48: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	32, // 49: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	33, // 50: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 51: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 52: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 53: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
-	4,  // 54: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 55: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	7,  // 44: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
+	8,  // 45: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 46: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 47: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 48: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 49: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	32, // 50: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	33, // 51: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 52: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 53: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 54: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 55: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 56: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }

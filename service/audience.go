@@ -1,0 +1,245 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// A caller that owns some queues sees these and their jobs in snapshots that the server holds for others, and the sums of all other queues.
+// Package wire refuses questions about anything else and makes answers without other names; what leaves it passes redact, which knows
+// each field that may be sent, and drops every other one. Snapshots that the caller sent are its own, and not restricted.
+
+// audience is a caller that owns some queues, as a reader of one model.
+type audience struct {
+	*wire.Audience
+
+	model *model.Model
+}
+
+// audienceOf returns the audience that the caller of a context is to a snapshot; nil: it may see everything.
+func (s *Server) audienceOf(ctx context.Context, e *entry) *audience {
+	if s.options.Own == nil || !e.ofOthers() {
+		return nil
+	}
+	own := s.options.Own(ctx)
+	if own == nil {
+		return nil
+	}
+	return &audience{wire.NewAudience(e.model, own), e.model}
+}
+
+// whole returns a PERMISSION_DENIED if the caller of a context may not do with a snapshot what shows all of it. field is the path of what
+// names the snapshot, or changes it.
+func (s *Server) whole(ctx context.Context, e *entry, field string) error {
+	if s.audienceOf(ctx, e) == nil {
+		return nil
+	}
+	return &wire.Fault{
+		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,
+		Text: "the caller may see its own queues alone, by the calls Explain, EvaluateShares and Simulate",
+	}
+}
+
+// openFor returns a session on a snapshot that is held, as far as the caller may see it. No observer is told of one that is restricted:
+// what it answers could not be answered once more from what observers know.
+func (s *Server) openFor(ctx context.Context, e *entry, r rule, stop func() bool, seen *record) (opened, error) {
+	a := s.audienceOf(ctx, e)
+	if a != nil {
+		seen.observers = nil
+	}
+	seen.Snapshot = e.observed()
+	o, err := s.openCached(e, r, stop)
+	switch {
+	case a == nil:
+	case err != nil:
+		err = wire.AsFault(err).Silenced()
+	default:
+		a.restrict(&o)
+	}
+	return o, err
+}
+
+// restrict makes a session answer for the audience.
+func (a *audience) restrict(o *opened) {
+	o.session.Restrict(a.Audience)
+	basis := proto.CloneOf(o.basis)
+	basis.Restricted = true
+	a.redact(basis)
+	release := o.release
+	o.audience, o.basis, o.release = a, basis, func() {
+		o.session.Restrict(nil)
+		release()
+	}
+}
+
+// answers drops from answers what the audience may not see.
+func (a *audience) answers(answers []*apportionv1.Answer) {
+	for _, answer := range answers {
+		a.redact(answer)
+	}
+}
+
+// redact drops every field that is not in visible, entries about queues and jobs that the audience may not see, and positions of these.
+func (a *audience) redact(m proto.Message) { a.message(m.ProtoReflect()) }
+
+// message redacts a message, and reports whether any of it may be sent.
+func (a *audience) message(m protoreflect.Message) bool {
+	fields, known := visible[m.Descriptor().FullName()]
+	if !known || !a.seesEntry(m) {
+		return false
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		about, ok := fields[f.Name()]
+		switch {
+		case !ok:
+			m.Clear(f)
+		case f.IsList():
+			a.list(m, f, about)
+		case f.Message() != nil && about != asItIs:
+			if !a.message(v.Message()) {
+				m.Clear(f)
+			}
+		case !a.sees(about, v):
+			m.Clear(f)
+		}
+		return true
+	})
+	m.SetUnknown(nil)
+	return true
+}
+
+// list keeps the elements of a list that may be sent.
+func (a *audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, about subject) {
+	list, kept := m.Mutable(f).List(), 0
+	for i := range list.Len() {
+		element := list.Get(i)
+		if f.Message() != nil && !a.message(element.Message()) || f.Message() == nil && !a.sees(about, element) {
+			continue
+		}
+		list.Set(kept, element)
+		kept++
+	}
+	list.Truncate(kept)
+	if kept == 0 {
+		m.Clear(f)
+	}
+}
+
+// subject is what a number in an answer is the position of.
+type subject int
+
+const (
+	// nothing: the field is no position.
+	nothing subject = iota
+	// aQueue of the audience, or an ancestor of one.
+	aQueue
+	// aJob and aTask of a queue of the audience.
+	aJob
+	aTask
+	// asItIs: a message of another package.
+	asItIs
+)
+
+// sees reports whether a field of an answer may be sent.
+func (a *audience) sees(about subject, v protoreflect.Value) bool {
+	switch about {
+	case aQueue:
+		return a.Shows(model.QueueID(v.Uint()))
+	case aJob:
+		j := v.Uint()
+		return j < uint64(a.model.Jobs.Len()) && a.Owns(a.model.Jobs.At(model.JobID(j)).Queue)
+	case aTask:
+		t := v.Uint()
+		return t < uint64(a.model.Tasks.Len()) && a.model.HasTask(model.TaskID(t)) && a.Owns(a.model.QueueOf(model.TaskID(t)))
+	case nothing, asItIs:
+	}
+	return true
+}
+
+// seesEntry reports whether a message is about what the audience may see: the queue or job that it is an entry of.
+func (a *audience) seesEntry(m protoreflect.Message) bool {
+	switch e := m.Interface().(type) {
+	case *apportionv1.QueueShare:
+		return a.Shows(model.QueueID(e.GetQueue()))
+	case *apportionv1.InspectedQueue:
+		return a.Shows(model.QueueID(e.GetQueue()))
+	case *apportionv1.QueueStanding:
+		return a.Owns(model.QueueID(e.GetQueue()))
+	case *apportionv1.JobShare:
+		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+	case *apportionv1.Explanation:
+		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+	case *apportionv1.InspectedJob:
+		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+	case *apportionv1.InspectedTask:
+		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+	case *apportionv1.PendingGroup:
+		return slices.ContainsFunc(e.GetJobs(), func(j uint32) bool { return a.sees(aJob, protoreflect.ValueOfUint64(uint64(j))) })
+	case *apportionv1.LeftOutExplanation:
+		q, ok := a.model.Queue(e.GetLeftOut().GetQueue())
+		return ok && a.Owns(q)
+	}
+	return true
+}
+
+// visible holds what an audience may see of each message of an answer: its fields, and of what those that are positions are. A message or
+// a field that is not here is never sent to an audience.
+var visible = seen(map[string]string{
+	"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
+	"SnapshotView": "name digest as_of age complete kinds",
+	"ViewedKind":   "resource read count resource_version fault",
+	"Answer":       "error:asItIs shares explain inspect order",
+	"Resource":     "dimension amount",
+	"Reason":       "plugin code queue:aQueue dimension have need limit role hierarchy_fault detail text",
+	"SharesAnswer": "plugins standings",
+	"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
+	"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability share " +
+		"dominant overused ancestors:aQueue children:aQueue",
+	"OtherShares":        "parent:aQueue queue_count weight guarantee deserved allocated request",
+	"QueueStanding":      "queue name overused rank reasons",
+	"JobShare":           "job uid share dominant allocated",
+	"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs",
+	"PendingGroup":       "verdict check reason jobs:aJob text",
+	"LeftOutExplanation": "left_out text",
+	"LeftOut":            "cause namespace name queue job scheduler",
+	"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
+		"gated_tasks needed_tasks conditions text",
+	"Finding":           "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
+	"OrderAnswer":       "sorted:aJob ties intransitive",
+	"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues",
+	"InspectedNode":     "node name allocatable used idle group unschedulable",
+	"NodeUnschedulable": "cause detail",
+	"InspectedQueue":    "queue settings",
+	"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
+		"fair_share_hierarchy",
+	"NodeGroupAffinity":  "affinity anti_affinity",
+	"NodeGroupTerms":     "required preferred",
+	"FairShareHierarchy": "path weights",
+	"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks valid_tasks " +
+		"name namespace",
+	"InspectedTask": "task uid job role status node request priority preemptable best_effort gated name",
+})
+
+// seen reads the lists of visible.
+func seen(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {
+	subjects := map[string]subject{"": nothing, "aQueue": aQueue, "aJob": aJob, "aTask": aTask, "asItIs": asItIs}
+	all := make(map[protoreflect.FullName]map[protoreflect.Name]subject, len(lists))
+	for message, list := range lists {
+		fields := map[protoreflect.Name]subject{}
+		for field := range strings.FieldsSeq(list) {
+			name, about, _ := strings.Cut(field, ":")
+			fields[protoreflect.Name(name)] = subjects[about]
+		}
+		all[protoreflect.FullName("apportion.v1."+message)] = fields
+	}
+	return all
+}
