@@ -198,6 +198,7 @@ func (c *checker) identities() {
 		c.each(path+".methods", id.Methods, identity.CheckMethod)
 		c.each(path+".clusters", id.Clusters, identity.CheckCluster)
 		c.each(path+".snapshots", id.Snapshots, identity.CheckCluster)
+		c.each(path+".queues", id.Queues, identity.CheckCluster)
 		for k, token := range id.Tokens {
 			at := element(path+".tokens", k)
 			hash, err := identity.ParseHash(token)

@@ -156,6 +156,7 @@ identities:
     methods: [EvaluateShares]
     clusters: [prod-*, ""]
     snapshots: [team-a]
+    queues: ["team-*"]
   - name: operator
     dns: [ops.example.org]
 admin:
@@ -191,8 +192,10 @@ func TestAFileMayHoldEverySetting(t *testing.T) {
 		{
 			Name: "scheduler", SPIFFE: []string{"spiffe://example.org/ns/kai/sa/scheduler"}, DNS: []string{"*.kai.svc"}, Tokens: []string{hash},
 			Methods: []string{"EvaluateShares"}, Clusters: []string{"prod-*", ""}, Snapshots: []string{"team-a"},
+			Queues: []string{"team-*"},
 		},
-		{Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}, Snapshots: []string{"*"}},
+		{Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}, Snapshots: []string{"*"},
+			Queues: []string{"*"}},
 	}, e.Identities)
 	require.Equal(t, filepath.Join(directory, "tls.crt"), e.TLS.Certificate)
 	require.Equal(t, "TLSv1.2", e.TLS.MinVersion)
@@ -261,7 +264,7 @@ func TestWhatIsPrintedTellsWhereEachValueCameFromAndNoSecret(t *testing.T) {
 	text := out.String()
 	require.NotContains(t, text, "aaaaaaaa")
 	require.Contains(t, text, "(hidden)")
-	require.Contains(t, text, "  call: 1m30s # "+file+":29\n")
+	require.Contains(t, text, "  call: 1m30s # "+file+":31\n")
 	require.Contains(t, text, "  level: warn # environment APPORTION_LOG_LEVEL\n")
 	require.Contains(t, text, "  delay: 7s # flag --drain-delay\n")
 	require.Contains(t, text, "  time: 25s # default\n")

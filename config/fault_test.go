@@ -72,6 +72,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"no method":                             {"identities:\n- name: a\n  tokens: [" + hash + "]\n  methods: [Simulates]\n", []string{":4: identities[0].methods[0]: no such method: one of EvaluateShares, "}},
 		"no cluster":                            {"identities:\n- name: a\n  tokens: [" + hash + "]\n  clusters: ['*a']\n", []string{":4: identities[0].clusters[0]: a name is expected"}},
 		"no snapshot":                           {"identities:\n- name: a\n  tokens: [" + hash + "]\n  snapshots: ['*a']\n", []string{":4: identities[0].snapshots[0]: a name is expected"}},
+		"no queue":                              {"identities:\n- name: a\n  tokens: [" + hash + "]\n  queues: ['*a']\n", []string{":4: identities[0].queues[0]: a name is expected"}},
 		"a policy of no kind":                   {"policies:\n  a: policy.txt\n", []string{":2: policies.a: a file ending in .conf, .yaml, .yml or .json is expected, or preset:NAME"}},
 		"a policy without a name":               {"policies:\n  \"\": policy.yaml\n", []string{"a policy needs a name"}},
 	} {

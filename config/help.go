@@ -31,6 +31,7 @@ var help = map[string]string{
 	"Identity.Methods":          "Methods that it may call; [\"*\"]: all.",
 	"Identity.Clusters":         "Clusters that its snapshots may name; a * at the end matches any text, \"\" a snapshot without a cluster; [\"*\"]: all.",
 	"Identity.Snapshots":        "Snapshots that the server keeps (follow.name) and that it may ask about; a * at the end stands for any text; [\"*\"]: all.",
+	"Identity.Queues":           "Queues that it owns; a * at the end matches any text; [\"*\"]: all. Of the snapshots that the server keeps, an identity that owns some queues sees these, the queues below them, and their jobs. It sees the sum of all other queues, and may call Explain, EvaluateShares and Simulate with the steps explain, shares, inspect, and order of jobs. Snapshots that it sends are its own.",
 	"Extender":                  "Extender answers the extender plugin of Volcano over HTTP.",
 	"Extender.Listen":           "Address to serve on: host:port, or unix:PATH. Empty: off.",
 	"Extender.Schedulers":       "Policies by scheduler: the key is the path at the end of the scheduler's extender.urlPrefix, the value the name of the policy.",

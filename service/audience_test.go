@@ -81,7 +81,7 @@ func audiencePolicies() map[string]*apportionv1.Policy {
 	}
 }
 
-// holdingFor starts a server that holds a snapshot for a caller, and returns its digest.
+// holdingFor starts a server that holds a snapshot for a caller, and keeps it as cluster, and returns its digest.
 func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.Context) func(string) bool) (*servicetest.Replica, string) {
 	t.Helper()
 	r := servicetest.Start(t, service.Options{Policies: audiencePolicies(), Own: own})
@@ -89,6 +89,7 @@ func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.C
 	require.NoError(t, err)
 	digest, err := r.Server.Hold(t.Context(), data)
 	require.NoError(t, err)
+	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), snapshot)
 	return r, digest
 }
 
@@ -160,16 +161,23 @@ func TestNoNameOfOthersReachesACallerThatOwnsSomeQueues(t *testing.T) {
 				require.Greater(t, answered, 10, "own questions are answered")
 				got, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: heldInput(digest, policy), Steps: steps})
 				hides(t, got, err)
-				askEveryMethod(t, r, digest, policy)
+				in := heldInput(digest, policy)
+				askEveryMethod(t, r, in)
+				in.Source = &apportionv1.Input_SnapshotName{SnapshotName: "cluster"}
+				askEveryMethod(t, r, in)
+				got, err = r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: steps})
+				hides(t, got, err)
+				require.True(t, got.GetBasis().GetRestricted())
+				require.Equal(t, "cluster", got.GetBasis().GetView().GetName())
 			}
 		})
 	}
 }
 
-// askEveryMethod calls every method with a request about the snapshot of a digest.
-func askEveryMethod(t *testing.T, r *servicetest.Replica, digest, policy string) {
+// askEveryMethod calls every method with a request about an input, or about the snapshot kept as cluster.
+func askEveryMethod(t *testing.T, r *servicetest.Replica, in *apportionv1.Input) {
 	t.Helper()
-	in, ctx := heldInput(digest, policy), t.Context()
+	ctx := t.Context()
 	services := apportionv1.File_apportion_v1_service_proto.Services()
 	methods := services.Get(0).Methods()
 	for i := range methods.Len() {
@@ -180,6 +188,9 @@ func askEveryMethod(t *testing.T, r *servicetest.Replica, digest, policy string)
 		request := newMessage(t, method.Input())
 		if f := method.Input().Fields().ByName("input"); f != nil {
 			request.Set(f, protoreflect.ValueOfMessage(in.ProtoReflect()))
+		}
+		if f := method.Input().Fields().ByName("name"); f != nil {
+			request.Set(f, protoreflect.ValueOfString("cluster"))
 		}
 		response := newMessage(t, method.Output()).Interface()
 		name := "/" + string(services.Get(0).FullName()) + "/" + string(method.Name())
@@ -372,7 +383,8 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		LeftOut.job LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
 		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail
 		PendingGroup.text PluginShares.plugin
-		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text`), list)
+		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text
+		SnapshotView.digest SnapshotView.name ViewedKind.fault ViewedKind.resource ViewedKind.resource_version`), list)
 }
 
 // filling is what fill writes into texts, and the name of a queue of the caller.

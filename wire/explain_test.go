@@ -70,3 +70,53 @@ jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE groups { request { dimensio
 	require.Contains(t, answer.GetJobs()[0].GetText(), "gpu")
 	require.NotContains(t, answer.GetJobs()[0].GetText(), "memory")
 }
+
+func TestGroupsAloneAreThoseOfTheWholeAnswer(t *testing.T) {
+	for seed := range uint64(6) {
+		m, err := wire.Compile(generate.Snapshot(generate.Shape{
+			Queues: 12, Jobs: 200, Tasks: 900, Nodes: 10, Seed: seed, Depth: int(seed % 3), Dimensions: 4,
+		}))
+		require.NoError(t, err)
+		for _, policy := range []string{
+			`tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { proportion {} } plugins { overcommit {} } }`,
+			`tiers { plugins { gang {} } plugins { capacity { hierarchical: true } } }`,
+			`tiers { plugins { gang {} } plugins { fair {} } }`,
+		} {
+			s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, policy), wire.Options{})
+			require.NoError(t, err)
+			whole := ask(t, s, `explain {}`).GetExplain()
+			require.NotEmpty(t, whole.GetGroups())
+			whole.Jobs = nil
+			require.True(t, proto.Equal(whole, ask(t, s, `explain { groups_only: true }`).GetExplain()), policy)
+		}
+	}
+	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 2, Jobs: 3, Tasks: 6, Nodes: 2, Seed: 1}))
+	require.NoError(t, err)
+	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
+	require.NoError(t, err)
+	_, err = s.Ask(parse(t, &apportionv1.Step{}, `explain { groups_only: true jobs {} }`))
+	require.EqualError(t, err, "1 violation\nexplain.groups_only: jobs that are named have no groups")
+}
+
+func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
+	snapshot := generate.Snapshot(generate.Shape{Queues: 12, Jobs: 20, Tasks: 60, Nodes: 4, Seed: 1, Depth: 2, Dimensions: 4})
+	m, err := wire.Compile(snapshot)
+	require.NoError(t, err)
+	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
+	require.NoError(t, err)
+	answer := ask(t, s, `inspect { queues: true jobs: true tasks: true of { index: [3, 1] } }`).GetInspect()
+	described := wire.SnapshotOf(m)
+	require.Len(t, answer.GetQueues(), len(described.GetQueues()))
+	for i, q := range answer.GetQueues() {
+		require.True(t, proto.Equal(described.GetQueues()[i], q.GetSettings()))
+	}
+	require.Len(t, answer.GetJobs(), 2)
+	require.EqualValues(t, 3, answer.GetJobs()[0].GetJob())
+	require.Equal(t, snapshot.GetJobs()[1].GetName(), answer.GetJobs()[1].GetName())
+	require.Equal(t, snapshot.GetJobs()[1].GetNamespace(), answer.GetJobs()[1].GetNamespace())
+	for _, task := range answer.GetTasks() {
+		require.Contains(t, []uint32{1, 3}, task.GetJob())
+	}
+	_, err = s.Ask(parse(t, &apportionv1.Step{}, `inspect { nodes: true of { index: [3] } }`))
+	require.EqualError(t, err, "1 violation\ninspect.of: neither jobs nor tasks are asked for")
+}

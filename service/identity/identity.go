@@ -19,6 +19,8 @@ type Identity struct {
 	Tokens      []Hash
 	// Methods that it may call, Clusters that its snapshots may name, and Snapshots of the server that it may ask about.
 	Methods, Clusters, Snapshots []string
+	// Queues that it owns: of snapshots that the server keeps it sees these, those below them, and the sums of all other queues.
+	Queues []string
 }
 
 // everything stands for every method, cluster or workload.
@@ -117,7 +119,7 @@ func matchDNS(pattern, name string) bool {
 	return pattern == name
 }
 
-// CheckCluster returns what is wrong with one of Identity.Clusters or Identity.Snapshots: a name, where a * at the end stands for any text.
+// CheckCluster returns what is wrong with one of Identity.Clusters, Identity.Snapshots or Identity.Queues: a name, where a * at the end stands for any text.
 func CheckCluster(name string) error {
 	if strings.Contains(strings.TrimSuffix(name, everything), everything) {
 		return errCluster
@@ -141,7 +143,8 @@ func (id *Identity) check() error {
 	for _, part := range []struct {
 		texts []string
 		check func(string) error
-	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}, {id.Snapshots, CheckCluster}} {
+	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}, {id.Snapshots, CheckCluster},
+		{id.Queues, CheckCluster}} {
 		for _, text := range part.texts {
 			if err := part.check(text); err != nil {
 				faults = append(faults, fmt.Errorf("identity %q: %q: %w", id.Name, text, err))

@@ -108,6 +108,9 @@ func (l *lasting) permitted(caller *Caller) error {
 			return err
 		}
 	}
+	if len(l.snapshots) > 0 && caller.queues != nil {
+		return caller.denied("may see its own queues alone", "queues", "")
+	}
 	for snapshot := range l.snapshots {
 		if err := caller.MayAsk(snapshot); err != nil {
 			return err
@@ -128,6 +131,15 @@ func MayName(ctx context.Context, cluster string) error {
 // ended once that is taken away.
 func MayAsk(ctx context.Context, snapshot string) error {
 	return may(ctx, snapshot, (*Caller).MayAsk, func(l *lasting) map[string]bool { return l.snapshots })
+}
+
+// Own returns whether the caller of a context owns a queue, or nil if it owns all. Without a gate before it a caller owns none.
+func Own(ctx context.Context) func(queue string) bool {
+	caller := Of(ctx)
+	if caller == nil {
+		return func(string) bool { return false }
+	}
+	return caller.Owns()
 }
 
 // may asks about a name, and notes it for the reviews of a call that lasts.

@@ -24,6 +24,8 @@ type Caller struct {
 	methods map[string]bool
 	// clusters and snapshots are patterns; nil: all.
 	clusters, snapshots []string
+	// queues are patterns; nil: all.
+	queues []string
 }
 
 type callerKey struct{}
@@ -66,6 +68,14 @@ func (c *Caller) MayAsk(snapshot string) error {
 		return nil
 	}
 	return c.denied("may not ask about snapshot "+strconv.Quote(printable(snapshot)), "snapshot", snapshot)
+}
+
+// Owns returns whether the caller owns a queue, or nil if it owns all.
+func (c *Caller) Owns() func(queue string) bool {
+	if c.queues == nil {
+		return nil
+	}
+	return func(queue string) bool { return matchAny(c.queues, queue) }
 }
 
 // matchAny reports whether one of the patterns stands for a name; nil stands for all.
@@ -118,7 +128,7 @@ func newTable(identities []Identity) (*table, error) {
 		}
 		t.identities = append(t.identities, id)
 		t.callers = append(t.callers, &Caller{
-			Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters), snapshots: clusterSet(id.Snapshots),
+			Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters), snapshots: clusterSet(id.Snapshots), queues: clusterSet(id.Queues),
 		})
 	}
 	return t, errors.Join(faults...)

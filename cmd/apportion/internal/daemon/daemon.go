@@ -158,6 +158,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 	o.Policies, o.Observers = loaded.policies, d.observing.observers
 	o.Permit, o.PermitSnapshot = identity.MayName, identity.MayAsk
 	o.Logger, o.Registry, o.Meter, o.Tracer, o.Propagator = d.log, t.Registry, t.Meter, t.Tracer, t.Propagator
+	o.Own = identity.Own
 	o.Tap, o.Transport = []tap.ServerInHandle{d.gate.Tap, named}, d.gate.ServerOptions()
 	return o
 }

@@ -65,6 +65,7 @@ func load(c *config.Config) (*loaded, error) {
 	for _, id := range c.Identities {
 		one := identity.Identity{
 			Name: id.Name, SPIFFE: id.SPIFFE, DNS: id.DNS, Methods: id.Methods, Clusters: id.Clusters, Snapshots: id.Snapshots,
+			Queues: id.Queues,
 		}
 		for _, token := range id.Tokens {
 			hash, err := identity.ParseHash(token)
