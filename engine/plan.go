@@ -33,6 +33,9 @@ type PlanQuestion struct {
 	Means Means
 	// MaxVictims bounds the victims; 0: no bound.
 	MaxVictims int
+	// Quick leaves out what costs most: smaller sets of victims are not tried beyond those that the search task by task finds, a miss has
+	// nothing but its check, and victims do not say whether they could return.
+	Quick bool
 }
 
 // PlanOutcome says whether there is a plan. The values are those of the contract's PlanOutcome.

@@ -12,6 +12,9 @@ import (
 // lacking says what a plan lacks.
 func (p *planner) lacking() (*Miss, error) {
 	miss := p.missed
+	if p.question.Quick {
+		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None}, nil
+	}
 	if miss == nil {
 		miss = &Miss{Task: model.None, Node: model.None}
 		p.pool.sortByNode(p.view)

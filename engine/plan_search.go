@@ -38,6 +38,9 @@ func (p *planner) search() (*Miss, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.question.Quick {
+		return p.quick(best)
+	}
 	all, err := p.smaller(&best, proven)
 	switch {
 	case err != nil:
@@ -60,6 +63,14 @@ func (p *planner) search() (*Miss, error) {
 			return nil, err
 		}
 		p.plan.Least = len(best.victims) <= least
+	}
+	return nil, p.conclude(best)
+}
+
+// quick makes a plan of the best draft.
+func (p *planner) quick(best *draft) (*Miss, error) {
+	if best == nil || p.question.MaxVictims > 0 && len(best.victims) > p.question.MaxVictims {
+		return p.lacking()
 	}
 	return nil, p.conclude(best)
 }
@@ -116,7 +127,7 @@ func (p *planner) drafts() (*draft, error) {
 				continue
 			}
 			var miss *Miss
-			if !within && !hosting {
+			if !within && !hosting && !p.question.Quick {
 				miss = &Miss{Task: model.None, Node: model.None}
 				p.missed = miss
 			}

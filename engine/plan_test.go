@@ -334,3 +334,24 @@ func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
 	require.Less(t, 100*missed, max(asked, 100))
 	require.Less(t, 20*more, max(asked, 20))
 }
+
+// TestAQuickPlanIsAPlan checks that a plan which was asked for without the costly parts can be carried out, and that the whole search finds one
+// with as few victims.
+func TestAQuickPlanIsAPlan(t *testing.T) {
+	eachPlan(t, 200, func(name string, seed uint64, s *engine.Session, j model.JobID) {
+		for _, means := range []engine.Means{engine.PlaceOnly, engine.ByReclaim, engine.ByPreempt, engine.ByAny} {
+			quick, err := s.Plan(&engine.PlanQuestion{Job: j, Means: means, Quick: true})
+			require.NoError(t, err)
+			whole := ask(t, s, j, means)
+			if quick.Outcome != engine.PlanMade {
+				require.True(t, whole.Outcome != engine.PlanMade || len(whole.Victims) > 0, "%s, seed %d, job %d", name, seed, j)
+				continue
+			}
+			require.Equal(t, engine.PlanMade, whole.Outcome, "%s, seed %d, job %d", name, seed, j)
+			require.LessOrEqual(t, len(whole.Victims), len(quick.Victims), "%s, seed %d, job %d", name, seed, j)
+			mark := s.Mark()
+			require.True(t, carry(s, quick, model.None), "%s, seed %d, job %d", name, seed, j)
+			require.NoError(t, s.Rollback(mark))
+		}
+	})
+}

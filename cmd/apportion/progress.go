@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 )
 
 // slowBytes is how large manifests are whose reading takes long enough to be shown.
@@ -48,5 +51,51 @@ func (p *progress) show(read int) {
 func (p *progress) end() {
 	if p.out != nil && p.shown >= 0 {
 		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}
+
+// advance is a line on a terminal that shows how far simulations are. The zero value shows nothing.
+type advance struct {
+	out   io.Writer
+	lock  sync.Mutex
+	names []string
+	parts []int
+}
+
+// newAdvance returns a line for simulations, which shows nothing unless out is a terminal.
+func newAdvance(out io.Writer, variants []*rehearsal.Variant) *advance {
+	s := &advance{parts: make([]int, len(variants))}
+	if terminalOf(out) != nil {
+		s.out = out
+	}
+	for _, v := range variants {
+		s.names = append(s.names, v.Name)
+	}
+	return s
+}
+
+// show writes the line anew if a percentage has been gained.
+func (s *advance) show(i int, part float64) {
+	if s.out == nil {
+		return
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	percent := int(100 * part)
+	if percent <= s.parts[i] {
+		return
+	}
+	s.parts[i] = percent
+	texts := make([]string, len(s.names))
+	for k, name := range s.names {
+		texts[k] = fmt.Sprintf("%s %d %%", name, s.parts[k])
+	}
+	fmt.Fprintf(s.out, "\r\x1b[K%s", strings.Join(texts, ", "))
+}
+
+// end removes the line.
+func (s *advance) end() {
+	if s.out != nil {
+		fmt.Fprint(s.out, "\r\x1b[K")
 	}
 }

@@ -59,7 +59,7 @@ kubectl prints:
 	}
 	add("ask", newShares(s), newTree(s), newExplain(s), newPlan(s), newPending(s), newQueues(s), newJobs(s), newEnqueue(s),
 		newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
-		newWhatIf(s), newCompare(s), newDiff(s), newAudit(s), newUI(s), newSimulate(s), newSession(s))
+		newWhatIf(s), newCompare(s), newDiff(s), newRehearse(s), newAudit(s), newUI(s), newSimulate(s), newSession(s))
 	add("files", newTest(s), newValidate(s), newConvert(s), newGenerate(s), newReplay(s), newVerify(s))
 	add("service", newServe(s), newConfig(s), newHealth(s), newPolicies(s), newVersion(s))
 	root.AddCommand(newMan(root))

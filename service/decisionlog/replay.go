@@ -253,6 +253,15 @@ func (r *Replayer) basis(e *Entry) (*model.Model, *apportionv1.Policy, string, e
 	return m, policy, why, err
 }
 
+// Model returns the model of a snapshot that is stored, or that changes stored make of one that is.
+func (r *Replayer) Model(digest string) (*model.Model, error) {
+	m, why, err := r.model(digest)
+	if err == nil && m == nil {
+		err = errors.New(why)
+	}
+	return m, err
+}
+
 // link is a change of a chain that ends at a whole snapshot.
 type link struct {
 	digest string

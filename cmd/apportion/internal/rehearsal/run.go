@@ -1,0 +1,300 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Variant is one of the ways to run a cluster that are compared.
+type Variant struct {
+	Name string
+	// Snapshot has the nodes and the queues. Its jobs are not looked at: the trace brings the jobs.
+	Snapshot *apportionv1.Snapshot
+	Policy   *apportionv1.Policy
+	// Actions are carried out in this order in each round of decisions. nil: AllActions.
+	Actions []Action
+}
+
+// Action is a part of a round of decisions, as Volcano names it.
+type Action string
+
+// The actions.
+const (
+	Enqueue  Action = "enqueue"
+	Allocate Action = "allocate"
+	Preempt  Action = "preempt"
+	Reclaim  Action = "reclaim"
+)
+
+// AllActions are all actions in the order in which Volcano's documentation names them.
+var AllActions = []Action{Enqueue, Allocate, Preempt, Reclaim}
+
+// Options are what all variants have in common.
+type Options struct {
+	// Every is the least time between two rounds of decisions, in seconds.
+	Every int64
+	// Checkpoint is how often tasks save their work, in seconds; 0: never.
+	Checkpoint int64
+	// Resource is what fairness, classes and losses are measured in.
+	Resource string
+	// Entitlement is the policy whose deserved shares are what queues are entitled to.
+	Entitlement *apportionv1.Policy
+	// Progress, if not nil, is told now and then which part of the trace has passed, from 0 to 1.
+	Progress func(part float64)
+
+	// plain switches off what saves time: sessions that follow changes, and answers that are remembered.
+	plain bool
+}
+
+// run is a variant under way.
+type run struct {
+	options *Options
+	variant *Variant
+	stop    func() bool
+	// base is a model of the cluster without jobs.
+	base        *model.Model
+	session     *engine.Session
+	policy      engine.Policy
+	entitlement engine.Policy
+	nodes       []model.NodeID
+	ranks       []int32
+	// width is the number of dimensions, measured the dimension that is measured.
+	width, measured int
+
+	now  int64
+	jobs []*job
+	// next is the position of the next job to arrive.
+	next int
+	// live are the jobs that have arrived and are not done, in order of arrival.
+	live []*job
+	// byID finds a live job by its number in the session.
+	byID map[model.JobID]*job
+	ends ends
+	// arrived, left and rephased are jobs that the session does not know about yet.
+	arrived, left, rephased []*job
+	// eventful says that a job has arrived or ended since the latest round, which was at latest, and again that another round must follow.
+	eventful, again bool
+	latest          int64
+	memo            memo
+	meter           *meter
+	rounds          int
+	// watch, if not nil, is called after each round.
+	watch func()
+}
+
+// Run lets a trace pass under a variant. The error is a fault of the snapshot, the policy or the trace, or that of the context.
+func Run(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*Result, error) {
+	r, err := start(ctx, v, t, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.toEnd(ctx)
+}
+
+// start prepares a run.
+func start(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*run, error) {
+	r := &run{options: o, variant: v, byID: map[model.JobID]*job{}, latest: never, stop: func() bool { return ctx.Err() != nil }}
+	if err := r.open(t); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// toEnd goes from event to event until none is left.
+func (r *run) toEnd(ctx context.Context) (*Result, error) {
+	for {
+		at, ok := r.nextEvent()
+		if !ok {
+			return r.result(), nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.pass(at)
+		if r.due() > r.now || r.due() == never {
+			continue
+		}
+		if err := r.round(); err != nil {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return nil, err
+		}
+		if r.watch != nil {
+			r.watch()
+		}
+		r.progress()
+	}
+}
+
+// open compiles the cluster and opens a session on it.
+func (r *run) open(t *trace.Trace) error {
+	snapshot := emptied(r.variant.Snapshot, t)
+	var err error
+	if r.base, err = wire.Compile(snapshot); err != nil {
+		return err
+	}
+	if r.policy, err = wire.Policy(r.variant.Policy); err != nil {
+		return err
+	}
+	if r.entitlement, err = wire.Policy(r.options.Entitlement); err != nil {
+		return err
+	}
+	r.width = r.base.Dims.Len()
+	var ok bool
+	if r.measured, ok = r.base.Dims.Index(r.options.Resource); !ok {
+		return fmt.Errorf("the cluster offers no %s, and no job asks for it", r.options.Resource)
+	}
+	if err := r.admitTrace(t, snapshot.GetDimensions()); err != nil {
+		return err
+	}
+	if r.session, err = engine.Open(r.base, r.policy, r.stop); err != nil {
+		return err
+	}
+	r.nodes = r.base.NodeOrder
+	r.ranks = r.session.NodeRanks(r.nodes)
+	r.meter = newMeter(r)
+	return nil
+}
+
+// emptied is a snapshot without jobs that names the resources that a trace asks for.
+func emptied(s *apportionv1.Snapshot, t *trace.Trace) *apportionv1.Snapshot {
+	jobs, leftOut := s.Jobs, s.LeftOut
+	s.Jobs, s.LeftOut = nil, nil
+	empty := proto.CloneOf(s)
+	s.Jobs, s.LeftOut = jobs, leftOut
+	known := map[string]bool{}
+	for _, name := range empty.GetDimensions() {
+		known[name] = true
+	}
+	for _, name := range t.Resources() {
+		if !known[name] {
+			empty.Dimensions = append(empty.Dimensions, name)
+		}
+	}
+	return empty
+}
+
+// QueueError names the queues of a trace that a cluster does not have.
+type QueueError struct {
+	Missing, Known []string
+}
+
+// Error names the first few.
+func (e *QueueError) Error() string {
+	const most = 10
+	few := func(names []string) string {
+		if len(names) > most {
+			return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("the trace has jobs of queues that the cluster does not have: %s; there are %s", few(e.Missing), few(e.Known))
+}
+
+// admitTrace makes jobs of the trace.
+func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
+	missing := &QueueError{}
+	for _, name := range t.Queues() {
+		if _, ok := r.base.Queue(name); !ok {
+			missing.Missing = append(missing.Missing, name)
+		}
+	}
+	if len(missing.Missing) > 0 {
+		for _, q := range r.base.QueueOrder {
+			missing.Known = append(missing.Known, r.base.Queues[q].Name)
+		}
+		return missing
+	}
+	position := make(map[string]uint32, len(dimensions))
+	for i, name := range dimensions {
+		position[name] = uint32(i)
+	}
+	kinds := map[string]int32{}
+	all := make([]job, len(t.Jobs))
+	r.jobs = make([]*job, len(t.Jobs))
+	for i := range t.Jobs {
+		j := &all[i]
+		j.Job, j.id, j.phase = &t.Jobs[i], model.None, model.PhasePending
+		j.queue, _ = r.base.Queue(j.Queue)
+		j.shape(r, position)
+		signature := j.signature()
+		kind, known := kinds[signature]
+		if !known {
+			kind = int32(len(kinds))
+			kinds[signature] = kind
+		}
+		j.kind = kind
+		r.jobs[i] = j
+	}
+	return nil
+}
+
+// nextEvent is the moment of the next arrival, end or round, and whether there is one.
+func (r *run) nextEvent() (int64, bool) {
+	next := never
+	if r.next < len(r.jobs) {
+		next = r.jobs[r.next].Arrival
+	}
+	if end := r.ends.next(); end != never && (next == never || end < next) {
+		next = end
+	}
+	if due := r.due(); due != never && (next == never || due < next) {
+		next = due
+	}
+	return next, next != never
+}
+
+// due is when the next round of decisions is to be, never if there is no reason for one.
+func (r *run) due() int64 {
+	switch {
+	case !r.eventful && !r.again:
+		return never
+	case r.latest == never:
+		return r.now
+	}
+	return max(r.now, r.latest+r.options.Every)
+}
+
+// pass lets time go on to a moment: jobs that are done then leave, and jobs arrive.
+func (r *run) pass(to int64) {
+	r.meter.pass(to)
+	r.now = to
+	for {
+		j := r.ends.pop(to)
+		if j == nil {
+			break
+		}
+		j.finish(to)
+		r.meter.finish(j)
+		r.left = append(r.left, j)
+		r.eventful = true
+	}
+	for ; r.next < len(r.jobs) && r.jobs[r.next].Arrival == to; r.next++ {
+		j := r.jobs[r.next]
+		j.arrive(to)
+		r.meter.arrive(j)
+		r.arrived = append(r.arrived, j)
+		r.live = append(r.live, j)
+		r.eventful = true
+	}
+}
+
+func (r *run) progress() {
+	if r.options.Progress == nil || len(r.jobs) == 0 {
+		return
+	}
+	const often = 64
+	if r.rounds%often == 0 {
+		r.options.Progress(float64(r.meter.finished) / float64(len(r.jobs)))
+	}
+}

@@ -1,0 +1,261 @@
+package trace
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/client/quantity"
+)
+
+// The columns of a CSV trace; all others are resources.
+const (
+	columnArrival  = "arrival"
+	columnJob      = "job"
+	columnQueue    = "queue"
+	columnPriority = "priority"
+	columnTasks    = "tasks"
+	columnMin      = "min"
+	columnSeconds  = "seconds"
+)
+
+var (
+	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnPriority, columnTasks, columnMin, columnSeconds}
+	requiredColumns = []string{columnArrival, columnQueue, columnSeconds}
+)
+
+// ReadCSV reads a trace of one line for each job, below a line that names the columns, in any order:
+//
+//	arrival   seconds, or a moment like 2006-01-02T15:04:05Z (required)
+//	queue     name of the queue (required)
+//	seconds   how long the job takes with all its tasks (required)
+//	job       a unique name; default: job- and the number of the line
+//	priority  of the job; default 0
+//	tasks     number of tasks; default 1
+//	min       how many of them must run at once; default: all
+//
+// Every other column is a resource that each task asks for, such as cpu, memory or gpu, as Kubernetes writes quantities. Lines that begin
+// with # are comments. The error is an *Error if lines are wrong.
+func ReadCSV(source string, r io.Reader) (*Trace, error) {
+	in := &csvReader{
+		lines: csv.NewReader(r), faults: Error{Source: source}, names: map[string]int{}, trace: &Trace{},
+	}
+	in.lines.Comment, in.lines.ReuseRecord, in.lines.TrimLeadingSpace = '#', true, true
+	if err := in.header(); err != nil {
+		return nil, err
+	}
+	for in.faults.Total < 10*mostFaults {
+		fields, err := in.lines.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			if !in.broken(err) {
+				return nil, err
+			}
+			continue
+		}
+		if len(in.trace.Jobs) == MaxJobs {
+			in.faults.add(in.line(), "", "more than %d jobs", MaxJobs)
+			break
+		}
+		in.job(fields)
+	}
+	if err := in.faults.orNil(); err != nil {
+		return nil, err
+	}
+	in.arrive()
+	return in.trace, nil
+}
+
+type csvReader struct {
+	lines     *csv.Reader
+	faults    Error
+	at        map[string]int
+	resources []column
+	// names are the jobs so far with their lines.
+	names map[string]int
+	// moments are the arrivals of jobs that are given as times; dated says that arrivals are times, plain that they are seconds.
+	moments      []time.Time
+	dated, plain bool
+	trace        *Trace
+}
+
+// column is a column of a resource.
+type column struct {
+	at             int
+	name, resource string
+}
+
+func (c *csvReader) line() int {
+	line, _ := c.lines.FieldPos(0)
+	return line
+}
+
+// broken notes an error of the CSV itself and reports whether reading goes on.
+func (c *csvReader) broken(err error) bool {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
+		return false
+	}
+	if errors.Is(parse.Err, csv.ErrFieldCount) {
+		c.faults.add(parse.Line, "", "as many fields are needed as there are columns")
+	} else {
+		c.faults.add(parse.Line, "", "column %d: %s", parse.Column, parse.Err)
+	}
+	return true
+}
+
+func (c *csvReader) header() error {
+	header, err := c.lines.Read()
+	if errors.Is(err, io.EOF) {
+		c.faults.add(1, "", "a first line is needed that names the columns")
+		return &c.faults
+	}
+	if err != nil {
+		if c.broken(err) {
+			return &c.faults
+		}
+		return err
+	}
+	c.at = map[string]int{}
+	for i, name := range header {
+		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		resource := name
+		if name == "gpu" {
+			resource = "nvidia.com/gpu"
+		}
+		_, twice := c.at[resource]
+		switch {
+		case name == "":
+			c.faults.add(c.line(), "", "column %d has no name", i+1)
+		case twice:
+			c.faults.add(c.line(), shorten(name), "the column is given twice")
+		default:
+			c.at[resource] = i
+			if !slices.Contains(knownColumns, name) {
+				c.resources = append(c.resources, column{i, name, resource})
+			}
+		}
+	}
+	for _, name := range requiredColumns {
+		if _, ok := c.at[name]; !ok {
+			c.faults.add(c.line(), name, "the column is missing")
+		}
+	}
+	if len(c.resources) == 0 {
+		c.faults.add(c.line(), "", "a column of a resource is missing, such as cpu or gpu")
+	}
+	return c.faults.orNil()
+}
+
+// job reads the line of a job.
+func (c *csvReader) job(fields []string) {
+	before := c.faults.Total
+	line := c.line()
+	job := Job{Name: "job-" + strconv.Itoa(line), Queue: c.text(fields, columnQueue)}
+	if c.has(columnJob) {
+		job.Name = c.text(fields, columnJob)
+	}
+	if first, twice := c.names[job.Name]; twice {
+		c.faults.add(line, columnJob, "job %q is in line %d already", shorten(job.Name), first)
+	}
+	moment := c.arrival(&job, fields)
+	job.Seconds = c.number(fields, columnSeconds, 1, maxSeconds, 1)
+	const maxPriority = 1<<31 - 1
+	job.Priority = int32(c.number(fields, columnPriority, -maxPriority, maxPriority, 0))
+	tasks := c.number(fields, columnTasks, 1, MaxTasks, 1)
+	job.Min = int(c.number(fields, columnMin, 1, tasks, tasks))
+	job.Groups = []Group{{Role: "task", Tasks: int(tasks), Request: c.request(fields)}}
+	if c.faults.Total > before {
+		return
+	}
+	c.names[job.Name] = line
+	c.trace.Jobs = append(c.trace.Jobs, job)
+	if c.dated {
+		c.moments = append(c.moments, moment)
+	}
+}
+
+func (c *csvReader) has(column string) bool {
+	_, ok := c.at[column]
+	return ok
+}
+
+func (c *csvReader) text(fields []string, column string) string {
+	text := strings.TrimSpace(fields[c.at[column]])
+	const most = 1000
+	if text == "" || len(text) > most {
+		c.faults.add(c.line(), column, "a name of 1 to %d bytes is needed", most)
+	}
+	return strings.Clone(text)
+}
+
+// number reads a whole number; an absent column or an empty field is otherwise.
+func (c *csvReader) number(fields []string, column string, least, most, otherwise int64) int64 {
+	i, ok := c.at[column]
+	if !ok {
+		return otherwise
+	}
+	text := strings.TrimSpace(fields[i])
+	if text == "" && !slices.Contains(requiredColumns, column) {
+		return otherwise
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || number < least || number > most {
+		c.faults.add(c.line(), column, "%q is no whole number from %d to %d", shorten(text), least, most)
+		return otherwise
+	}
+	return number
+}
+
+// arrival reads seconds or a moment. All lines of a file give the same.
+func (c *csvReader) arrival(job *Job, fields []string) time.Time {
+	text := strings.TrimSpace(fields[c.at[columnArrival]])
+	moment, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		job.Arrival = c.number(fields, columnArrival, 0, maxSeconds, 0)
+		c.plain = true
+	} else {
+		c.dated = true
+	}
+	if c.dated && c.plain {
+		c.faults.add(c.line(), columnArrival, "some arrivals are moments and some are seconds")
+	}
+	return moment
+}
+
+func (c *csvReader) request(fields []string) []Amount {
+	var request []Amount
+	for _, column := range c.resources {
+		text := strings.TrimSpace(fields[column.at])
+		if text == "" {
+			continue
+		}
+		amount, err := quantity.Parse(column.resource, text)
+		if err != nil || !fits(amount) {
+			c.faults.add(c.line(), column.name, "%q is no quantity of Kubernetes, such as 500m or 16Gi", shorten(text))
+			continue
+		}
+		if amount > 0 {
+			request = append(request, Amount{column.resource, amount})
+		}
+	}
+	return request
+}
+
+// arrive makes seconds of moments and puts the jobs in order.
+func (c *csvReader) arrive() {
+	t := c.trace
+	if len(c.moments) > 0 {
+		t.Start = slices.MinFunc(c.moments, time.Time.Compare).UTC()
+		for i, moment := range c.moments {
+			t.Jobs[i].Arrival = min(int64(moment.Sub(t.Start)/time.Second), maxSeconds)
+		}
+	}
+	t.Sort()
+}

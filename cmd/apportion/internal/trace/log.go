@@ -1,0 +1,212 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+	"github.com/apportion/apportion/service/decisionlog"
+)
+
+// maxLogLine bounds a line of a log, in bytes.
+const maxLogLine = 64 << 20
+
+// ReadLog reads the jobs that the snapshots of a decision log show. models finds a snapshot by digest.
+//
+// A log shows jobs when the server was asked, so that times are as exact as questions were frequent. A job arrives when it was created, or
+// at the first entry that shows it if that is not known. It runs from the first entry at which its minimum runs to the first one that does
+// not show it running any more. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that
+// ran to the end of the log count with the time until then. Both are counted in the notes.
+func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error)) (*Trace, error) {
+	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 1<<16), maxLogLine)
+	number := 0
+	for lines.Scan() && in.faults.Total < 10*mostFaults {
+		number++
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			in.line(number, line)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		in.faults.add(number+1, "", "the line is longer than %d bytes", maxLogLine)
+	} else if err != nil {
+		return nil, err
+	}
+	if err := in.faults.orNil(); err != nil {
+		return nil, err
+	}
+	return in.trace(), nil
+}
+
+type logReader struct {
+	faults Error
+	models func(string) (*model.Model, error)
+	jobs   map[string]*sighting
+	// last is the time of the entry before, digest its snapshot.
+	last             time.Time
+	digest           string
+	shown, forgotten int
+}
+
+// sighting is what a log shows of a job.
+type sighting struct {
+	job                   Job
+	arrived, began, ended time.Time
+	// seen is the number of the last snapshot that shows it.
+	seen int
+}
+
+func (l *logReader) line(number int, line []byte) {
+	var entry decisionlog.Entry
+	if err := json.Unmarshal(line, &entry); err != nil {
+		l.faults.add(number, "", "not an entry of a decision log: %s", err)
+		return
+	}
+	if entry.SnapshotDigest == "" || entry.Time.IsZero() {
+		return
+	}
+	if entry.Time.Before(l.last) {
+		l.faults.add(number, "time", "the entry is older than the one before it: name the files of a log with the oldest first")
+		return
+	}
+	l.last = entry.Time
+	if entry.SnapshotDigest == l.digest {
+		return
+	}
+	m, err := l.models(entry.SnapshotDigest)
+	if err != nil {
+		l.forgotten++
+		return
+	}
+	l.digest = entry.SnapshotDigest
+	l.shown++
+	l.show(m, entry.Time)
+}
+
+// show notes the jobs of a snapshot.
+func (l *logReader) show(m *model.Model, now time.Time) {
+	for _, j := range m.JobOrder {
+		job := m.Jobs.At(j)
+		account := m.Accounts.At(j)
+		seen := l.jobs[job.UID]
+		if seen == nil {
+			if len(l.jobs) == MaxJobs {
+				continue
+			}
+			seen = &sighting{job: jobOf(m, j), arrived: now}
+			if created := time.Unix(0, job.CreateTime); job.CreateTime > 0 && created.Before(now) {
+				seen.arrived = created
+			}
+			l.jobs[job.UID] = seen
+		}
+		seen.seen = l.shown
+		runs := int(account.Holding()) >= max(seen.job.Min, 1) && job.Phase != model.PhaseCompleted
+		switch {
+		case runs && seen.began.IsZero():
+			seen.began = now
+		case runs:
+			// A job that was evicted and runs again has not ended.
+			seen.ended = time.Time{}
+		case !seen.began.IsZero() && seen.ended.IsZero():
+			seen.ended = now
+		}
+	}
+	for _, seen := range l.jobs {
+		if seen.seen != l.shown && !seen.began.IsZero() && seen.ended.IsZero() {
+			seen.ended = now
+		}
+	}
+}
+
+// jobOf is a job as a snapshot describes it, without its times.
+func jobOf(m *model.Model, j model.JobID) Job {
+	spec := m.Jobs.At(j)
+	job := Job{
+		Name: strings.Clone(spec.UID), Queue: strings.Clone(m.Queues[spec.Queue].Name),
+		Priority: spec.Priority, Min: int(spec.MinAvailable),
+	}
+	for g := spec.FirstGroup; g < spec.EndGroup; g++ {
+		group := m.Groups.At(g)
+		tasks := 0
+		for t := spec.FirstTask; t < spec.EndTask; t++ {
+			if m.Tasks.At(t).Group == g {
+				tasks++
+			}
+		}
+		for c := range m.CountsOf(g) {
+			tasks += int(c.N)
+		}
+		if tasks > 0 {
+			job.Groups = append(job.Groups, Group{
+				Role: strings.Clone(group.Role), Tasks: min(tasks, MaxTasks), Request: amountsOf(m, m.Requests[group.Request]),
+			})
+		}
+	}
+	job.Min = min(max(job.Min, 1), max(job.Tasks(), 1))
+	return job
+}
+
+func amountsOf(m *model.Model, row resource.Row) []Amount {
+	var list []Amount
+	for _, d := range m.GivenDimensions() {
+		if amount := row.V[d]; amount > 0 && m.Dims.Name(d) != "pods" {
+			list = append(list, Amount{m.Dims.Name(d), amount})
+		}
+	}
+	return list
+}
+
+// trace makes a trace of what was seen.
+func (l *logReader) trace() *Trace {
+	t := &Trace{}
+	uids := make([]string, 0, len(l.jobs))
+	for uid := range l.jobs {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	never, running := 0, 0
+	for _, uid := range uids {
+		seen := l.jobs[uid]
+		if seen.began.IsZero() || len(seen.job.Groups) == 0 || seen.job.Tasks() > MaxTasks {
+			never++
+			seen.ended = time.Time{}
+			continue
+		}
+		if seen.ended.IsZero() {
+			running++
+			seen.ended = l.last
+		}
+		if t.Start.IsZero() || seen.arrived.Before(t.Start) {
+			t.Start = seen.arrived.UTC()
+		}
+	}
+	for _, uid := range uids {
+		seen := l.jobs[uid]
+		if seen.ended.IsZero() {
+			continue
+		}
+		job := seen.job
+		job.Arrival = min(int64(seen.arrived.Sub(t.Start)/time.Second), maxSeconds)
+		job.Seconds = min(max(int64(seen.ended.Sub(seen.began)/time.Second), 1), maxSeconds)
+		t.Jobs = append(t.Jobs, job)
+	}
+	t.Sort()
+	note := func(n int, format string) {
+		if n > 0 {
+			t.Notes = append(t.Notes, l.faults.Source+": "+fmt.Sprintf(format, n))
+		}
+	}
+	note(never, "%d jobs are left out that were never seen running")
+	note(running, "%d jobs ran when the log ended; they count with the time until then")
+	note(l.forgotten, "%d entries are left out because their snapshots are not stored")
+	return t
+}

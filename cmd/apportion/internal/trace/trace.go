@@ -1,0 +1,165 @@
+// Package trace reads histories of jobs: this project's own CSV, the Standard Workload Format of the Parallel Workloads Archive, and
+// decision logs of the service.
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Trace is a history of jobs, in order of arrival.
+type Trace struct {
+	Jobs []Job
+	// Start is the moment of second 0; zero if the source does not say.
+	Start time.Time
+	// Notes say what of the source was left out, and what was estimated.
+	Notes []string
+}
+
+// Job is a job as its owner submitted it.
+type Job struct {
+	// Name is unique within a trace.
+	Name  string
+	Queue string
+	// Arrival is in seconds from the start of the trace, 0 or above.
+	Arrival  int64
+	Priority int32
+	// Min is how many tasks must run for the job to work: at least 1, at most the number of all tasks.
+	Min int
+	// Seconds is how long the job takes with all its tasks, 1 or above. With half of them it takes twice as long.
+	Seconds int64
+	// Groups hold the tasks; all tasks of a group ask for the same.
+	Groups []Group
+}
+
+// Group is a number of tasks that ask for the same.
+type Group struct {
+	Role  string
+	Tasks int
+	// Request is what each task asks for, by name of the resource, each once.
+	Request []Amount
+}
+
+// Amount is so much of a resource, in the unit of the contract: thousandths, but bytes for memory and pods one by one.
+type Amount struct {
+	Resource string
+	Amount   float64
+}
+
+// Tasks is the number of all tasks.
+func (j *Job) Tasks() int {
+	n := 0
+	for i := range j.Groups {
+		n += j.Groups[i].Tasks
+	}
+	return n
+}
+
+// Limits of a trace. They are far above any real one, and keep a faulty line from taking all memory.
+const (
+	MaxJobs    = 5_000_000
+	MaxTasks   = 100_000
+	maxSeconds = int64(100 * 366 * 24 * time.Hour / time.Second)
+	// maxAmount bounds an amount, so that sums of a whole trace stay exact enough.
+	maxAmount = 1e18
+)
+
+// Resources returns the names of all resources that jobs ask for, sorted.
+func (t *Trace) Resources() []string {
+	seen := map[string]bool{}
+	var names []string
+	for i := range t.Jobs {
+		for g := range t.Jobs[i].Groups {
+			for _, a := range t.Jobs[i].Groups[g].Request {
+				if !seen[a.Resource] {
+					seen[a.Resource] = true
+					names = append(names, a.Resource)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Queues returns the names of all queues, sorted.
+func (t *Trace) Queues() []string {
+	seen := map[string]bool{}
+	var names []string
+	for i := range t.Jobs {
+		if q := t.Jobs[i].Queue; !seen[q] {
+			seen[q] = true
+			names = append(names, q)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Sort puts jobs in order of arrival, equal ones in the order in which the source lists them.
+func (t *Trace) Sort() {
+	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Arrival, b.Arrival) })
+}
+
+// Error lists what is wrong with a source: the first faults, and how many there are.
+type Error struct {
+	Source string
+	Faults []Fault
+	Total  int
+}
+
+// Fault is what is wrong with a line. Column is empty where the line as a whole is wrong.
+type Fault struct {
+	Line            int
+	Column, Message string
+}
+
+// mostFaults bounds the faults that are listed.
+const mostFaults = 20
+
+func (e *Error) add(line int, column, format string, args ...any) {
+	e.Total++
+	if len(e.Faults) < mostFaults {
+		e.Faults = append(e.Faults, Fault{line, column, fmt.Sprintf(format, args...)})
+	}
+}
+
+// orNil returns the error if there are faults.
+func (e *Error) orNil() error {
+	if e.Total == 0 {
+		return nil
+	}
+	return e
+}
+
+// Error has a line for each fault.
+func (e *Error) Error() string {
+	var lines []string
+	for _, f := range e.Faults {
+		at := fmt.Sprintf("%s:%d: ", e.Source, f.Line)
+		if f.Column != "" {
+			at += f.Column + ": "
+		}
+		lines = append(lines, at+f.Message)
+	}
+	if more := e.Total - len(e.Faults); more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more faults", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shorten cuts a text from a file for a message.
+func shorten(text string) string {
+	const most = 40
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// fits reports whether an amount can be counted with.
+func fits(amount float64) bool { return amount >= 0 && amount <= maxAmount && !math.IsNaN(amount) }

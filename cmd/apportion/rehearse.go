@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/report"
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// rehearsing are the flags of `apportion rehearse`.
+type rehearsing struct {
+	*asking
+	history           historyFlags
+	policies, queues  []string
+	actions           []string
+	every, checkpoint time.Duration
+	resource          string
+	entitledBy        string
+	report            string
+}
+
+// newRehearse is `apportion rehearse`.
+func newRehearse(s streams) *cobra.Command {
+	r := &rehearsing{asking: &asking{streams: s}}
+	command := &cobra.Command{
+		Use:   "rehearse --trace FILE",
+		Short: "Run a history of jobs under several policies or queues, and compare waits, use and fairness",
+		Long: `Run the jobs of a trace on a cluster in simulated time, once under each policy and each file of queues, and
+compare how long jobs wait, how much is used, what is evicted and lost, and whether queues get what they
+are entitled to. The cluster gives the nodes and the queues; its jobs are left out.
+
+A trace is a CSV with a line for each job, a file in Standard Workload Format (.swf) as the Parallel Workloads
+Archive publishes them, or a decision log (.jsonl) of this service; any of them may be compressed by gzip.
+docs/rehearse.md describes the formats, the rules of the simulation and the JSON.`,
+		Example: `  apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --report report.html
+  apportion rehearse -f cluster.yaml --trace week.csv --queues queues.yaml --queues new-queues.yaml
+  apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			return r.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringArrayVarP(&r.input.files, "file", "f", nil,
+		"`FILE` or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&r.input.snapshot, "snapshot", "", "`FILE` of a snapshot as written by convert, in place of manifests")
+	r.input.live.Register(flags)
+	r.history.register(flags)
+	flags.StringArrayVar(&r.policies, "policy", nil, "a policy to rehearse under: a preset ("+strings.Join(client.Presets(), ", ")+
+		"), a volcano-scheduler.conf `FILE`, or a policy file as written by convert (repeatable); default: Volcano's default configuration")
+	flags.StringArrayVar(&r.policies, "config", nil, "same as --policy, for a volcano-scheduler.conf `FILE`")
+	flags.StringArrayVar(&r.queues, "queues", nil, "`FILE` of queues that take the place of the cluster's (repeatable)")
+	flags.StringSliceVar(&r.actions, "actions", nil,
+		"the `ACTIONS` of each round of decisions, of enqueue, allocate, preempt and reclaim; default: those of the "+
+			"volcano-scheduler.conf, else all")
+	flags.DurationVar(&r.every, "every", 5*time.Minute, "least `TIME` between two rounds of decisions")
+	flags.DurationVar(&r.checkpoint, "checkpoint", 0,
+		"`TIME` between two checkpoints of a task, from which it goes on after an eviction; 0: none")
+	flags.StringVar(&r.resource, "resource", "",
+		"`RESOURCE` that entitlement, fairness and sizes are measured in; default: the GPUs if the cluster has any, else cpu")
+	flags.StringVar(&r.entitledBy, "entitled-by", "",
+		"`POLICY` whose deserved shares queues are entitled to; default: capacity if queues say what they deserve, else proportion")
+	flags.StringVar(&r.report, "report", "", "also write a page of HTML with plots into this `FILE`")
+	r.output.register(command, false)
+	for _, flag := range []string{"policy", "entitled-by"} {
+		mustComplete(command, flag, client.Presets()...)
+	}
+	mustComplete(command, "trace-format", formatCSV, formatSWF, formatLog)
+	mustComplete(command, "queue-of", trace.QueueColumns...)
+	mustComplete(command, "actions", "enqueue", "allocate", "preempt", "reclaim")
+	return command
+}
+
+func (r *rehearsing) check() error {
+	if err := r.output.check(); err != nil {
+		return err
+	}
+	if r.every < time.Second || r.every%time.Second != 0 {
+		return fmt.Errorf("--every: %s is no number of whole seconds, 1s or more", r.every)
+	}
+	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
+		return fmt.Errorf("--checkpoint: %s is no number of whole seconds", r.checkpoint)
+	}
+	for _, action := range r.actions {
+		if !slices.Contains(rehearsal.AllActions, rehearsal.Action(action)) {
+			return fmt.Errorf("--actions: no action %q; there are enqueue, allocate, preempt, reclaim", action)
+		}
+	}
+	return r.history.check()
+}
+
+func (r *rehearsing) run(ctx context.Context) error {
+	variants, err := r.variants(ctx)
+	if err != nil {
+		return err
+	}
+	history, err := r.history.read(r.in)
+	if err != nil {
+		return err
+	}
+	if len(history.Jobs) == 0 {
+		return errors.New("--trace: no job is left to rehearse" + strings.Join(append([]string{""}, history.Notes...), "\n"))
+	}
+	options, entitledBy, err := r.options(variants[0].Snapshot)
+	if err != nil {
+		return err
+	}
+	results, err := r.runAll(ctx, variants, history, options)
+	if err != nil {
+		return err
+	}
+	return r.write(&report.Report{
+		Trace: traceOf(history), Resource: options.Resource, Every: options.Every, Checkpoint: options.Checkpoint, EntitledBy: entitledBy,
+		Runs: results,
+	})
+}
+
+func traceOf(t *trace.Trace) report.Trace {
+	about := report.Trace{
+		Jobs: len(t.Jobs), First: t.Jobs[0].Arrival, Last: t.Jobs[len(t.Jobs)-1].Arrival, Notes: append([]string{}, t.Notes...),
+	}
+	if !t.Start.IsZero() {
+		about.Start = &t.Start
+	}
+	return about
+}
+
+// variants are the combinations of queues and policies.
+func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error) {
+	policies, queues := r.policies, r.queues
+	if len(policies) == 0 {
+		policies = []string{""}
+	}
+	if len(queues) == 0 {
+		queues = []string{""}
+	}
+	var list []*rehearsal.Variant
+	var said []*apportionv1.Warning
+	for _, file := range queues {
+		for _, policy := range policies {
+			flags := r.input
+			if policy != "" {
+				flags = r.input.by(policy)
+			}
+			loaded, err := flags.withQueues(ctx, r.streams, file)
+			if err != nil {
+				return nil, err
+			}
+			render.Warnings(r.err, slices.DeleteFunc(loaded.warnings, func(w *apportionv1.Warning) bool {
+				return slices.ContainsFunc(said, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
+			}))
+			said = append(said, loaded.warnings...)
+			actions, err := r.actionsOf(flags.config)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, &rehearsal.Variant{
+				Name: variantName(policy, file, len(policies), len(queues)), Snapshot: loaded.Snapshot, Policy: loaded.Policy,
+				Actions: actions,
+			})
+		}
+	}
+	for i, v := range list {
+		for _, o := range list[:i] {
+			if v.Name == o.Name {
+				return nil, fmt.Errorf("%s is named twice", v.Name)
+			}
+		}
+	}
+	return list, nil
+}
+
+// variantName names what tells a variant from the others.
+func variantName(policy, queues string, policies, files int) string {
+	if policy == "" {
+		policy = "proportion"
+	}
+	switch {
+	case files == 1:
+		return policy
+	case policies == 1:
+		return queues
+	}
+	return policy + ", " + queues
+}
+
+// withQueues reads the cluster, with the queues of a file in place of its own.
+func (f *inputFlags) withQueues(ctx context.Context, s streams, file string) (*input, error) {
+	if file == "" {
+		return f.load(ctx, s)
+	}
+	if f.snapshot != "" {
+		return nil, errors.New("--queues: a file of queues takes the place of those of manifests, not of those of a --snapshot")
+	}
+	own := *f
+	own.files = []string{file}
+	sources, err := own.sources(ctx, s.in)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := f.sources(ctx, s.in)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range rest {
+		source.Background = true
+		sources = append(sources, source)
+	}
+	return f.read(s, sources)
+}
+
+// actionsOf are the actions of a volcano-scheduler.conf that are simulated, unless the flag says which.
+func (r *rehearsing) actionsOf(config string) ([]rehearsal.Action, error) {
+	names := r.actions
+	if len(names) == 0 && config != "" {
+		data, err := os.ReadFile(config)
+		if err != nil {
+			return nil, err
+		}
+		var conf struct {
+			Actions string `yaml:"actions"`
+		}
+		if err := yaml.Unmarshal(data, &conf); err != nil {
+			return nil, fmt.Errorf("%s: %w", config, err)
+		}
+		names = strings.Split(conf.Actions, ",")
+	}
+	var actions []rehearsal.Action
+	for _, name := range names {
+		if action := rehearsal.Action(strings.TrimSpace(name)); slices.Contains(rehearsal.AllActions, action) {
+			actions = append(actions, action)
+		}
+	}
+	return actions, nil
+}
+
+// options are what all variants have in common, and the name of the policy that entitles.
+func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options, string, error) {
+	o := &rehearsal.Options{
+		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second), Resource: resourceOf(snapshot, r.resource),
+	}
+	name := r.entitledBy
+	if name == "" {
+		name = "proportion"
+		if slices.ContainsFunc(snapshot.GetQueues(), func(q *apportionv1.Queue) bool { return len(q.GetDeserved().GetAmount()) > 0 }) {
+			name = "capacity"
+		}
+	}
+	flags := (&inputFlags{}).by(name)
+	policy, _, err := flags.rules()
+	if err != nil {
+		return nil, "", fmt.Errorf("--entitled-by: %w", err)
+	}
+	o.Entitlement = policy
+	return o, name, nil
+}
+
+// resourceOf is the resource of a name, which may lack its prefix; without a name the GPUs, if nodes offer any, or cpu.
+func resourceOf(snapshot *apportionv1.Snapshot, name string) string {
+	suffix := "/" + name
+	if name == "" {
+		suffix = "/gpu"
+	}
+	for i, dimension := range snapshot.GetDimensions() {
+		if !strings.HasSuffix(dimension, suffix) {
+			continue
+		}
+		for _, node := range snapshot.GetNodes() {
+			if at := slices.Index(node.GetAllocatable().GetDimension(), uint32(i)); at >= 0 && node.GetAllocatable().GetAmount()[at] > 0 {
+				return dimension
+			}
+		}
+	}
+	if name == "" {
+		return "cpu"
+	}
+	return name
+}
+
+// runAll runs the variants at the same time, as many as there are processors.
+func (r *rehearsing) runAll(
+	ctx context.Context, variants []*rehearsal.Variant, history *trace.Trace, options *rehearsal.Options,
+) ([]*rehearsal.Result, error) {
+	results := make([]*rehearsal.Result, len(variants))
+	progress := newAdvance(r.err, variants)
+	defer progress.end()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, v := range variants {
+		own := *options
+		own.Progress = func(part float64) { progress.show(i, part) }
+		group.Go(func() error {
+			var err error
+			if results[i], err = rehearsal.Run(ctx, v, history, &own); err != nil {
+				return fmt.Errorf("%s: %w", v.Name, err)
+			}
+			return nil
+		})
+	}
+	return results, group.Wait()
+}
+
+func (r *rehearsing) write(found *report.Report) error {
+	for _, note := range found.Trace.Notes {
+		fmt.Fprintln(r.err, "note: "+note)
+	}
+	if r.report != "" {
+		if err := writeFile(r.report, found.WriteHTML); err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
+	q := &question{asking: r.asking, input: &input{}}
+	if r.output.format != formatTable {
+		return q.writeAny(nil, found, nil)
+	}
+	found.Print(&render.Printer{Style: r.output.style(r.out), Out: r.out})
+	return nil
+}
+
+// writeFile writes a file that anyone may read.
+func writeFile(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/service/decisionlog"
+)
+
+// The formats of traces.
+const (
+	formatCSV = "csv"
+	formatSWF = "swf"
+	formatLog = "log"
+)
+
+// historyFlags say which trace is read, and how.
+type historyFlags struct {
+	files         []string
+	format, store string
+	queueOf       string
+	queues        map[string]string
+	processor     map[string]string
+	perTask       int
+	swf           trace.SWF
+}
+
+func (f *historyFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.files, "trace", nil,
+		"`FILE` of the jobs: .csv, .swf or .jsonl, .gz too; - is standard input (repeatable for the files of a decision log, oldest first)")
+	flags.StringVar(&f.format, "trace-format", "", "`FORMAT` of the trace: csv, swf or log; default: by the name of the file")
+	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store beside the first file")
+	flags.StringVar(&f.queueOf, "queue-of", "queue", "`COLUMN` of an SWF trace that tells the queue: queue, user, group or partition")
+	flags.StringToStringVar(&f.queues, "map", nil,
+		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
+	flags.StringToStringVar(&f.processor, "processor", map[string]string{"cpu": "1"},
+		"`RESOURCE=QUANTITY` that a processor of an SWF trace asks for (repeatable)")
+	flags.IntVar(&f.perTask, "processors-per-task", 1, "`NUMBER` of processors of an SWF trace that make one task")
+}
+
+func (f *historyFlags) check() error {
+	if len(f.files) == 0 {
+		return errors.New("--trace: name a file of jobs")
+	}
+	if f.format == "" {
+		name := strings.TrimSuffix(f.files[0], ".gz")
+		switch filepath.Ext(name) {
+		case ".csv":
+			f.format = formatCSV
+		case ".swf":
+			f.format = formatSWF
+		case ".jsonl":
+			f.format = formatLog
+		default:
+			// The files of a log that was rotated end in a number.
+			if !strings.Contains(filepath.Base(name), ".jsonl.") {
+				return fmt.Errorf("--trace-format: say whether %s is csv, swf or log", f.files[0])
+			}
+			f.format = formatLog
+		}
+	}
+	if f.format != formatCSV && f.format != formatSWF && f.format != formatLog {
+		return fmt.Errorf("--trace-format: %q is neither csv, swf nor log", f.format)
+	}
+	if len(f.files) > 1 && f.format != formatLog {
+		return errors.New("--trace: only a decision log has several files")
+	}
+	if f.perTask < 1 || f.perTask > trace.MaxTasks {
+		return fmt.Errorf("--processors-per-task: %d is no number from 1 to %d", f.perTask, trace.MaxTasks)
+	}
+	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask}
+	for _, resource := range slices.Sorted(maps.Keys(f.processor)) {
+		name := resource
+		if name == "gpu" {
+			name = "nvidia.com/gpu"
+		}
+		amount, err := quantity.Parse(name, f.processor[resource])
+		if err != nil {
+			return fmt.Errorf("--processor: %s: %w", resource, err)
+		}
+		f.swf.Processor = append(f.swf.Processor, trace.Amount{Resource: name, Amount: amount})
+	}
+	return nil
+}
+
+// read reads the trace.
+func (f *historyFlags) read(in io.Reader) (*trace.Trace, error) {
+	all, closeAll, err := f.open(in)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	source := f.files[0]
+	switch f.format {
+	case formatSWF:
+		return f.swf.Read(source, all)
+	case formatLog:
+		if f.store == "" {
+			f.store = filepath.Join(filepath.Dir(source), "store")
+		}
+		return trace.ReadLog(source, all, decisionlog.NewReplayer(f.store).Model)
+	}
+	return trace.ReadCSV(source, all)
+}
+
+// open returns what the files hold, one after the other, and a function that closes them.
+func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
+	var files []io.Reader
+	var opened []*os.File
+	closeAll := func() {
+		for _, file := range opened {
+			_ = file.Close()
+		}
+	}
+	for _, name := range f.files {
+		file := in
+		if name != "-" {
+			one, err := os.Open(name)
+			if err != nil {
+				closeAll()
+				return nil, nil, err
+			}
+			opened, file = append(opened, one), one
+		}
+		plain, err := unpacked(file)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		// A file without an end of its last line must not run into the next.
+		files = append(files, plain, strings.NewReader("\n"))
+	}
+	return io.MultiReader(files...), closeAll, nil
+}
+
+// unpacked is a reader of what gzip has compressed, or of the same where it has not.
+func unpacked(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if head, err := buffered.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
+		return buffered, nil //nolint:nilerr // An empty file is for the reader to refuse.
+	}
+	return gzip.NewReader(buffered)
+}
