@@ -48,6 +48,9 @@ type Policy struct {
 type Cluster struct {
 	// Title is what people read.
 	Title string
+	// Name is that of a snapshot that the server keeps up to date. Then Digest, Read and Snapshot are empty: the page asks for what it needs, and
+	// again for each new version.
+	Name string
 	// Digest names the snapshot in calls.
 	Digest string
 	// Read is when the snapshot was read.
@@ -66,9 +69,10 @@ type source struct {
 
 type opened struct {
 	Title    string   `json:"title"`
-	Digest   string   `json:"digest"`
-	Read     string   `json:"read"`
-	Snapshot string   `json:"snapshot"`
+	Name     string   `json:"name,omitempty"`
+	Digest   string   `json:"digest,omitempty"`
+	Read     string   `json:"read,omitempty"`
+	Snapshot string   `json:"snapshot,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -113,11 +117,12 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	s := source{Policies: o.Policies}
 	if c := o.Cluster; c != nil {
-		s.Cluster = &opened{
-			Title: c.Title, Digest: c.Digest, Read: c.Read.UTC().Format(time.RFC3339Nano), Snapshot: snapshotName, Warnings: c.Warnings,
-		}
-		if err := h.add(snapshotName, c.Snapshot); err != nil {
-			return nil, err
+		s.Cluster = &opened{Title: c.Title, Name: c.Name, Warnings: c.Warnings}
+		if c.Name == "" {
+			s.Cluster.Digest, s.Cluster.Read, s.Cluster.Snapshot = c.Digest, c.Read.UTC().Format(time.RFC3339Nano), snapshotName
+			if err := h.add(snapshotName, c.Snapshot); err != nil {
+				return nil, err
+			}
 		}
 	}
 	data, err := json.Marshal(s)

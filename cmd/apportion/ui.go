@@ -29,6 +29,7 @@ import (
 type looking struct {
 	streams
 	input  inputFlags
+	watch  watchFlags
 	listen string
 	stay   bool
 }
@@ -43,7 +44,8 @@ func newUI(s streams) *cobra.Command {
 what would happen if something were different. The program serves the page on a loopback address, decides
 in its own process, and ends with an interrupt. Every user of this machine can open the address.`,
 		Example: `  apportion ui -f cluster.yaml
-  apportion ui -f examples/clusters/research --policy fair --no-open`,
+  apportion ui -f examples/clusters/research --policy fair --no-open
+  apportion ui --cluster --watch`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -53,6 +55,8 @@ in its own process, and ends with an interrupt. Every user of this machine can o
 	}
 	flags := command.Flags()
 	l.input.register(flags)
+	flags.BoolVar(&l.watch.on, "watch", false, "read the cluster again every --interval, and show what has changed")
+	flags.DurationVar(&l.watch.interval, "interval", 5*time.Second, "`TIME` between two readings of --watch")
 	flags.StringVar(&l.listen, "listen", "localhost:0", "loopback `ADDRESS` to serve on; port 0: any free one")
 	flags.BoolVar(&l.stay, "no-open", false, "print the address and open no browser")
 	mustComplete(command, "policy", client.Presets()...)
@@ -98,23 +102,18 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(loaded.Snapshot)
-	if err != nil {
-		return nil, err
-	}
-	digest, err := server.Hold(ctx, data)
-	if err != nil {
-		return nil, err
-	}
-	document, err := protojson.Marshal(loaded.Snapshot)
-	if err != nil {
-		return nil, err
-	}
 	policies, err := l.policies(loaded.Policy)
 	if err != nil {
 		return nil, err
 	}
-	cluster := &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}
+	give := l.hold
+	if l.watch.on {
+		give = l.keep
+	}
+	cluster, err := give(ctx, server, loaded)
+	if err != nil {
+		return nil, err
+	}
 	for _, warning := range loaded.warnings {
 		cluster.Warnings = append(cluster.Warnings, warning.GetMessage())
 	}
@@ -127,6 +126,20 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	mux.Handle(ui.Path, page)
 	mux.Handle("/", web.NewHandler(server, web.Options{}))
 	return mux, nil
+}
+
+// hold gives the server the snapshot as it is.
+func (l *looking) hold(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(loaded.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := server.Hold(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	document, err := protojson.Marshal(loaded.Snapshot)
+	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}, err
 }
 
 // policies are the one given and the presets.

@@ -5,11 +5,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { said } from "./core/amount.ts";
 import { Fault } from "./core/ask.ts";
 import { format, having, to, type Route, type View } from "./core/route.ts";
-import { open, type Opened, type Policy, type Source } from "./core/source.ts";
+import type { SnapshotViewJson } from "./core/contract.ts";
+import { list } from "./core/kept.ts";
+import { asOf, follow, open, type Opened, type Policy, type Source } from "./core/source.ts";
 import { Patterns } from "./parts/bar.tsx";
 import { useWaiting, waitingCount } from "./parts/causes.tsx";
 import { Failed, Loading } from "./parts/states.tsx";
-import { PageContext, usePage, useRoute, useWide, type Page } from "./page.tsx";
+import { PageContext, prefetch, usePage, useRoute, useWide, WithTasks, type Page } from "./page.tsx";
 import { CertificateView } from "./views/certificate.tsx";
 import { ClusterView } from "./views/cluster.tsx";
 import { CompareView } from "./views/compare.tsx";
@@ -29,6 +31,7 @@ function App() {
   useEffect(() => {
     open().then(setSource, (error: unknown) => setFault(error instanceof Fault ? error : new Fault("", String(error))));
   }, []);
+  const live = useLive(chosen ?? source?.opened, setChosen);
   if (fault !== undefined) {
     return <main id="main" class="alone"><Failed fault={fault} /></main>;
   }
@@ -37,12 +40,74 @@ function App() {
   }
   const opened = chosen ?? source.opened;
   if (opened === undefined) {
-    return <main id="main" class="alone"><OpenView onOpen={setChosen} /></main>;
+    return <main id="main" class="alone"><OpenView onOpen={setChosen} onPolicies={(names) => setSource(offering(source, names))} /></main>;
   }
-  return <Shown source={source} opened={opened} route={route} wide={wide} />;
+  return <Shown source={source} opened={opened} live={live} route={route} wide={wide} />;
 }
 
-function Shown({ source, opened, route, wide }: { source: Source; opened: Opened; route: Route; wide: boolean }) {
+// offering is a source with policies of the server.
+function offering(source: Source, names: readonly string[]): Source {
+  const more = names.flatMap((name) => named(`server:${name}`) ?? []).filter((p) => source.policies.every((q) => q.name !== p.name));
+  return more.length === 0 ? source : { ...source, policies: [...source.policies, ...more] };
+}
+
+// Live is what is known of a snapshot that the server keeps: how old and complete it is now, or why that is not known.
+interface Live {
+  readonly view: SnapshotViewJson | undefined;
+  readonly fault: Fault | undefined;
+}
+
+const interval = 3000;
+
+// useLive asks, while the page is seen, for a new version of the snapshot that is shown, and shows it once what is shown is answered.
+function useLive(opened: Opened | undefined, show: (opened: Opened) => void): Live {
+  const [live, set] = useState<Live>({ view: undefined, fault: undefined });
+  const current = useRef(opened);
+  current.current = opened;
+  const name = opened?.name ?? "";
+  useEffect(() => {
+    if (name === "") {
+      return undefined;
+    }
+    let gone = false;
+    const look = async (): Promise<void> => {
+      const { snapshots } = await list();
+      const view = snapshots?.find((s) => s.name === name);
+      if (view?.digest !== undefined && view.digest !== current.current?.digest) {
+        const next = await follow(name);
+        await prefetch(next);
+        if (!gone && current.current?.name === name) {
+          show({ ...next, title: current.current.title, warnings: current.current.warnings });
+        }
+      }
+      if (!gone) {
+        set({ view, fault: undefined });
+      }
+    };
+    const again = async (): Promise<void> => {
+      if (document.visibilityState === "visible") {
+        try {
+          await look();
+        } catch (error) {
+          if (!gone) {
+            set((old) => ({ view: old.view, fault: error instanceof Fault ? error : new Fault("", String(error)) }));
+          }
+        }
+      }
+      if (!gone) {
+        timer = setTimeout(() => void again(), interval);
+      }
+    };
+    let timer = setTimeout(() => void again(), interval);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [name, show]);
+  return live;
+}
+
+function Shown({ source, opened, live, route, wide }: { source: Source; opened: Opened; live: Live; route: Route; wide: boolean }) {
   const page = useMemo<Page>(() => {
     const { cluster } = opened;
     const policy = named(route.query["policy"] ?? "") ?? source.policies.find((p) => p.name === route.query["policy"]) ?? source.policies[0] ?? none;
@@ -66,7 +131,7 @@ function Shown({ source, opened, route, wide }: { source: Source; opened: Opened
   return (
     <PageContext.Provider value={page}>
       <Patterns />
-      <Header onSkip={() => main.current?.focus()} />
+      <Header live={live} onSkip={() => main.current?.focus()} />
       <main id="main" ref={main} tabIndex={-1}>
         <ViewOf view={route.view} />
       </main>
@@ -94,9 +159,9 @@ function ViewOf({ view }: { view: View }) {
     case "waiting":
       return <WaitingView />;
     case "job":
-      return <JobView />;
+      return <WithTasks loading={<Loading what="Reading the tasks" />}><JobView /></WithTasks>;
     case "nodes":
-      return <NodesView />;
+      return <WithTasks loading={<Loading what="Reading the tasks" />}><NodesView /></WithTasks>;
     case "certificate":
       return <CertificateView />;
     case "whatif":
@@ -110,7 +175,7 @@ function ViewOf({ view }: { view: View }) {
 
 const places: readonly View[] = ["cluster", "waiting", "nodes", "whatif", "compare"];
 
-function Header({ onSkip }: { onSkip: () => void }) {
+function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
   const { opened, cluster, dimension, policies, policy, route } = usePage();
   const waiting = useWaiting();
   const count = waiting.answer === undefined ? "" : ` ${waitingCount(waiting.answer).toLocaleString("en-US")}`;
@@ -118,9 +183,9 @@ function Header({ onSkip }: { onSkip: () => void }) {
   return (
     <header class="head">
       <a class="skip" href={format(route)} onClick={(event) => { event.preventDefault(); onSkip(); }}>Skip to the view</a>
-      <p class="head-title"><b>{opened.title}</b> <span>{cluster.nodes.length.toLocaleString("en-US")} nodes, {said(name, cluster.total(dimension))} · <Age read={opened.read} /></span></p>
+      <p class="head-title"><b>{opened.title}</b> <span>{cluster.nodes.length.toLocaleString("en-US")} nodes, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
       <nav class="views" aria-label="Views">
-        {places.map((view) => (
+        {places.filter((view) => view !== "whatif" || !opened.restricted).map((view) => (
           <a key={view} href={to(route, view)} aria-current={route.view === view ? "page" : undefined}>
             {titles[view]}{view === "waiting" && <span class="count">{count}</span>}
           </a>
@@ -129,22 +194,70 @@ function Header({ onSkip }: { onSkip: () => void }) {
       <select class="policy" aria-label="Policy" onChange={(event) => { location.hash = having(route, { policy: event.currentTarget.value }); }}>
         {policies.map((p) => <option key={p.name} value={p.name} selected={p === policy}>{p.title}</option>)}
       </select>
+      <Colours />
+      {opened.restricted && <p class="head-note">You see your own queues and their jobs. Other queues are shown as sums.</p>}
+      <Missing view={live.view ?? opened.view} fault={live.fault} />
     </header>
   );
 }
 
 // Age says how old the view of the cluster is.
-function Age({ read }: { read: number }) {
+function Age({ opened, live }: { opened: Opened; live: Live }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    const every = 10_000;
+    const every = opened.name === "" ? 10_000 : 1000;
     const timer = setInterval(() => setNow(Date.now()), every);
     return () => clearInterval(timer);
-  }, []);
+  }, [opened.name]);
+  const read = Math.max(opened.read, live.view === undefined ? 0 : asOf(live.view));
   const seconds = Math.max(0, Math.round((now - read) / 1000));
   const minute = 60;
-  const ago = seconds < minute ? "just now" : seconds < 60 * minute ? `${Math.floor(seconds / minute)} min ago` : new Date(read).toLocaleString();
-  return <time dateTime={new Date(read).toISOString()}>read {ago}</time>;
+  const few = 10;
+  const ago = seconds < few ? "just now" : seconds < minute ? `${seconds} s ago` : seconds < 60 * minute ? `${Math.floor(seconds / minute)} min ago` : new Date(read).toLocaleString();
+  return <time dateTime={new Date(read).toISOString()}>{opened.name === "" ? "read" : "live, as of"} {ago}</time>;
+}
+
+// Missing says what a snapshot that the server keeps does not show.
+function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: Fault | undefined }) {
+  if (fault !== undefined) {
+    return <p class="head-note" role="status"><span class="pill bad">not live</span> {fault.message}</p>;
+  }
+  if (view === undefined || view.complete === true) {
+    return null;
+  }
+  const faults = (view.kinds ?? []).filter((k) => k.read !== true || (k.fault ?? "") !== "");
+  const kinds = faults.map((k) => `${k.resource ?? ""}: ${k.fault === undefined || k.fault === "" ? "not read yet" : k.fault}`);
+  return <p class="head-note" role="status"><span class="pill bad">not complete</span> {kinds.join("; ")}</p>;
+}
+
+const schemes = ["system", "light", "dark"] as const;
+
+// Colours is the choice of light or dark. It lasts as long as the browser keeps it.
+function Colours() {
+  const [scheme, set] = useState(kept());
+  useEffect(() => {
+    document.documentElement.dataset["scheme"] = scheme;
+    try {
+      localStorage.setItem("scheme", scheme);
+    } catch {
+      // A browser that stores nothing shows the choice until the page is left.
+    }
+  }, [scheme]);
+  const next = schemes[(schemes.indexOf(scheme) + 1) % schemes.length] ?? "system";
+  const words = { system: "as the system", light: "light", dark: "dark" };
+  return (
+    <button type="button" class="scheme" title={`Colours: ${words[scheme]}`} aria-label={`Colours: ${words[scheme]}. Change to ${words[next]}`} onClick={() => set(next)}>
+      <span aria-hidden="true">{scheme === "light" ? "☀" : scheme === "dark" ? "☾" : "◐"}</span>
+    </button>
+  );
+}
+
+function kept(): (typeof schemes)[number] {
+  try {
+    return schemes.find((s) => s === localStorage.getItem("scheme")) ?? "system";
+  } catch {
+    return "system";
+  }
 }
 
 const root = document.getElementById("app");

@@ -1,11 +1,12 @@
 // What all views share: the cluster, the policy, the address, and answers that were given before.
-import { createContext } from "preact";
+import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Fault, simulate, type Answers } from "./core/ask.ts";
 import type { Cluster } from "./core/cluster.ts";
 import type { InputJson, StepJson } from "./core/contract.ts";
 import { applied, type Changed, type Edit } from "./core/edit.ts";
+import { readTasks, withTasks } from "./core/kept.ts";
 import { parse, type Route } from "./core/route.ts";
 import type { Opened, Policy } from "./core/source.ts";
 
@@ -136,7 +137,8 @@ function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promi
 }
 
 // useAsked asks when the key changes, after a pause in which it may change again. Without a key nothing is asked.
-export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pause = 0): Asked<A> {
+// An answer about another version of the cluster is never shown in place of one that is under way.
+export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pause = 0, version = ""): Asked<A> {
   const [state, set] = useState<{ key?: string; answer?: A; fault?: Fault }>({});
   const asking = useRef(ask);
   asking.current = ask;
@@ -175,23 +177,57 @@ export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) 
   }, [key, pause]);
   // An answer that was kept stays at hand as the one before the next.
   const answer = key === undefined ? undefined : (kept.get(key) as A | undefined);
-  const last = useRef<A | undefined>(undefined);
+  const last = useRef<{ answer?: A; version: string }>({ version });
   if (answer !== undefined) {
-    last.current = answer;
+    last.current = { answer, version };
     return { answer, fault: undefined, pending: false };
   }
   const current = state.key === key;
-  return { answer: key === undefined ? undefined : (state.answer ?? last.current), fault: current ? state.fault : undefined, pending: key !== undefined && !current };
+  const before = last.current.version === version ? (last.current.answer ?? state.answer) : undefined;
+  return { answer: key === undefined ? undefined : before, fault: current ? state.fault : undefined, pending: key !== undefined && !current };
 }
+
+// A snapshot that stays as it is has no digest where it is sent with each question; then the time tells it from another one.
+const keyOf = (opened: Opened, policy: Policy, steps: readonly StepJson[], changed: Changed | undefined): string =>
+  JSON.stringify([opened.title, opened.digest === "" ? opened.read : "", opened.digest, policy.name, changed?.change ?? null, steps]);
 
 // useSteps asks steps about the cluster by a policy, changed by edits.
 export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy, changed?: Changed, pause = 0): Asked<Answers> {
   const { opened } = usePage();
-  const key = useMemo(
-    () => (steps === undefined ? undefined : JSON.stringify([opened.title, opened.read, opened.digest, policy.name, changed?.change ?? null, steps])),
-    [steps, opened, policy, changed],
-  );
-  return useAsked(key, (signal) => simulate(inputOf(opened, policy, changed), steps ?? [], signal), pause);
+  const key = useMemo(() => (steps === undefined ? undefined : keyOf(opened, policy, steps, changed)), [steps, opened.title, opened.digest, policy, changed]);
+  useEffect(() => {
+    if (steps === undefined || changed !== undefined) {
+      return undefined;
+    }
+    const question = { steps, policy };
+    shown.add(question);
+    return () => shown.delete(question);
+  }, [steps, policy, changed]);
+  return useAsked(key, (signal) => simulate(inputOf(opened, policy, changed), steps ?? [], signal), pause, opened.digest);
+}
+
+// Questions that what is shown now asks about the cluster as it is.
+const shown = new Set<{ readonly steps: readonly StepJson[]; readonly policy: Policy }>();
+
+// prefetch asks about a new version what is shown of the one before it, so that nothing that is shown goes away for a while. Positions
+// differ between versions: what names things by position is asked anew when it is drawn.
+export async function prefetch(opened: Opened): Promise<void> {
+  await Promise.allSettled([...shown].filter(({ steps }) => !JSON.stringify(steps).includes('"index"')).map(async ({ steps, policy }) => {
+    keep(keyOf(opened, policy, steps, undefined), await simulate(inputOf(opened, policy, undefined), steps));
+  }));
+}
+
+// WithTasks shows a view of the cluster with its tasks, which are read first if they are not known yet.
+export function WithTasks({ children, loading }: { children: ComponentChildren; loading: ComponentChildren }) {
+  const page = usePage();
+  const { cluster, opened } = page;
+  const { answer, fault } = useAsked(cluster.listed ? undefined : `tasks ${opened.digest}`, (signal) => readTasks(opened.digest, signal), 0, opened.digest);
+  const full = useMemo(() => (answer === undefined || cluster.listed ? cluster : withTasks(cluster, answer)), [cluster, answer]);
+  const value = useMemo(() => (full === cluster ? page : { ...page, cluster: full }), [page, full, cluster]);
+  if (!full.listed && fault === undefined) {
+    return <>{loading}</>;
+  }
+  return <PageContext.Provider value={value}>{children}</PageContext.Provider>;
 }
 
 // useChanged makes what edits make of the cluster; undefined without edits.
@@ -201,4 +237,5 @@ export function useChanged(cluster: Cluster, edits: readonly Edit[]): Changed | 
 
 // Questions that several views ask, so that they are answered once.
 export const sharesSteps: readonly StepJson[] = [{ shares: {} }];
-export const waitingSteps: readonly StepJson[] = [{ explain: {} }];
+export const waitingSteps: readonly StepJson[] = [{ explain: { groupsOnly: true } }];
+export const explainedSteps: readonly StepJson[] = [{ explain: {} }];

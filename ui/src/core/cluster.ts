@@ -1,5 +1,5 @@
 // A cluster as a snapshot describes it, with what views look up.
-import { amountOf, numberOf } from "./amount.ts";
+import { amountOf, amountsOf, numberOf, resourceOf } from "./amount.ts";
 import type { JobJson, NodeJson, QueueJson, ResourceJson, SnapshotJson, TaskGroupJson, TaskJson } from "./contract.ts";
 
 // Task is one task that has a number.
@@ -36,10 +36,12 @@ export class Cluster {
   #tasks: (Task | undefined)[] | undefined;
   #uses: Use[][] | undefined;
 
-  // Numbers of the first tasks of jobs that a change has set, which do not follow from their position.
+  // Numbers of the first tasks of jobs that a change has set, which do not follow from their position. Tasks by their numbers, where groups
+  // do not hold them; null: they are not read yet.
   constructor(
     readonly snapshot: SnapshotJson,
     readonly firstTasks: ReadonlyMap<number, number> = new Map(),
+    readonly given: readonly (Task | undefined)[] | null | undefined = undefined,
   ) {
     const dimensions = [...(snapshot.dimensions ?? [])];
     for (const name of ["cpu", "memory"]) {
@@ -56,8 +58,29 @@ export class Cluster {
     this.jobs.forEach((job, i) => job?.uid && !this.#jobByName.has(job.uid) && this.#jobByName.set(job.uid, i));
   }
 
+  // listed tells whether the tasks are known.
+  get listed(): boolean {
+    return this.given !== null;
+  }
+
+  // listing is the cluster with tasks. Its nodes then say what is used by others alone.
+  listing(tasks: readonly (Task | undefined)[]): Cluster {
+    const cluster = new Cluster(this.snapshot, this.firstTasks, tasks);
+    const nodes = this.nodes.map((node, n): NodeJson | undefined => {
+      if (node === undefined) {
+        return undefined;
+      }
+      const rest = amountsOf(node.usedByOthers);
+      for (const use of cluster.uses(n)) {
+        use.amounts.forEach((amount, d) => rest.set(d, Math.max(0, (rest.get(d) ?? 0) - amount)));
+      }
+      return { ...node, usedByOthers: resourceOf(rest) };
+    });
+    return new Cluster({ ...this.snapshot, nodes: nodes as NodeJson[] }, this.firstTasks, tasks);
+  }
+
   queueName(index: number | undefined): string {
-    return this.queues[index ?? 0]?.name ?? `queue ${index ?? 0}`;
+    return this.queues[index ?? 0]?.name ?? "another queue";
   }
 
   queueIndex(name: string): number | undefined {
@@ -67,7 +90,7 @@ export class Cluster {
   jobName(index: number | undefined): string {
     const job = this.jobs[index ?? 0];
     if (job === undefined) {
-      return `job ${index ?? 0}`;
+      return "a job of another queue";
     }
     if (!job.name) {
       return job.uid ?? "";
@@ -103,7 +126,10 @@ export class Cluster {
     return namespace && task.json.name ? `${namespace}/${name}` : name;
   }
 
-  #numbered(): (Task | undefined)[] {
+  #numbered(): readonly (Task | undefined)[] {
+    if (this.given !== undefined) {
+      return this.given ?? [];
+    }
     if (this.#tasks === undefined) {
       const tasks: (Task | undefined)[] = [];
       let next = 0;

@@ -181,7 +181,7 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
     queues: cluster.queues.map((q, i) => queues.get(i) ?? q),
     jobs: [...cluster.jobs, ...jobs],
   } as SnapshotJson;
-  return { change, cluster: new Cluster(snapshot), job: jobs.length > 0 ? cluster.jobs.length : undefined, faults };
+  return { change, cluster: new Cluster(snapshot, cluster.firstTasks, cluster.given), job: jobs.length > 0 ? cluster.jobs.length : undefined, faults };
 }
 
 function setAmount(queue: QueueJson, field: AmountField, dimension: number, value: number | undefined): void {

@@ -1,5 +1,20 @@
 // Why jobs wait, in the words of the page: the sentences are the server's.
-import type { CheckKindJson, CheckOutcomeJson, ExplanationJson, PendingGroupJson } from "./contract.ts";
+import type { CheckKindJson, CheckOutcomeJson, ExplainAnswerJson, ExplanationJson, PendingGroupJson } from "./contract.ts";
+
+// causesOf are the jobs that wait, each with its verdict and the check that blocks it, as the groups of an answer tell.
+export function causesOf(answer: ExplainAnswerJson | undefined): ExplanationJson[] {
+  return (answer?.groups ?? []).flatMap((group) => (group.jobs ?? []).map((job): ExplanationJson => {
+    const e: ExplanationJson = { job };
+    if (group.verdict !== undefined) {
+      e.verdict = group.verdict;
+    }
+    if (group.check !== undefined) {
+      e.blocking = 0;
+      e.findings = [{ check: group.check }];
+    }
+    return e;
+  }));
+}
 
 const checks: Record<string, string> = {
   CHECK_KIND_ADMISSION: "Admission",

@@ -14,7 +14,7 @@ export interface Route {
 export const start: Route = { view: "cluster", name: "", query: {} };
 
 // Parts of the query that go with the reader from view to view.
-const lasting = ["policy", "r"];
+const lasting = ["policy", "r", "from"];
 
 // parse reads a fragment. What is no address is the first view.
 export function parse(fragment: string): Route {

@@ -11,6 +11,8 @@ export interface Row {
   readonly share: QueueShareJson;
   readonly standing: QueueStandingJson | undefined;
   readonly children: readonly number[];
+  // It is the sum of queues that the reader may not see.
+  readonly others?: boolean;
 }
 
 // Numbers are a row's amounts of one dimension.
@@ -53,7 +55,20 @@ export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Ro
     const name = cluster.queueName(index);
     return { index, name, depth: share.ancestors?.length ?? 0, share, standing: standings.get(index), children: share.children ?? [] };
   };
-  return (dividing(answer)?.queues ?? []).filter((share) => share.participating).map(row);
+  const plugin = dividing(answer);
+  const own = (plugin?.queues ?? []).filter((share) => share.participating).map(row);
+  // Sums have positions that no queue has.
+  const sums = (plugin?.others ?? []).map((o, i): Row => {
+    const parent = own.find((r) => r.index === o.parent);
+    const count = o.queueCount ?? 0;
+    const { guarantee, deserved, allocated, request } = o;
+    const share = { guarantee, deserved, allocated, request, realCapability: deserved, participating: true } as QueueShareJson;
+    const depth = parent === undefined ? 0 : parent.depth + 1;
+    share.ancestors = o.parent === undefined ? [] : [...(parent?.share.ancestors ?? []), o.parent];
+    return { index: -1 - i, name: `${count} other ${count === 1 ? "queue" : "queues"}`, depth, share, standing: undefined, children: [], others: true };
+  });
+  const below = (index: number): number[] => sums.filter((s) => s.share.ancestors?.at(-1) === index).map((s) => s.index);
+  return [...own.map((r) => ({ ...r, children: [...r.children, ...below(r.index)] })), ...sums];
 }
 
 // resting are the names of queues that take no part.
@@ -92,7 +107,7 @@ const compareNames = new Intl.Collator("en", { numeric: true }).compare;
 export function arrange(all: readonly Row[], dimension: number, sort: Sort, filter: string, folded: ReadonlySet<string>): Row[] {
   const compare = (a: Row, b: Row): number => {
     if (sort === "tree") {
-      return a.index - b.index;
+      return Number(a.others ?? false) - Number(b.others ?? false) || a.index - b.index;
     }
     return key(sort, b, dimension) - key(sort, a, dimension) || compareNames(a.name, b.name);
   };
@@ -125,18 +140,19 @@ export function leaves(all: readonly Row[]): Row[] {
 // summary says in words who has more than it deserves, and who less.
 export function summary(cluster: Cluster, all: readonly Row[], dimension: number): string {
   const name = cluster.dimensions[dimension] ?? "";
-  const ends = leaves(all).map((row) => ({ name: row.name, ...numbers(row.share, dimension) }));
+  const ends = leaves(all).map((row) => ({ name: row.name, others: row.others === true, ...numbers(row.share, dimension) }));
   const sum = (of: (n: (typeof ends)[number]) => number): number => ends.reduce((s, n) => s + of(n), 0);
-  const borrowing = ends.filter((n) => n.borrowed > 0).sort((a, b) => b.borrowed - a.borrowed);
-  const lacking = ends.filter((n) => n.short > 0).sort((a, b) => b.short - a.short);
+  // Of a sum it is not known who of it borrows.
+  const borrowing = ends.filter((n) => n.borrowed > 0 && !n.others).sort((a, b) => b.borrowed - a.borrowed);
+  const lacking = ends.filter((n) => n.short > 0 && !n.others).sort((a, b) => b.short - a.short);
   const parts = [inUse(name, sum((n) => n.allocated), cluster.total(dimension))];
   if (borrowing.length > 0) {
     const one = borrowing.length === 1;
-    parts.push(`${capital(listed(borrowing))} ${one ? "has" : "have"} ${textOf(name, sum((n) => n.borrowed))} more than ${one ? "it deserves" : "they deserve"}`);
+    parts.push(`${capital(listed(borrowing))} ${one ? "has" : "have"} ${textOf(name, sum((n) => (n.others ? 0 : n.borrowed)))} more than ${one ? "it deserves" : "they deserve"}`);
   }
   if (lacking.length > 0) {
     const one = lacking.length === 1;
-    const clause = `${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => n.short))} of what ${one ? "it deserves" : "they deserve"}`;
+    const clause = `${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => (n.others ? 0 : n.short)))} of what ${one ? "it deserves" : "they deserve"}`;
     if (borrowing.length > 0) {
       parts.push(`${parts.pop() ?? ""}; ${clause}`);
     } else {

@@ -1,6 +1,7 @@
 // Two states of a cluster side by side: what queues deserve and which jobs wait, before and after.
 import { textOf, unitOf } from "./amount.ts";
 import type { ExplainAnswerJson, ExplanationJson } from "./contract.ts";
+import { causesOf } from "./explain.ts";
 import { numbers, type Numbers, type Row } from "./shares.ts";
 
 // Pair is one queue in both.
@@ -63,7 +64,7 @@ export const worse = (t: Turn): boolean => rank(t.after) >= 2 && rank(t.before) 
 
 // turns are the jobs whose cause differs, those that may go on first, then those that may not any more.
 export function turns(before: ExplainAnswerJson | undefined, after: ExplainAnswerJson | undefined): Turn[] {
-  const of = (answer: ExplainAnswerJson | undefined): Map<number, ExplanationJson> => new Map((answer?.jobs ?? []).map((e) => [e.job ?? 0, e]));
+  const of = (answer: ExplainAnswerJson | undefined): Map<number, ExplanationJson> => new Map(causesOf(answer).map((e) => [e.job ?? 0, e]));
   const [was, is] = [of(before), of(after)];
   const out: Turn[] = [];
   for (const job of new Set([...was.keys(), ...is.keys()])) {

@@ -1,7 +1,8 @@
 // Where the cluster and the policies come from: the server that sent the page, or a file that its reader opens.
 import { Fault } from "./ask.ts";
 import { Cluster } from "./cluster.ts";
-import type { PolicyJson, SnapshotJson } from "./contract.ts";
+import type { PolicyJson, SnapshotJson, SnapshotViewJson } from "./contract.ts";
+import { read } from "./kept.ts";
 
 // Policy is offered for choice.
 export interface Policy {
@@ -15,6 +16,12 @@ export interface Policy {
 // Opened is a cluster that is looked at.
 export interface Opened {
   readonly title: string;
+  // Name under which the server keeps the snapshot up to date. Empty: it stays as it is.
+  readonly name: string;
+  // How old and complete it is, if the server keeps it.
+  readonly view: SnapshotViewJson | undefined;
+  // The reader sees some queues whole, and the sums of the others.
+  readonly restricted: boolean;
   // Names the snapshot in calls. Empty: it is sent with each call.
   readonly digest: string;
   // When it was read, in milliseconds.
@@ -30,7 +37,7 @@ export interface Source {
 
 interface Document {
   readonly policies: Policy[] | null;
-  readonly cluster?: { title: string; digest: string; read: string; snapshot: string; warnings?: string[] };
+  readonly cluster?: { title: string; name?: string; digest?: string; read?: string; snapshot?: string; warnings?: string[] };
 }
 
 async function fetched<A>(name: string): Promise<A> {
@@ -54,12 +61,29 @@ export async function open(): Promise<Source> {
   if (c === undefined) {
     return { policies, opened: undefined };
   }
-  const snapshot = await fetched<SnapshotJson>(c.snapshot);
+  if (c.name !== undefined) {
+    return { policies, opened: { ...(await follow(c.name)), title: c.title, warnings: c.warnings ?? [] } };
+  }
+  const snapshot = await fetched<SnapshotJson>(c.snapshot ?? "");
   return {
     policies,
-    opened: { title: c.title, digest: c.digest, read: Date.parse(c.read), warnings: c.warnings ?? [], cluster: new Cluster(snapshot) },
+    opened: {
+      title: c.title, digest: c.digest ?? "", read: Date.parse(c.read ?? ""), warnings: c.warnings ?? [], cluster: new Cluster(snapshot), ...still,
+    },
   };
 }
+
+// still is what a snapshot has that stays as it is.
+const still = { name: "", view: undefined, restricted: false };
+
+// follow opens a snapshot that the server keeps up to date.
+export async function follow(name: string): Promise<Opened> {
+  const { digest, cluster, view, restricted } = await read(name);
+  return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [] };
+}
+
+// asOf is up to when a view holds what happened, in milliseconds.
+export const asOf = (view: SnapshotViewJson): number => Number(view.asOf ?? 0) / 1e6;
 
 // openText reads a snapshot as `apportion convert -o json` writes it.
 export function openText(file: string, text: string, now: number): Opened {
@@ -73,7 +97,7 @@ export function openText(file: string, text: string, now: number): Opened {
   if (typeof snapshot !== "object" || snapshot === null || !isSnapshot(snapshot as Record<string, unknown>)) {
     throw new Fault("", `${file} is not a snapshot. Write it with: apportion convert -f cluster.yaml -o json > cluster.json`);
   }
-  return { title, digest: "", read: now, warnings: [], cluster: new Cluster(snapshot as SnapshotJson) };
+  return { title, digest: "", read: now, warnings: [], cluster: new Cluster(snapshot as SnapshotJson), ...still };
 }
 
 function isSnapshot(document: Record<string, unknown>): boolean {

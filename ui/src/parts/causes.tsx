@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { ExplainAnswerJson } from "../core/contract.ts";
-import { cause } from "../core/explain.ts";
+import { cause, causesOf } from "../core/explain.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps, waitingSteps, type Asked } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
@@ -16,16 +16,18 @@ export function useWaiting(): Asked<ExplainAnswerJson> {
 
 // useWaitingByQueue counts them.
 export function useWaitingByQueue(answer: ExplainAnswerJson | undefined): ReadonlyMap<number, number> {
+  const { cluster } = usePage();
   return useMemo(() => {
     const counts = new Map<number, number>();
-    for (const job of answer?.jobs ?? []) {
-      counts.set(job.queue ?? 0, (counts.get(job.queue ?? 0) ?? 0) + 1);
+    for (const { job } of causesOf(answer)) {
+      const queue = cluster.queueOf(job ?? 0);
+      counts.set(queue, (counts.get(queue) ?? 0) + 1);
     }
     return counts;
-  }, [answer]);
+  }, [answer, cluster]);
 }
 
-export const waitingCount = (answer: ExplainAnswerJson | undefined): number => answer?.jobs?.length ?? 0;
+export const waitingCount = (answer: ExplainAnswerJson | undefined): number => (answer?.groups ?? []).reduce((n, group) => n + (group.jobs?.length ?? 0), 0);
 
 export function Causes({ job }: { job: (name: string) => string }) {
   const { cluster, route } = usePage();
@@ -41,7 +43,8 @@ export function Causes({ job }: { job: (name: string) => string }) {
   return (
     <section class="causes" aria-labelledby="causes-title">
       <h2 id="causes-title">{count === 0 ? "No job waits" : `${count} ${count === 1 ? "job waits" : "jobs wait"}`}</h2>
-      {count === 0 && <Empty>Every job of this cluster runs or has ended.</Empty>}
+      {count === 0 && <Empty>Every job that you see runs or has ended.</Empty>}
+      {(answer.otherJobs ?? 0) > 0 && <p class="note">{answer.otherJobs} more {answer.otherJobs === 1 ? "waits" : "wait"} in other queues.</p>}
       <ul>
         {(answer.groups ?? []).map((group, i) => (
           <li key={i}>

@@ -37,7 +37,8 @@ export function Verdict({ e }: { e: ExplanationJson }) {
 export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1" | "h2" }) {
   const { cluster, policy, route } = usePage();
   const index = cluster.jobIndex(name);
-  const steps = useMemo<StepJson[] | undefined>(() => (index === undefined ? undefined : [{ explain: { jobs: { index: [index] } } }]), [index]);
+  const uid = cluster.jobs[index ?? -1]?.uid || name;
+  const steps = useMemo<StepJson[] | undefined>(() => (index === undefined ? undefined : [{ explain: { jobs: { uid: [uid] } } }]), [index, uid]);
   const { answer, fault } = useSteps(steps, policy);
   const Heading = heading;
   if (index === undefined) {
@@ -61,7 +62,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
         <div><dt>asks for at least</dt><dd>{job?.minResources === undefined ? "nothing named" : allSaid(cluster.dimensions, job.minResources)}</dd></div>
         <div><dt>phase</dt><dd>{(job?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase()}</dd></div>
         <div><dt>priority</dt><dd>{job?.priority ?? 0}</dd></div>
-        <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>
+        {cluster.listed && <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>}
       </dl>
     </section>
   );

@@ -48,7 +48,7 @@ export function PlanPanel({ index }: { index: number }) {
           <ol class="plain">
             {victims.slice(0, most).map((v) => (
               <li key={v.task ?? 0} class="job-row">
-                <span>{cluster.taskName(v.task ?? 0)} <small>of {cluster.queueName(v.queue)}{v.node !== undefined && `, on ${cluster.nodeName(v.node)}`}</small></span>
+                <span>{(cluster.task(v.task ?? 0) === undefined ? v.uid : cluster.taskName(v.task ?? 0))} <small>of {cluster.queueName(v.queue)}{v.node !== undefined && `, on ${cluster.nodeName(v.node)}`}</small></span>
                 <small>frees {allSaid(cluster.dimensions, v.freed)}{returns[v.returns ?? ""] !== undefined && `; ${returns[v.returns ?? ""] ?? ""}`}</small>
               </li>
             ))}

@@ -1,6 +1,7 @@
 // One queue: its numbers in every resource, and its jobs in order.
 import { useMemo } from "preact/hooks";
 
+import { causesOf } from "../core/explain.ts";
 import { labelOf, textOf } from "../core/amount.ts";
 import type { StepJson } from "../core/contract.ts";
 import { to } from "../core/route.ts";
@@ -75,7 +76,7 @@ export function QueueJobs({ name, job, selected }: { name: string; job: (name: s
   const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { index: own } } }]), [own]);
   const { answer } = useSteps(steps, policy);
   const waiting = useWaiting().answer;
-  const explained = useMemo(() => new Map((waiting?.jobs ?? []).map((e) => [e.job ?? 0, e])), [waiting]);
+  const explained = useMemo(() => new Map(causesOf(waiting).map((e) => [e.job ?? 0, e])), [waiting]);
   if (index === undefined) {
     return <Empty>There is no queue {name} in this cluster.</Empty>;
   }

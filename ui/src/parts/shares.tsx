@@ -98,13 +98,15 @@ export function Shares({ rows, href, selected, waiting, sorting = true }: Props)
                     {folded.has(row.name) ? "▸" : "▾"}
                   </button>
                 )}
-                <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}>{row.name}</a>
+                {row.others === true ? <i title="You see their sums alone">{row.name}</i> : (
+                  <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}>{row.name}</a>
+                )}
                 {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}
               </span>
               <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={scale} /></span>
               <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated)}</span>
               <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved)}</span>
-              <span class="c-state" role="cell"><State n={n} dimension={name} /></span>
+              <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} />}</span>
             </div>
           );
         }}

@@ -41,7 +41,7 @@ export function ClusterView() {
             <Resting names={resting(cluster, shares)} />
           </>
         )}
-        <NodesStrip rows={all} job={cluster.jobIndex(job)} />
+        {cluster.listed && <NodesStrip rows={all} job={cluster.jobIndex(job)} />}
       </section>
       <aside class="panel" aria-label="Details">
         {job !== "" && <JobPanel name={job} />}

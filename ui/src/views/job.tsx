@@ -15,7 +15,7 @@ import { Empty } from "../parts/states.tsx";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
 
 export function JobView() {
-  const { route, cluster } = usePage();
+  const { route, cluster, opened } = usePage();
   const index = cluster.jobIndex(route.name);
   if (index === undefined) {
     return <section class="panel"><h1>{route.name || "No job"}</h1><Empty>There is no job of this name in this cluster.</Empty></section>;
@@ -24,12 +24,14 @@ export function JobView() {
     <div class="columns even">
       <section class="panel">
         <JobPanel name={route.name} heading="h1" />
-        <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>What if its queue were different</a></p>
+        {!opened.restricted && (
+          <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>What if its queue were different</a></p>
+        )}
       </section>
       <aside class="panel" aria-label="Its queue, its plan and its tasks">
         <Resources />
         <Own index={index} />
-        {cluster.tasksOf(index).some((t) => waits(t.json.status)) && <PlanPanel index={index} />}
+        {!opened.restricted && cluster.tasksOf(index).some((t) => waits(t.json.status)) && <PlanPanel index={index} />}
         <Tasks index={index} />
       </aside>
     </div>

@@ -1,13 +1,78 @@
 // The choice of a cluster, where the server shows none.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { Fault, identify } from "../core/ask.ts";
-import { having, parse } from "../core/route.ts";
-import { openText, type Opened } from "../core/source.ts";
-import { go } from "../page.tsx";
-import { Failed } from "../parts/states.tsx";
+import { list, type View } from "../core/kept.ts";
+import { having, parse, type Route } from "../core/route.ts";
+import { follow, openText, type Opened } from "../core/source.ts";
+import { go, useRoute } from "../page.tsx";
+import { Failed, Loading } from "../parts/states.tsx";
 
-export function OpenView({ onOpen }: { onOpen: (opened: Opened) => void }) {
+interface Props {
+  readonly onOpen: (opened: Opened) => void;
+  // Names of the policies of the server, once they are known.
+  readonly onPolicies: (names: readonly string[]) => void;
+}
+
+// useKept lists the snapshots that the server keeps, again when the reader has given a token, and opens the one that the address names, or
+// the only one.
+function useKept(token: string, route: Route, { onOpen, onPolicies }: Props) {
+  const [kept, setKept] = useState<readonly View[] | undefined>();
+  const [fault, setFault] = useState<Fault | undefined>();
+  const from = route.query["from"] ?? "";
+  useEffect(() => {
+    let gone = false;
+    const pause = token === "" ? 0 : 300;
+    const timer = setTimeout(() => {
+      list().then(
+        ({ snapshots, policyNames }) => {
+          if (!gone) {
+            onPolicies(policyNames ?? []);
+            setKept(snapshots ?? []);
+          }
+        },
+        () => {
+          // A reader without a token may still open a file.
+          if (!gone) {
+            setKept(undefined);
+          }
+        },
+      );
+    }, pause);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [token]);
+  const only = kept?.length === 1 && kept[0]?.digest !== undefined ? (kept[0].name ?? "") : "";
+  const wanted = kept === undefined ? "" : from === "" ? only : from;
+  useEffect(() => {
+    if (wanted === "") {
+      return undefined;
+    }
+    let gone = false;
+    follow(wanted).then(
+      (opened) => {
+        if (!gone) {
+          onOpen(opened);
+        }
+      },
+      (error: unknown) => {
+        if (!gone) {
+          setFault(error instanceof Fault ? error : new Fault("", String(error)));
+        }
+      },
+    );
+    return () => { gone = true; };
+  }, [wanted]);
+  return { kept: kept ?? [], fault, opening: wanted !== "" && fault === undefined };
+}
+
+export function OpenView(props: Props) {
+  const { onOpen } = props;
+  const route = useRoute();
+  const [token, setToken] = useState("");
+  const live = useKept(token, route, props);
   const [fault, setFault] = useState<Fault | undefined>();
   const [over, setOver] = useState(false);
   const take = (file: File | undefined): void => {
@@ -40,6 +105,21 @@ export function OpenView({ onOpen }: { onOpen: (opened: Opened) => void }) {
       }}
     >
       <h1 id="open-title">Open a cluster</h1>
+      {live.opening && <Loading what="Reading the cluster" />}
+      {live.fault !== undefined && <Failed fault={live.fault} />}
+      {live.kept.length > 0 && (
+        <>
+          <p>This server keeps {live.kept.length === 1 ? "a cluster" : "clusters"} up to date:</p>
+          <ul class="plain" aria-label="Clusters of this server">
+            {live.kept.map((view) => (
+              <li key={view.name} class="job-row">
+                <a class="button" href={having(route, { from: view.name ?? "" })}>{view.name}</a>
+                {view.digest === undefined ? <span class="pill bad">not read yet</span> : view.complete === true ? null : <span class="pill warn">not complete</span>}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       <p>Drop a snapshot here, or choose a file. The page sends it to this server with each question; the server keeps nothing.</p>
       <p>
         <label class="button">
@@ -52,7 +132,10 @@ export function OpenView({ onOpen }: { onOpen: (opened: Opened) => void }) {
       <p>
         <label>
           Token, if this server asks for one
-          <input class="filter" type="password" autocomplete="off" onInput={(event) => identify(event.currentTarget.value.trim())} />
+          <input class="filter" type="password" autocomplete="off" onInput={(event) => {
+            identify(event.currentTarget.value.trim());
+            setToken(event.currentTarget.value.trim());
+          }} />
         </label>
         <label>
           Policy of this server to decide by, if not one of the usual ones

@@ -7,7 +7,7 @@ import { Empty } from "../parts/states.tsx";
 import { usePage } from "../page.tsx";
 
 export function QueueView() {
-  const { cluster, route } = usePage();
+  const { cluster, opened, route } = usePage();
   if (cluster.queueIndex(route.name) === undefined) {
     return <section class="panel"><h1>{route.name || "No queue"}</h1><Empty>There is no queue of this name in this cluster.</Empty></section>;
   }
@@ -21,7 +21,7 @@ export function QueueView() {
       <section class="panel" aria-labelledby="derivation-title">
         <h2 id="derivation-title" class="big">How its share comes about</h2>
         <Resources />
-        <Derivation name={route.name} />
+        {opened.restricted ? <Empty>It takes the numbers of all queues to show that, and you see your own.</Empty> : <Derivation name={route.name} />}
       </section>
     </div>
   );

@@ -4,18 +4,19 @@ import { useMemo } from "preact/hooks";
 import type { ExplanationJson, LeftOutExplanationJson } from "../core/contract.ts";
 import { cause, headline } from "../core/explain.ts";
 import { having, to } from "../core/route.ts";
-import { useWaiting, waitingCount } from "../parts/causes.tsx";
+import { waitingCount } from "../parts/causes.tsx";
 import { Filter } from "../parts/filter.tsx";
 import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
 import { Empty, Failed, Loading } from "../parts/states.tsx";
-import { usePage } from "../page.tsx";
+import { explainedSteps, usePage, useSteps } from "../page.tsx";
 
 const rowHeight = 52;
 
 export function WaitingView() {
-  const { cluster, route, wide } = usePage();
-  const { answer, fault } = useWaiting();
+  const { cluster, policy, route, wide } = usePage();
+  const asked = useSteps(explainedSteps, policy);
+  const [answer, fault] = [asked.answer?.answers[0]?.explain, asked.fault];
   const { cause: chosen = "", q = "", job: selected = "" } = route.query;
   const jobs = useMemo(() => {
     const byJob = new Map((answer?.jobs ?? []).map((e) => [e.job ?? 0, e]));

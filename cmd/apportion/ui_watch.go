@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/ui"
+)
+
+// reading is what was read last of the source that `apportion ui --watch` shows.
+type reading struct {
+	mutex sync.Mutex
+	read  time.Time
+	fault error
+}
+
+// note notes that the source was read now, or why it was not.
+func (r *reading) note(err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.fault = err; err == nil {
+		r.read = time.Now()
+	}
+}
+
+// view completes the view of the newest version.
+func (r *reading) view(view *apportionv1.SnapshotView) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	view.AsOf, view.Complete, view.Kinds = r.read.UnixNano(), r.fault == nil, nil
+	if r.fault != nil {
+		view.Kinds = []*apportionv1.ViewedKind{{Resource: "the source", Fault: r.fault.Error()}}
+	}
+}
+
+// keep gives the server the snapshot, and new versions of it until the context ends.
+func (l *looking) keep(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
+	if l.watch.interval <= 0 {
+		return nil, errors.New("--interval must be above 0")
+	}
+	if l.input.snapshot == "-" || slices.Contains(l.input.files, "-") {
+		return nil, errors.New("--watch reads the source again: standard input can be read once only")
+	}
+	const name = "cluster"
+	r := &reading{}
+	kept := server.Keep(name, r.view)
+	var last []byte
+	put := func(snapshot *apportionv1.Snapshot) error {
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(snapshot)
+		if err != nil || last != nil && bytes.Equal(data, last) {
+			return err
+		}
+		if err := kept.Put(ctx, data, &apportionv1.SnapshotView{}); err != nil {
+			return err
+		}
+		last = data
+		return nil
+	}
+	r.note(nil)
+	if err := put(loaded.Snapshot); err != nil {
+		return nil, err
+	}
+	go func() {
+		tick := time.NewTicker(l.watch.interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			again, err := l.input.load(ctx, l.streams)
+			if err == nil {
+				err = put(again.Snapshot)
+			}
+			r.note(err)
+		}
+	}()
+	return &ui.Cluster{Title: l.title(), Name: name}, nil
+}

@@ -1,0 +1,99 @@
+// A cluster that is read again: the page shows what has changed, and keeps its place.
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rename, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { converted, launch, research, says, serve, settled, sound, text, visit } from "./harness.mjs";
+
+let browser, program, file;
+before(async () => {
+  file = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "cluster.json");
+  await writeFile(file, await readFile(await converted(research)));
+  [browser, program] = await Promise.all([launch(), serve("--snapshot", file, "--watch", "--interval", "200ms")]);
+});
+after(async () => {
+  await browser?.close();
+  program?.end();
+});
+
+// edit changes the file as a whole.
+async function edit(change) {
+  const snapshot = JSON.parse(await readFile(file, "utf8"));
+  change(snapshot);
+  await writeFile(`${file}.new`, JSON.stringify(snapshot));
+  await rename(`${file}.new`, file);
+}
+
+test("what changes is shown, and the place is kept", async () => {
+  const page = await visit(browser, program.address, "#/cluster?queue=vision");
+  await settled(page);
+  assert.match(await text(page, ".summary"), /^All 80 GPUs are in use\./);
+  assert.match(await text(page, ".head-title"), /live, as of/);
+  await sound(page);
+  await page.evaluate(() => {
+    globalThis.drawn = document.querySelector(".shares");
+    scrollTo(0, 120);
+  });
+  const before = await page.evaluate(() => scrollY);
+  const weight = await text(page, ".queue .note");
+  await edit((s) => {
+    s.queues.find((q) => q.name === "vision").weight = 9;
+    // Positions are others from now on.
+    s.queues.reverse();
+  });
+  await says(page, ".queue .note", /^Weight 9/);
+  assert.doesNotMatch(weight, /^Weight 9/);
+  assert.equal(await text(page, ".queue h2"), "vision");
+  assert.equal(await page.evaluate(() => scrollY), before);
+  assert.ok(await page.evaluate(() => globalThis.drawn === document.querySelector(".shares")), "the table stays");
+  await sound(page);
+  await page.context().close();
+});
+
+test("every view of it", async () => {
+  for (const fragment of ["#/waiting", "#/nodes?by=queue", "#/whatif", "#/compare", "#/queue/vision", "#/certificate?policy=fair"]) {
+    const page = await visit(browser, program.address, fragment);
+    await settled(page);
+    assert.equal(await page.locator('[role="alert"]').count(), 0, fragment);
+    await sound(page);
+    await page.context().close();
+  }
+});
+
+test("what if on a snapshot that the server keeps", async () => {
+  const page = await visit(browser, program.address, "#/whatif?queue=vision");
+  await settled(page);
+  await page.getByRole("spinbutton", { name: "Weight of vision" }).fill("1");
+  await says(page, ".summary", /^(?!No queue)/);
+  await sound(page);
+  await page.context().close();
+});
+
+test("a source that cannot be read is said", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  await rename(file, `${file}.away`);
+  await says(page, ".head-note", /^not complete/);
+  await sound(page);
+  await rename(`${file}.away`, file);
+  await page.waitForFunction(() => document.querySelector(".head-note") === null);
+  await page.context().close();
+});
+
+test("light, dark, or as the system", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await back();
+  await page.getByRole("button", { name: /^Colours: as the system/ }).click();
+  assert.equal(await back(), light);
+  await page.getByRole("button", { name: /^Colours: light/ }).click();
+  assert.notEqual(await back(), light);
+  await sound(page);
+  await page.reload();
+  await settled(page);
+  assert.notEqual(await back(), light, "the choice lasts");
+  await page.context().close();
+});
