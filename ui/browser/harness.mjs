@@ -38,6 +38,19 @@ export async function standing(token) {
   return { address, end: () => child.kill() };
 }
 
+// kept starts a server that keeps a snapshot up to date, and knows an administrator and a member who owns some queues.
+export async function kept(snapshot, ...queues) {
+  const binary = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "keptpage");
+  const built = spawnSync("go", ["build", "-o", binary, "./internal/test/keptpage"], { cwd: root });
+  assert.equal(built.status, 0, String(built.stderr));
+  const child = spawn(binary, [snapshot, ...queues], { stdio: ["ignore", "pipe", "inherit"] });
+  const address = await new Promise((resolve, reject) => {
+    child.stdout.once("data", (data) => resolve(String(data).trim()));
+    child.once("exit", () => reject(new Error("the server ended")));
+  });
+  return { address, admin: "token-of-the-administrator", member: "token-of-a-member-of-a-team", end: () => child.kill() };
+}
+
 // converted is a file with the snapshot of a folder of manifests.
 export async function converted(manifests) {
   const file = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "opened.json");

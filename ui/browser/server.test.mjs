@@ -15,7 +15,8 @@ after(async () => {
 });
 
 test("a file is opened, and answered with the token alone", async () => {
-  const page = await visit(browser, program.address, "#/cluster");
+  // Without a token the server lists no clusters, which the browser notes.
+  const page = await visit(browser, program.address, "#/cluster", { faults: true });
   await settled(page);
   assert.equal(await text(page, "h1"), "Open a cluster");
   await sound(page);
@@ -42,7 +43,7 @@ test("without a token the server says so, and shows nothing", async () => {
 });
 
 test("what is no snapshot is said", async () => {
-  const page = await visit(browser, program.address);
+  const page = await visit(browser, program.address, "", { faults: true });
   await settled(page);
   await page.locator('input[type="file"]').setInputFiles({ name: "x.json", mimeType: "application/json", buffer: Buffer.from('{"kind":"List"}') });
   assert.match(await text(page, '[role="alert"]'), /x\.json is not a snapshot\. Write it with: apportion convert/);
