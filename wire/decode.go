@@ -37,6 +37,8 @@ type Decoder struct {
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
 	first int
+	// requests are those that were read while tasks are only counted.
+	requests requests
 }
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay as they are.
@@ -119,34 +121,21 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 		return policy.ErrStopped
 	}
 	d.c.b.ExpectPlaces(int(size.Nodes), int(size.Queues))
-	d.expect(d.c.b, size, func(all int64) int { return int(all) })
+	if !d.tally {
+		d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
+	}
 	d.c.b.Dimensions(dimensions)
 	d.c.b.Total(d.c.total.of(d.total.message()))
 	for _, name := range dimensions {
 		d.c.text(name)
 	}
-	jobs := d.allJobs
-	if parts > 1 {
-		jobs = func(data []byte) bool { return d.jobsInParts(data, size, parts) }
-	}
-	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) || !jobs(data) {
+	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) || !d.jobs(data, size, parts) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
 		return malformed("snapshot")
 	}
 	return nil
-}
-
-// expect makes room in a builder for its share of a snapshot.
-func (d *Decoder) expect(b *model.Builder, size *Size, share func(all int64) int) {
-	if d.tally {
-		b.Tally()
-		b.Expect(share(size.Jobs), share(size.Groups), 0, 0)
-		b.ExpectTally(share(size.Groups), share(size.Tasks))
-		return
-	}
-	b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
 }
 
 // head reads the time, the names of the dimensions, and the total.
@@ -215,6 +204,17 @@ func (d *Decoder) queues(pieces [2][]byte) bool {
 	return true
 }
 
+// jobs reads all jobs.
+func (d *Decoder) jobs(data []byte, size *Size, parts int) bool {
+	switch {
+	case d.tally:
+		return d.sums(data, size, parts)
+	case parts > 1:
+		return d.jobsInParts(data, size, parts)
+	}
+	return d.allJobs(data)
+}
+
 func (d *Decoder) allJobs(data []byte) bool {
 	var f field
 	jobs := d.first
@@ -277,12 +277,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 func (d *Decoder) oneTask(at place, data []byte) bool {
 	spec := &d.task.spec
 	d.task.begin()
-	if d.task.fast(data) {
-		if status, known := statusOf(d.task.status); d.tally && known {
-			d.c.b.CountTask(spec.UID, status, spec.Node)
-			return true
-		}
-	} else {
+	if !d.task.fast(data) {
 		d.task.begin()
 		if !d.task.fill(data) {
 			return false

@@ -113,6 +113,23 @@ func TestSumsAreThoseOfTheWhole(t *testing.T) {
 	})
 }
 
+func TestSumsKeepNoTask(t *testing.T) {
+	for _, shape := range []generate.Shape{
+		{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: 1, UIDs: true},
+		{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: 2, Depth: 3, Dimensions: 9, NodeSets: 2},
+		{Queues: 10, Jobs: 3, Tasks: 20_000, Nodes: 30, Seed: 3, UIDs: true},
+	} {
+		data, err := proto.Marshal(generate.Snapshot(shape))
+		require.NoError(t, err)
+		for _, n := range []int{1, 2, 5} {
+			m, err := new(wire.Decoder).CompileSums(data, n)
+			require.NoError(t, err)
+			require.Zero(t, m.Tasks.Len())
+			require.Equal(t, shape.Tasks, m.Tallied)
+		}
+	}
+}
+
 // public returns the exported parts of a model.
 func public(m *model.Model) []any {
 	var texts []string
@@ -250,23 +267,30 @@ func BenchmarkCompile(b *testing.B) {
 	})
 }
 
-// BenchmarkEvaluate is a whole call but for the transport: compile, open, answer, encode.
+// BenchmarkEvaluate is a whole call but for the transport: compile for sums, open, answer, encode.
 func BenchmarkEvaluate(b *testing.B) {
-	data, err := proto.Marshal(generate.Snapshot(generate.Standard()))
-	require.NoError(b, err)
-	policy := &apportionv1.Policy{}
-	require.NoError(b, prototext.Unmarshal([]byte(policies["proportion"]), policy))
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	var d wire.Decoder
-	for b.Loop() {
-		m, err := d.Compile(data)
+	for name, shape := range map[string]generate.Shape{
+		"standard": generate.Standard(),
+		"small":    {Queues: 10, Jobs: 100, Tasks: 1000, Nodes: 50, Seed: 1, UIDs: true},
+	} {
+		data, err := proto.Marshal(generate.Snapshot(shape))
 		require.NoError(b, err)
-		s, err := wire.Open(m, policy, wire.Options{})
-		require.NoError(b, err)
-		answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}})
-		_, err = proto.Marshal(answer)
-		require.NoError(b, err)
+		policy := &apportionv1.Policy{}
+		require.NoError(b, prototext.Unmarshal([]byte(policies["proportion"]), policy))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			var d wire.Decoder
+			for b.Loop() {
+				m, err := d.CompileWithin(data, wire.Guard{Sums: true})
+				require.NoError(b, err)
+				s, err := wire.Open(m, policy, wire.Options{})
+				require.NoError(b, err)
+				answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}})
+				_, err = proto.Marshal(answer)
+				require.NoError(b, err)
+			}
+		})
 	}
 }
 

@@ -14,28 +14,28 @@ import (
 
 // The tags of a task's fields as protobuf libraries write them.
 const (
-	taskUID        = 1<<3 | delimited
-	taskStatus     = 2<<3 | varint
-	taskNode       = 3<<3 | varint
-	taskPriority   = 4<<3 | varint
-	taskName       = 5<<3 | delimited
-	taskCreateTime = 6<<3 | varint
-	taskIndex      = 7<<3 | varint
+	taskUIDTag        = 1<<3 | delimited
+	taskStatusTag     = 2<<3 | varint
+	taskNodeTag       = 3<<3 | varint
+	taskPriorityTag   = 4<<3 | varint
+	taskNameTag       = 5<<3 | delimited
+	taskCreateTimeTag = 6<<3 | varint
+	taskIndexTag      = 7<<3 | varint
 
-	groupTask = 4<<3 | delimited
+	groupTaskTag = 4<<3 | delimited
 )
 
 // fast reads an encoded task that is written in the usual way. False: it is not, and the slot has to begin again.
 func (t *taskSlot) fast(b []byte) bool {
 	for i := 0; i+1 < len(b); {
 		tag, x := b[i], b[i+1]
-		if tag == taskUID || tag == taskName {
+		if tag == taskUIDTag || tag == taskNameTag {
 			end := i + 2 + int(x)
 			if x >= 0x80 || end > len(b) || !utf8.Valid(b[i+2:end]) {
 				return false
 			}
 			text := unsafe.String(unsafe.SliceData(b[i+2:end]), int(x)) //nolint:gosec // G103: lent as scanner.text lends.
-			if tag == taskUID {
+			if tag == taskUIDTag {
 				t.spec.UID = text
 			} else {
 				t.spec.Name = text
@@ -73,15 +73,15 @@ func (t *taskSlot) fast(b []byte) bool {
 
 func (t *taskSlot) fastNumber(tag byte, v uint64) bool {
 	switch tag {
-	case taskStatus:
+	case taskStatusTag:
 		t.status = apportionv1.TaskStatus(int32(v))
-	case taskNode:
+	case taskNodeTag:
 		t.spec.Node = model.NodeID(min(uint32(v), math.MaxInt32))
-	case taskPriority:
+	case taskPriorityTag:
 		t.spec.Priority = int32(v)
-	case taskCreateTime:
+	case taskCreateTimeTag:
 		t.spec.CreateTime = int64(v)
-	case taskIndex:
+	case taskIndexTag:
 		t.spec.Index = int32(v)
 		return v <= math.MaxInt32
 	default:
@@ -94,7 +94,7 @@ func (t *taskSlot) fastNumber(tag byte, v uint64) bool {
 // it.
 func afterTasks(b []byte, from int) (end, tasks int) {
 	i := from
-	for i+1 < len(b) && b[i] == groupTask && b[i+1] < 0x80 {
+	for i+1 < len(b) && b[i] == groupTaskTag && b[i+1] < 0x80 {
 		next := i + 2 + int(b[i+1])
 		if next > len(b) {
 			break
@@ -107,7 +107,7 @@ func afterTasks(b []byte, from int) (end, tasks int) {
 
 // task returns the next task of a group that has one more.
 func (s *scanner) task() []byte {
-	if len(s.rest) > 1 && s.rest[0] == groupTask && s.rest[1] < 0x80 {
+	if len(s.rest) > 1 && s.rest[0] == groupTaskTag && s.rest[1] < 0x80 {
 		if end := 2 + int(s.rest[1]); end <= len(s.rest) {
 			data := s.rest[2:end]
 			s.rest = s.rest[end:]

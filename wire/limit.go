@@ -73,20 +73,29 @@ func (z *Size) around(data []byte) [2][]byte {
 // Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
 // are no Snapshot it counts what stands before the fault.
 func Measure(data []byte) Size {
-	n := min(len(data)/partBytes, processor.Count(), maxParts)
+	return measureIn(data, min(len(data)/partBytes, processor.Count(), maxParts))
+}
+
+// measureIn counts n parts at the same time.
+func measureIn(data []byte, n int) Size {
 	if n < 2 {
 		return measure(data)
 	}
 	cuts := cutsOf(data, n)
-	from := append(append([]partStart{{}}, cuts...), partStart{at: len(data)})
 	sizes := make([]Size, n)
-	atOnce(n, func(i int) { sizes[i] = measure(data[from[i].at:from[i+1].at]) })
+	atOnce(n, func(i int) { sizes[i] = measure(partOf(data, cuts, i)) })
 	all := sizes[0]
-	for i := range sizes[1:] {
-		all.add(&sizes[i+1], from[i+1].at)
+	for i, cut := range cuts {
+		cuts[i].before = all.extent()
+		all.add(&sizes[i+1], cut.at)
 	}
 	all.layout.cuts = cuts
 	return all
+}
+
+// extent returns how many jobs, groups and tasks there are.
+func (z *Size) extent() model.Extent {
+	return model.Extent{Jobs: int(z.Jobs), Groups: int(z.Groups), Tasks: int(z.Tasks)}
 }
 
 // add adds a part that begins at a place.
@@ -144,24 +153,30 @@ func measure(data []byte) Size {
 	return size
 }
 
-func (z *Size) job(data []byte) {
-	var f field
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 10 && f.kind == delimited {
+func (z *Size) job(b []byte) {
+	for i := 0; i < len(b); {
+		tag, _, from, to := fieldAt(b, i)
+		if to < 0 {
+			return
+		}
+		if i = to; tag == jobGroupTag {
 			z.Groups++
-			z.group(f.data)
+			z.group(b[from:to])
 		}
 	}
 }
 
-func (z *Size) group(data []byte) {
-	var f field
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 4 && f.kind == delimited {
-			end, more := afterTasks(s.rest, 0)
-			s.rest = s.rest[end:]
+func (z *Size) group(b []byte) {
+	for i := 0; i < len(b); {
+		tag, _, from, to := fieldAt(b, i)
+		if to < 0 {
+			return
+		}
+		if i = to; tag == groupTaskTag {
+			end, more := afterTasks(b, to)
+			i = end
 			z.Tasks += int64(1 + more)
-			z.TaskBytes += int64(len(f.data) + end)
+			z.TaskBytes += int64(end - from)
 		}
 	}
 }

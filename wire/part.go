@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/internal/processor"
 )
 
@@ -27,9 +28,7 @@ func parts(size *Size) int {
 
 // jobsInParts does what allJobs does in n parts, or returns false.
 func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
-	for len(d.parts) < n-1 {
-		d.parts = append(d.parts, new(Decoder))
-	}
+	d.enough(n)
 	cuts := size.layout.cuts
 	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
 		cuts = cutsOf(data, n)
@@ -39,20 +38,41 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	defer func() { d.stop = stop }()
 	for i, p := range d.parts[:n-1] {
 		d.prepare(p, size, n)
-		p.first = cuts[i].jobs
+		p.first = cuts[i].before.Jobs
 	}
 	read := make([]bool, n)
-	atOnce(n, func(i int) {
-		if i == 0 {
-			read[0] = d.allJobs(data[:cuts[0].at])
-			return
-		}
-		end := len(data)
-		if i < n-1 {
-			end = cuts[i].at
-		}
-		read[i] = d.parts[i-1].allJobs(data[cuts[i-1].at:end])
-	})
+	atOnce(n, func(i int) { read[i] = d.part(i).allJobs(partOf(data, cuts, i)) })
+	return d.joined(read)
+}
+
+// enough makes decoders for n parts.
+func (d *Decoder) enough(n int) {
+	for len(d.parts) < n-1 {
+		d.parts = append(d.parts, new(Decoder))
+	}
+}
+
+// part returns the decoder that reads a part; d reads the first.
+func (d *Decoder) part(i int) *Decoder {
+	if i == 0 {
+		return d
+	}
+	return d.parts[i-1]
+}
+
+// partOf returns the i-th part of the data.
+func partOf(data []byte, cuts []partStart, i int) []byte {
+	if i < len(cuts) {
+		data = data[:cuts[i].at]
+	}
+	if i > 0 {
+		data = data[cuts[i-1].at:]
+	}
+	return data
+}
+
+// joined joins the parts, of which each says whether it was read.
+func (d *Decoder) joined(read []bool) bool {
 	for i, ok := range read {
 		if !ok || i > 0 && !d.join(d.parts[i-1]) {
 			return false
@@ -61,15 +81,52 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	return true
 }
 
-// prepare makes p ready to read a part of the jobs of what d reads, which is in n parts.
-func (d *Decoder) prepare(p *Decoder, size *Size, n int) {
+// sums does what jobsInParts does where tasks are only counted. Each part is counted beforehand, and fills its place among all.
+func (d *Decoder) sums(data []byte, size *Size, n int) bool {
+	cuts, all := size.layout.cuts, size.extent()
+	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
+		counted := measureIn(data, n)
+		cuts = counted.layout.cuts
+	}
+	b := d.c.b
+	b.Tally(all, int(size.Nodes))
+	d.requests.reset()
+	if n == 1 {
+		return d.sumJobs(data)
+	}
+	d.enough(n)
+	stop := d.stop
+	d.stop = oneByOne(stop)
+	defer func() { d.stop = stop }()
+	b.TallyTo(cuts[0].before)
+	for i, p := range d.parts[:n-1] {
+		to := all
+		if i+1 < len(cuts) {
+			to = cuts[i+1].before
+		}
+		d.begin(p)
+		p.requests.reset()
+		b.TallyPart(p.c.b, cuts[i].before, to)
+	}
+	read := make([]bool, n)
+	atOnce(n, func(i int) { read[i] = d.part(i).sumJobs(partOf(data, cuts, i)) })
+	return d.joined(read)
+}
+
+// begin makes p ready to read beside d.
+func (d *Decoder) begin(p *Decoder) {
 	if p.c.b == nil {
 		p.c.b = d.c.b.NewPart()
-	} else {
-		d.c.b.Part(p.c.b)
 	}
 	p.c.limits, p.c.longest, p.stop, p.asked, p.tally = d.c.limits, 0, d.stop, 0, d.tally
-	d.expect(p.c.b, size, func(all int64) int { return int(all/int64(n) + all/16) })
+}
+
+// prepare makes p ready to read a part of the jobs of what d reads, which is in n parts.
+func (d *Decoder) prepare(p *Decoder, size *Size, n int) {
+	d.begin(p)
+	d.c.b.Part(p.c.b)
+	share := func(all int64) int { return int(all/int64(n) + all/16) }
+	p.c.b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
 }
 
 func (d *Decoder) join(p *Decoder) bool {
@@ -78,8 +135,11 @@ func (d *Decoder) join(p *Decoder) bool {
 	return d.c.b.Join(p.c.b)
 }
 
-// partStart is where a part begins and how many jobs lie before it.
-type partStart struct{ at, jobs int }
+// partStart is where a part begins and what lies before it. Groups and tasks are counted by Measure only.
+type partStart struct {
+	at     int
+	before model.Extent
+}
 
 // cutsOf returns where the second and each later of n parts of about the same length begin, fields being kept whole.
 func cutsOf(data []byte, n int) []partStart {
@@ -90,11 +150,11 @@ func cutsOf(data []byte, n int) []partStart {
 	for len(cuts) < n-1 {
 		at := len(data) - len(s.rest)
 		if at >= (len(cuts)+1)*(len(data)/n) {
-			cuts = append(cuts, partStart{at, jobs})
+			cuts = append(cuts, partStart{at, model.Extent{Jobs: jobs}})
 			continue
 		}
 		if !s.next(&f) {
-			cuts = append(cuts, partStart{len(data), jobs})
+			cuts = append(cuts, partStart{len(data), model.Extent{Jobs: jobs}})
 			continue
 		}
 		if f.number == 6 && f.kind == delimited {

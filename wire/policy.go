@@ -61,7 +61,11 @@ func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool { return s.GetShares() == nil })
+	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
+		// A question about shares without settings has no message of its own.
+		_, shares := s.GetStep().(*apportionv1.Step_Shares)
+		return !shares
+	})
 }
 
 func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {

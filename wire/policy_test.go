@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine"
@@ -128,4 +129,29 @@ func TestAFaultOfTheProgramTellsNothingOfItself(t *testing.T) {
 	st := wire.Status(io.ErrUnexpectedEOF)
 	require.Equal(t, "internal error", st.GetMessage())
 	require.Equal(t, "INTERNAL", errorInfo(t, st).GetReason())
+}
+
+func TestSharesAskForSumsOnly(t *testing.T) {
+	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+	withoutSettings := &apportionv1.Step{Step: &apportionv1.Step_Shares{}}
+	order := &apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{}}}
+	for name, c := range map[string]struct {
+		policy string
+		steps  []*apportionv1.Step
+		want   bool
+	}{
+		"shares":                              {"proportion", []*apportionv1.Step{shares}, true},
+		"shares without settings":             {"proportion", []*apportionv1.Step{withoutSettings}, true},
+		"shares twice":                        {"capacity flat", []*apportionv1.Step{shares, withoutSettings}, true},
+		"shares and an order":                 {"proportion", []*apportionv1.Step{shares, order}, false},
+		"an order":                            {"proportion", []*apportionv1.Step{order}, false},
+		"a step that is empty":                {"proportion", []*apportionv1.Step{{}}, false},
+		"shares under a policy that looks on": {"hierarchical drf", []*apportionv1.Step{shares}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &apportionv1.Policy{}
+			require.NoError(t, prototext.Unmarshal([]byte(policies[c.policy]), p))
+			require.Equal(t, c.want, wire.OnlySums(p, c.steps))
+		})
+	}
 }

@@ -110,15 +110,12 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 
 func (b *Builder) closeGroup() {
 	if n := len(b.groups); n > 0 && b.group >= 0 {
-		if b.tally.on {
-			b.closeTally()
-		}
 		b.groups[n-1].EndCount = int32(len(b.counts))
 	}
 }
 
 func (b *Builder) closeJob() {
-	if b.job < 0 {
+	if b.job < 0 || b.tally.on {
 		return
 	}
 	b.closeGroup()
@@ -192,6 +189,10 @@ func (b *Builder) cut() {
 	m.Tasks.cut(b.tasks, largePage)
 	m.Details.cut(b.details, largePage)
 	m.text.cut(b.written)
+	if b.tally.on {
+		m.Accounts.cut(b.store.accounts[:len(b.jobs)], smallPage)
+		return
+	}
 	m.Accounts.cut(b.store.open(b.jobs, len(b.groups), b.width), smallPage)
 }
 
@@ -254,26 +255,33 @@ func (b *Builder) bookAll(stop func() bool) bool {
 	m.sums = b.sums.open(len(m.Queues), b.width)
 	s := m.summing()
 	for j := range b.jobs {
-		job, account := &b.jobs[j], &b.store.accounts[j]
-		if asked(stop, j) {
+		if asked(stop, j) || !b.tally.on && !b.bookJob(j, bestEffort, stop) {
 			return false
 		}
-		tasks := b.tasks[job.FirstTask:job.EndTask]
-		for t := range tasks {
-			if asked(stop, t) {
-				return false
-			}
-			task := &tasks[t]
-			account.put(m.Requests[task.Request], task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
-		}
-		m.bookCounts(account, job)
-		s.add(m.sums[job.Queue], job, account, 1)
+		job := &b.jobs[j]
+		s.add(m.sums[job.Queue], job, &b.store.accounts[j], 1)
 	}
 	for _, request := range m.Requests {
 		s.noted.grind(request)
 	}
 	m.grain = s.noted
 	m.exact = m.grain.exact(m.sums)
+	return true
+}
+
+// bookJob fills the account of a job.
+func (b *Builder) bookJob(j int, bestEffort []bool, stop func() bool) bool {
+	job, account := &b.jobs[j], &b.store.accounts[j]
+	tasks := b.tasks[job.FirstTask:job.EndTask]
+	for t := range tasks {
+		if asked(stop, t) {
+			return false
+		}
+		task := &tasks[t]
+		request := b.m.Requests[task.Request]
+		account.put(request, task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
+	}
+	b.m.bookCounts(account, job)
 	return true
 }
 

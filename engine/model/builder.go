@@ -135,6 +135,7 @@ func NewBuilder(asOf int64) *Builder {
 // must no longer be used. Strings taken from it stay as they are.
 func (b *Builder) Reset(asOf int64) {
 	m := &b.m
+	b.untake()
 	m.queueIndex.reset()
 	m.nodeIndex.reset()
 	m.nodeSetIndex.reset()
@@ -272,12 +273,16 @@ func (b *Builder) Job(s JobSpec) {
 	b.closeJob()
 	b.job++
 	b.group = -1
-	job := Job{
-		UID: b.text.keep(s.UID), Namespace: b.text.again(&b.namespace, s.Namespace),
-		Priority: s.Priority, Phase: s.Phase, CreateTime: s.CreateTime,
-		MinAvailable: int32(min(s.MinAvailable, math.MaxInt32)), Queue: None,
-		FirstGroup: GroupID(len(b.groups)), FirstTask: TaskID(len(b.tasks)), Condition: b.text.keep(s.Condition),
-	}
+	job := Job{Queue: None, FirstGroup: GroupID(len(b.groups)), FirstTask: TaskID(len(b.tasks))}
+	b.describe(&job, &s)
+	b.jobs = append(b.jobs, job)
+}
+
+// describe sets what is said of a job itself, the newest one.
+func (b *Builder) describe(job *Job, s *JobSpec) {
+	job.UID, job.Namespace, job.Condition = b.text.keep(s.UID), b.text.again(&b.namespace, s.Namespace), b.text.keep(s.Condition)
+	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
+	job.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
 	if job.UID == "" {
 		job.UID = b.text.join(s.Namespace, s.Name)
 		job.Name = job.UID[len(job.UID)-len(s.Name):]
@@ -298,7 +303,6 @@ func (b *Builder) Job(s JobSpec) {
 	if s.MinResources != nil {
 		job.MinResources = b.row(s.MinResources, limited, "", "min_resources")
 	}
-	b.jobs = append(b.jobs, job)
 }
 
 // Group begins a task group of the newest job.
@@ -309,7 +313,7 @@ func (b *Builder) Group(s GroupSpec) {
 	id := GroupID(len(b.groups))
 	role := b.text.again(&b.role, s.Role)
 	if b.group > 0 {
-		b.checkRole(role)
+		b.checkRole(role, b.groups[b.jobs[len(b.jobs)-1].FirstGroup:])
 	}
 	group := Group{
 		Job: JobID(len(b.jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.counts)), Unjudged: s.Unjudged,
@@ -326,9 +330,9 @@ func (b *Builder) Group(s GroupSpec) {
 	b.blank = Task{Job: group.Job, Group: id, Request: b.groups[id].Request, Node: None, Detail: None}
 }
 
-// checkRole records a role that the newest job has already. Few jobs have more than a handful, which need no set.
-func (b *Builder) checkRole(role string) {
-	groups := b.groups[b.jobs[len(b.jobs)-1].FirstGroup:]
+// checkRole records a role that one of the groups has that the newest job has had so far. Few jobs have more than a handful, which need no
+// set.
+func (b *Builder) checkRole(role string, groups []Group) {
 	const few = 16
 	var twice bool
 	if len(groups) <= few {
@@ -367,9 +371,6 @@ func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
-	if b.tally.on {
-		b.noteUID(s.UID)
-	}
 	// The task is put together where it stays: copying it there costs as much as all the rest.
 	b.tasks = append(b.tasks, b.blank)
 	task := &b.tasks[len(b.tasks)-1]

@@ -44,7 +44,7 @@ type Model struct {
 
 	// Own is what a model that was made by a Change does not share with its base; nil for one that was built whole.
 	Own *Own
-	// Tallied counts the tasks that are kept as Counts though the snapshot gives them one by one; see Builder.Tally.
+	// Tallied counts the tasks of which the model keeps no more than what they add up to; see Builder.Tally.
 	Tallied int
 	// OffNode counts the tasks that the latest Change took off nodes that it removed.
 	OffNode int

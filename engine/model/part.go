@@ -10,6 +10,7 @@ func (b *Builder) NewPart() *Builder {
 // Part makes p, whose memory is used again, a builder of jobs that follow those of b. They refer to the queues and nodes of b, which must
 // all be there already; b and its parts may then be fed at the same time.
 func (b *Builder) Part(p *Builder) {
+	p.forget()
 	// What p has of these is not its own.
 	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
 	p.Reset(b.m.AsOf)
@@ -29,6 +30,9 @@ func (b *Builder) Join(p *Builder) bool {
 	if b.faults.Total+p.faults.Total > 0 || b.counted+p.counted > maxCount || len(b.written)+len(p.written) > maxText {
 		return false
 	}
+	if b.tally.on {
+		return b.joinTally(p)
+	}
 	b.counted += p.counted
 	b.job += len(p.jobs)
 	b.group = -1
@@ -43,8 +47,6 @@ func (b *Builder) Join(p *Builder) bool {
 	for _, c := range p.counts {
 		b.counts = append(b.counts, move.count(c))
 	}
-	b.tally.n += p.tally.n
-	b.tally.uids.entries = append(b.tally.uids.entries, p.tally.uids.entries...)
 	b.details, b.written = append(b.details, p.details...), append(b.written, p.written...)
 	b.tasks = append(b.tasks, p.tasks...)
 	for added := b.tasks[move.tasks:]; len(added) > 0; added = added[1:] {

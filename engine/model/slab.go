@@ -37,31 +37,25 @@ func (s *slab) reset() { s.at, s.used = 0, 0 }
 // accountStore is the memory of accounts.
 type accountStore struct {
 	accounts   []Account
-	rows       []resource.Row
 	cells      []float64
 	counts     [][NumStatus]int32
 	bestEffort []int32
 }
 
+// rowsOfAccount is how many rows an account has.
+const rowsOfAccount = 4
+
 // open returns accounts of the given jobs, which are neighbours, with no task in them.
 func (s *accountStore) open(jobs []Job, groups, width int) []Account {
-	const rows = 4
-	s.accounts, s.rows = zeroed(s.accounts, len(jobs)), zeroed(s.rows, rows*len(jobs))
-	s.cells = zeroed(s.cells, rows*len(jobs)*width)
+	s.accounts, s.cells = zeroed(s.accounts, len(jobs)), zeroed(s.cells, rowsOfAccount*len(jobs)*width)
 	s.counts, s.bestEffort = zeroed(s.counts, groups), zeroed(s.bestEffort, groups)
-	for i := range s.rows {
-		s.rows[i] = resource.Row{V: s.cells[i*width : (i+1)*width : (i+1)*width], Has: resource.Base}
-	}
 	first := GroupID(0)
 	if len(jobs) > 0 {
 		first = jobs[0].FirstGroup
 	}
 	for i := range s.accounts {
-		a, r := &s.accounts[i], s.rows[rows*i:]
-		a.Allocated, a.Pending, a.Gated, a.Total = r[0], r[1], r[2], r[3]
-		from, to := jobs[i].FirstGroup-first, jobs[i].EndGroup-first //nolint:gosec // G602: there is an account for each job.
-		a.GroupTasks = s.counts[from:to:to]
-		a.GroupPendingBestEffort = s.bestEffort[from:to:to]
+		s.lay(&s.accounts[i], i, width)
+		s.end(i, int(jobs[i].FirstGroup-first), int(jobs[i].EndGroup-first)) //nolint:gosec // G602: there is an account for each job.
 	}
 	return s.accounts
 }

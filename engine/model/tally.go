@@ -3,66 +3,218 @@ package model
 import (
 	"errors"
 	"hash/maphash"
+	"math"
 	"slices"
+
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // ErrTally says that a snapshot has to be read again with all its tasks: something in it is faulty or might be, or sums depend on the order
 // of tasks.
 var ErrTally = errors.New("the tasks of the snapshot cannot be counted only")
 
-// tally is what a builder keeps of tasks that are only counted.
+// Extent counts jobs, and the groups and tasks in them.
+type Extent struct{ Jobs, Groups, Tasks int }
+
+// tally is what a builder keeps while tasks are only counted.
 type tally struct {
 	on bool
-	// counts are those of the newest group.
+	// counts are those of the tasks without details of the newest group.
 	counts [NumStatus]int32
-	// uids are the hashes of the uids of all tasks, the counted ones and the others.
+	// uids are the hashes of the uids of all tasks.
 	uids sorted
-	// n is how many tasks were counted.
-	n int
+	// n is how many tasks were counted, nodes how many nodes there are.
+	n, nodes int
+	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part has to be copied behind another.
+	all  tallied
+	from Extent
 }
 
-// Tally makes the builder take CountTask. Build then returns ErrTally wherever the model might not do for questions about what tasks add
-// up to, and for any fault. Tasks of the model are found neither by uid nor by path.
-func (b *Builder) Tally() { b.tally.on = true }
-
-// ExpectTally makes room for so many groups and tasks.
-func (b *Builder) ExpectTally(groups, tasks int) {
-	b.tally.uids.entries = room(b.tally.uids.entries, tasks)
-	// A group mostly has tasks of two statuses or fewer.
-	b.counts = room(b.counts, 2*groups)
+// tallied is the memory that the parts of a tally share.
+type tallied struct {
+	jobs   []Job
+	groups []Group
+	uids   []uint64
 }
 
-// CountTask adds a task without a detail to the newest group, of which the model keeps no more than that it counts.
+// Tally makes the builder take a snapshot of exactly this extent and so many nodes, of whose tasks the model keeps no more than what they
+// add up to. Jobs then come by OpenJob and CloseJob, groups by OpenGroup and CloseGroup, tasks by CountTask and CountDetailed.
+//
+// Build returns ErrTally wherever the model might not do for questions about what tasks add up to, and for any fault. The model has no
+// Tasks and no Counts.
+func (b *Builder) Tally(extent Extent, nodes int) {
+	t := &b.tally
+	t.on, t.nodes = true, nodes
+	t.all = tallied{sized(b.jobs, extent.Jobs), sized(b.groups, extent.Groups), sized(t.uids.entries, extent.Tasks)}
+	b.store.size(extent.Jobs, extent.Groups, b.width)
+	b.take(&t.all, Extent{}, extent)
+}
+
+// TallyTo bounds what b itself fills, before its parts are made.
+func (b *Builder) TallyTo(to Extent) { b.take(&b.tally.all, Extent{}, to) }
+
+// TallyPart is Part for a builder that counts tasks: p fills what lies between two places in the snapshot.
+func (b *Builder) TallyPart(p *Builder, from, to Extent) {
+	b.Part(p)
+	p.tally.nodes = b.tally.nodes
+	p.take(&b.tally.all, from, to)
+	p.store = b.store.part(from, to, b.width)
+}
+
+// take makes b fill a part of what is shared.
+func (b *Builder) take(all *tallied, from, to Extent) {
+	b.tally.from = from
+	b.jobs = all.jobs[from.Jobs:from.Jobs:to.Jobs]
+	b.groups = all.groups[from.Groups:from.Groups:to.Groups]
+	b.tally.uids.entries = all.uids[from.Tasks:from.Tasks:to.Tasks]
+}
+
+// untake gives b back all that it shared with its parts.
+func (b *Builder) untake() {
+	if t := &b.tally; t.on {
+		b.jobs, b.groups = t.all.jobs, t.all.groups
+		if t.all.uids != nil {
+			t.uids.entries = t.all.uids
+		}
+	}
+}
+
+// OpenJob begins a job. False: there are more than were expected.
+func (b *Builder) OpenJob() bool {
+	n := len(b.jobs)
+	if n == cap(b.jobs) {
+		return false
+	}
+	b.job++
+	b.group, b.task = -1, -1
+	b.jobs = b.jobs[:n+1]
+	groups := len(b.groups)
+	b.store.begin(n, groups, b.width)
+	job := &b.jobs[n]
+	*job = Job{Queue: None}
+	job.FirstGroup = GroupID(b.tally.from.Groups + groups)
+	return true
+}
+
+// CloseJob ends the newest job with what is said of it.
+func (b *Builder) CloseJob(s *JobSpec) {
+	n := len(b.jobs) - 1
+	job := &b.jobs[n]
+	b.describe(job, s)
+	groups := len(b.groups)
+	job.EndGroup = GroupID(b.tally.from.Groups + groups)
+	b.store.end(n, int(job.FirstGroup)-b.tally.from.Groups, groups)
+}
+
+// OpenGroup begins a group of the newest job. False: there are more than were expected.
+func (b *Builder) OpenGroup() bool {
+	n := len(b.groups)
+	if n == cap(b.groups) {
+		return false
+	}
+	b.group++
+	b.task = -1
+	b.groups = b.groups[:n+1]
+	b.store.counts[n], b.store.bestEffort[n] = [NumStatus]int32{}, 0
+	return true
+}
+
+// CloseGroup ends the newest group with what is said of it, its request excepted, which is at a position in Requests.
+func (b *Builder) CloseGroup(s *GroupSpec, request int32) {
+	t := &b.tally
+	group := &b.groups[len(b.groups)-1]
+	*group = Group{
+		Job: JobID(t.from.Jobs + len(b.jobs) - 1), Role: b.text.again(&b.role, s.Role), MinAvailable: -1, Unjudged: s.Unjudged,
+		NodeSet: b.nodeSet(s.NodeSet, b.groupPath), Request: request,
+	}
+	if s.HasMin {
+		group.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
+		if s.MinAvailable > math.MaxInt32 {
+			b.faults.Total++
+		}
+	}
+	if last := len(b.groups) - 1; b.group > 0 {
+		b.checkRole(group.Role, b.groups[last-b.group:last])
+	}
+	for status, n := range t.counts {
+		if n > 0 {
+			b.book(Status(status), GateNone, n, request)
+			t.counts[status] = 0
+		}
+	}
+}
+
+// CountTask adds a task without a detail to the newest group.
 func (b *Builder) CountTask(uid string, status Status, node NodeID) {
-	b.task++
+	b.tally.counts[status]++
+	b.note(uid, node)
+}
+
+// CountDetailed adds a task whose request is at a position in Requests to the newest group.
+func (b *Builder) CountDetailed(uid string, status Status, gate Gate, node NodeID, request int32) {
+	b.book(status, gate, 1, request)
+	b.note(uid, node)
+}
+
+// CountEqual adds n equal tasks without identity to the newest group.
+func (b *Builder) CountEqual(status Status, gate Gate, n uint32, request int32) {
+	if b.counted += int64(n); b.counted > maxCount {
+		b.faults.Total++
+		return
+	}
+	b.book(status, gate, int32(n), request)
+}
+
+// book adds tasks of the newest group to the account of its job.
+func (b *Builder) book(status Status, gate Gate, n, request int32) {
+	row := b.m.Requests[request]
+	b.store.accounts[len(b.jobs)-1].put(row, status, gate, b.group, n, b.m.BestEffort(row))
+}
+
+// note notes a task's uid, and whether its node is there.
+func (b *Builder) note(uid string, node NodeID) {
 	b.counted++
 	b.tally.n++
-	b.tally.counts[status]++
-	b.noteUID(uid)
-	if node != None && !b.placed(node) {
+	if uid != "" {
+		b.tally.uids.entries = append(b.tally.uids.entries, maphash.String(seed, uid))
+	}
+	if node != None && uint32(node) >= uint32(b.tally.nodes) {
 		b.faults.Total++
 	}
 }
 
-func (b *Builder) noteUID(uid string) {
-	if uid != "" {
-		b.tally.uids.entries = append(b.tally.uids.entries, maphash.String(seed, uid))
-	}
+// RequestID returns the position in Requests of a request of the newest group or one of its tasks.
+func (b *Builder) RequestID(request *Amounts) int32 { return b.request(request, b.groupPath) }
+
+// HasNodeSet reports whether there is a node set of a name.
+func (b *Builder) HasNodeSet(name string) bool {
+	_, ok := b.m.nodeSetIndex.find(name, b.m.nodeSetName)
+	return ok
 }
 
-// closeTally adds the tasks counted of the newest group to its counts.
-func (b *Builder) closeTally() {
-	for status, n := range b.tally.counts {
-		if n > 0 {
-			b.counts = append(b.counts, Count{Group: GroupID(len(b.groups) - 1), Status: Status(status), N: n})
-			b.tally.counts[status] = 0
-		}
+// joinTally is Join for builders that count tasks.
+func (b *Builder) joinTally(p *Builder) bool {
+	t, from := &b.tally, p.tally.from
+	if len(b.jobs) != from.Jobs || len(b.groups) != from.Groups || len(p.jobs) < cap(p.jobs) || len(p.groups) < cap(p.groups) {
+		return false
 	}
+	b.jobs, b.groups = t.all.jobs[:from.Jobs+len(p.jobs)], t.all.groups[:from.Groups+len(p.groups)]
+	at := b.joinRequests(p)
+	for g := range p.groups {
+		group := &p.groups[g]
+		group.Request = at[group.Request]
+	}
+	t.n += p.tally.n
+	t.uids.entries = append(t.all.uids[:len(t.uids.entries)], p.tally.uids.entries...)
+	b.counted += p.counted
+	return b.counted <= maxCount
 }
 
 // distinct reports whether no two uids have the same hash, so that none is given twice.
 func (t *tally) distinct() bool {
 	t.uids.sort()
+	// Sorting may have exchanged the two halves of the memory.
+	t.all.uids = nil
 	list := t.uids.entries
 	for i := 0; i < len(list); {
 		end := i + 1
@@ -81,3 +233,55 @@ func (t *tally) distinct() bool {
 
 // reset empties t, whose memory is used again.
 func (t *tally) reset() { *t = tally{uids: sorted{t.uids.entries[:0], t.uids.scratch}} }
+
+// forget leaves the memory that b fills to the builder whose part b was.
+func (b *Builder) forget() {
+	if b.tally.on {
+		b.jobs, b.groups, b.tally.uids.entries, b.store = nil, nil, nil, accountStore{}
+	}
+}
+
+// sized returns n entries, in the memory of list if it is large enough.
+func sized[T any](list []T, n int) []T {
+	if cap(list) < n {
+		return make([]T, n)
+	}
+	return list[:n]
+}
+
+// size makes room for the accounts of so many jobs with so many groups in all.
+func (s *accountStore) size(jobs, groups, width int) {
+	s.accounts, s.cells = sized(s.accounts, jobs), sized(s.cells, rowsOfAccount*jobs*width)
+	s.counts, s.bestEffort = sized(s.counts, groups), sized(s.bestEffort, groups)
+}
+
+// part returns the memory of the accounts between two places.
+func (s *accountStore) part(from, to Extent, width int) accountStore {
+	cells := rowsOfAccount * width
+	return accountStore{
+		accounts: s.accounts[from.Jobs:to.Jobs], cells: s.cells[from.Jobs*cells : to.Jobs*cells],
+		counts: s.counts[from.Groups:to.Groups], bestEffort: s.bestEffort[from.Groups:to.Groups],
+	}
+}
+
+// begin empties the account of a job whose groups begin at a position.
+func (s *accountStore) begin(job, groups, width int) {
+	a := &s.accounts[job]
+	clear(s.cells[rowsOfAccount*job*width : rowsOfAccount*(job+1)*width])
+	*a = Account{GroupTasks: s.counts[groups:], GroupPendingBestEffort: s.bestEffort[groups:]}
+	s.lay(a, job, width)
+}
+
+// end bounds the account of a job by where its groups end.
+func (s *accountStore) end(job, from, to int) {
+	a := &s.accounts[job]
+	a.GroupTasks, a.GroupPendingBestEffort = s.counts[from:to:to], s.bestEffort[from:to:to]
+}
+
+// lay puts the rows of an account into the job's cells.
+func (s *accountStore) lay(a *Account, job, width int) {
+	for i, row := range [rowsOfAccount]*resource.Row{&a.Allocated, &a.Pending, &a.Gated, &a.Total} {
+		from := (rowsOfAccount*job + i) * width
+		*row = resource.Row{V: s.cells[from : from+width : from+width], Has: resource.Base}
+	}
+}

@@ -1,0 +1,419 @@
+package wire
+
+import (
+	"math"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// A question about what tasks add up to needs no tasks. What is here reads jobs in one pass over their bytes, checks all that the decoder
+// checks, and keeps accounts in place of tasks. It gives up on whatever is faulty or written in an unusual way: the snapshot is then
+// decoded as a whole, which names every fault.
+//
+// Places are kept as positions, not as slices: a pointer that is stored while the garbage collector works costs as much as reading a task.
+
+// The tags of fields as protobuf libraries write them.
+const (
+	snapshotNodeTag = 4<<3 | delimited
+	snapshotJobTag  = 6<<3 | delimited
+
+	jobUIDTag          = 1<<3 | delimited
+	jobNameTag         = 2<<3 | delimited
+	jobNamespaceTag    = 3<<3 | delimited
+	jobQueueTag        = 4<<3 | delimited
+	jobPriorityTag     = 5<<3 | varint
+	jobPhaseTag        = 6<<3 | varint
+	jobMinAvailableTag = 7<<3 | varint
+	jobMinResourcesTag = 8<<3 | delimited
+	jobCreateTimeTag   = 9<<3 | varint
+	jobGroupTag        = 10<<3 | delimited
+	jobConditionTag    = 11<<3 | delimited
+
+	groupRoleTag         = 1<<3 | delimited
+	groupRequestTag      = 2<<3 | delimited
+	groupMinAvailableTag = 3<<3 | varint
+	groupCountTag        = 5<<3 | delimited
+	groupNodeSetTag      = 6<<3 | delimited
+	groupUnjudgedTag     = 7<<3 | delimited
+
+	taskDetailTag = 8<<3 | delimited
+
+	detailGateTag          = 2<<3 | varint
+	detailPriorityClassTag = 3<<3 | delimited
+	detailRequestTag       = 6<<3 | delimited
+	detailNodeSetTag       = 7<<3 | delimited
+	detailUnjudgedTag      = 8<<3 | delimited
+	detailConditionTag     = 9<<3 | delimited
+
+	resourceDimensionTag = 1<<3 | delimited
+	resourceAmountTag    = 2<<3 | delimited
+)
+
+// fieldAt reads the field that begins at i: a number has a value, a text or a message lies between from and to, and to is where the next
+// field begins. Fields of other kinds, and those whose tag takes more than a byte, have the tag 0; to is negative at a fault, and where a
+// tag is longer than it has to be.
+func fieldAt(b []byte, i int) (tag byte, value uint64, from, to int) {
+	if i+1 < len(b) && b[i+1] < 0x80 {
+		tag, from = b[i], i+2
+		x := int(b[i+1])
+		if tag&(0x80|7) == varint && tag >= 1<<3 {
+			return tag, uint64(x), from, from
+		}
+		if tag&(0x80|7) == delimited && tag >= 1<<3 && x <= len(b)-from {
+			return tag, 0, from, from + x
+		}
+	}
+	return longFieldAt(b, i)
+}
+
+// longFieldAt is fieldAt for every field.
+func longFieldAt(b []byte, i int) (tag byte, value uint64, from, to int) {
+	if tag = b[i]; tag >= 1<<3 && tag < 0x80 {
+		switch tag & 7 {
+		case varint:
+			value, to = numberAt(b, i+1)
+			return tag, value, to, to
+		case delimited:
+			value, from = numberAt(b, i+1)
+			if from < 0 || value > uint64(len(b)-from) {
+				return 0, 0, 0, -1
+			}
+			return tag, value, from, from + int(value)
+		}
+	}
+	number, _, n := protowire.ConsumeField(b[i:])
+	if n < 0 || tag >= 0x80 && number < 1<<4 {
+		return 0, 0, 0, -1
+	}
+	return 0, 0, i + n, i + n
+}
+
+// numberAt reads a varint and returns where it ends, or -1.
+func numberAt(b []byte, i int) (value uint64, end int) {
+	// Lengths of jobs and groups, and numbers of nodes, take two bytes.
+	if i+1 < len(b) && b[i] >= 0x80 && b[i+1] < 0x80 {
+		return uint64(b[i]&0x7f) | uint64(b[i+1])<<7, i + 2
+	}
+	value, n := protowire.ConsumeVarint(b[i:])
+	if n < 0 {
+		return 0, -1
+	}
+	return value, i + n
+}
+
+// lent returns bytes as a string that is valid as long as they are.
+func lent(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // G103: lent as scanner.text lends.
+}
+
+// isText reports whether bytes are a text that is not too long.
+func (c *compiler) isText(b []byte) bool {
+	if limit := c.limits.TextBytes; len(b) > shortestText && limit > 0 && int64(len(b)) > limit {
+		return false
+	}
+	return utf8.Valid(b)
+}
+
+// sumJobs reads the jobs of a snapshot, or of a part of it.
+func (d *Decoder) sumJobs(data []byte) bool {
+	for i := 0; i < len(data); {
+		tag, _, from, to := fieldAt(data, i)
+		if to < 0 || tag == snapshotJobTag && !d.sumJob(data[from:to]) {
+			return false
+		}
+		i = to
+	}
+	return true
+}
+
+func (d *Decoder) sumJob(b []byte) bool {
+	if d.stopped() || !d.c.b.OpenJob() {
+		return false
+	}
+	var spec model.JobSpec
+	var uid, name, namespace, queue, condition, minimum []byte
+	phase, minima := uint64(0), 0
+	for i := 0; i < len(b); {
+		tag, value, from, to := fieldAt(b, i)
+		if to < 0 {
+			return false
+		}
+		i = to
+		switch tag {
+		case jobUIDTag:
+			uid = b[from:to]
+		case jobNameTag:
+			name = b[from:to]
+		case jobNamespaceTag:
+			namespace = b[from:to]
+		case jobQueueTag:
+			queue = b[from:to]
+		case jobPriorityTag:
+			spec.Priority = int32(value)
+		case jobPhaseTag:
+			phase = value
+		case jobMinAvailableTag:
+			spec.MinAvailable = uint32(value)
+		case jobMinResourcesTag:
+			minimum, minima = b[from:to], minima+1
+		case jobCreateTimeTag:
+			spec.CreateTime = int64(value)
+		case jobGroupTag:
+			if !d.sumGroup(b[from:to]) {
+				return false
+			}
+		case jobConditionTag:
+			condition = b[from:to]
+		}
+	}
+	for _, text := range [...][]byte{uid, name, namespace, queue, condition} {
+		if len(text) > 0 && !d.c.isText(text) {
+			return false
+		}
+	}
+	var known bool
+	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || minima > 1 {
+		return false
+	}
+	spec.UID, spec.Name, spec.Namespace, spec.Queue, spec.Condition = lent(uid), lent(name), lent(namespace), lent(queue), lent(condition)
+	if minima > 0 {
+		if spec.MinResources = d.amountsOf(minimum); spec.MinResources == nil {
+			return false
+		}
+	}
+	d.c.b.CloseJob(&spec)
+	return true
+}
+
+func (d *Decoder) sumGroup(b []byte) bool {
+	if !d.c.b.OpenGroup() {
+		return false
+	}
+	var spec model.GroupSpec
+	var role, set []byte
+	request, begun := int32(0), false
+	d.group.m.Unjudged = d.group.m.Unjudged[:0]
+	for i := 0; i < len(b); {
+		tag, value, from, to := fieldAt(b, i)
+		if to < 0 {
+			return false
+		}
+		i = to
+		switch tag {
+		case groupTaskTag:
+			begun = true
+			if d.stopped() || !d.sumTask(b[from:to], request) {
+				return false
+			}
+		case groupRoleTag:
+			role = b[from:to]
+		case groupRequestTag:
+			// Tasks are booked as they come: their request comes before them.
+			if request = d.requestID(b[from:to]); begun || request < 0 {
+				return false
+			}
+			begun = true
+		case groupMinAvailableTag:
+			spec.MinAvailable, spec.HasMin = uint32(value), true
+		case groupCountTag:
+			begun = true
+			if !d.sumCount(b[from:to], request) {
+				return false
+			}
+		case groupNodeSetTag:
+			set = b[from:to]
+		case groupUnjudgedTag, groupUnjudgedTag - delimited:
+			if !d.unjudged(&d.group.m.Unjudged, tag, value, b[from:to]) {
+				return false
+			}
+		}
+	}
+	if !d.c.isText(role) || !d.c.isText(set) || !d.constraints(&spec.Unjudged, d.group.m.Unjudged) {
+		return false
+	}
+	spec.Role, spec.NodeSet = lent(role), lent(set)
+	d.c.b.CloseGroup(&spec, request)
+	return true
+}
+
+// unjudged appends constraints, packed or not, to a list.
+func (d *Decoder) unjudged(to *[]apportionv1.PlacementConstraint, tag byte, value uint64, data []byte) bool {
+	s := scanner{}
+	*to = s.constraints(&field{kind: tag & 7, value: value, data: data}, *to)
+	return !s.bad
+}
+
+// constraints sets the set of a list; false: it is faulty.
+func (d *Decoder) constraints(set *model.Constraints, list []apportionv1.PlacementConstraint) (ok bool) {
+	if len(list) == 0 {
+		return true
+	}
+	ok = true
+	*set = constraints(list, func(int, string, ...any) { ok = false })
+	return ok
+}
+
+func (d *Decoder) sumCount(b []byte, request int32) bool {
+	if d.stopped() || !fillCount(&d.count, b) {
+		return false
+	}
+	status, known := statusOf(d.count.GetStatus())
+	gate, gated := gateOf(d.count.GetGate())
+	if known && gated {
+		d.c.b.CountEqual(status, gate, d.count.GetCount(), request)
+	}
+	return known && gated
+}
+
+func (d *Decoder) sumTask(b []byte, request int32) bool {
+	var uid, detail []byte
+	status, node := uint64(0), model.NodeID(model.None)
+	for i := 0; i < len(b); {
+		tag, value, at := b[i], uint64(0), i+2
+		if at <= len(b) && b[i+1] < 0x80 {
+			value = uint64(b[i+1])
+		} else if value, at = numberAt(b, i+1); at < 0 {
+			return false
+		}
+		i = at
+		switch tag {
+		case taskUIDTag, taskNameTag:
+			if value > uint64(len(b)-at) {
+				return false
+			}
+			i += int(value)
+			text := b[at:i]
+			if !d.c.isText(text) {
+				return false
+			}
+			if tag == taskUIDTag {
+				uid = text
+			}
+		case taskStatusTag:
+			status = value
+		case taskNodeTag:
+			node = model.NodeID(min(uint32(value), math.MaxInt32))
+		case taskIndexTag:
+			if uint32(value) > math.MaxInt32 {
+				return false
+			}
+		case taskPriorityTag, taskCreateTimeTag:
+		case taskDetailTag:
+			if detail != nil || value > uint64(len(b)-at) {
+				return false
+			}
+			i += int(value)
+			detail = b[at:i]
+		default:
+			return false
+		}
+	}
+	known, ok := statusOf(apportionv1.TaskStatus(int32(status)))
+	switch {
+	case !ok:
+		return false
+	case detail == nil:
+		d.c.b.CountTask(lent(uid), known, node)
+		return true
+	}
+	gate, request := d.sumDetail(detail, request)
+	if request < 0 {
+		return false
+	}
+	d.c.b.CountDetailed(lent(uid), known, gate, node, request)
+	return true
+}
+
+// sumDetail returns the gate of a task and its request, which is that of its group if it has none of its own; -1: something is wrong.
+func (d *Decoder) sumDetail(b []byte, request int32) (model.Gate, int32) {
+	const faulty = -1
+	gate, own := uint64(0), false
+	d.task.detail.m.Unjudged = d.task.detail.m.Unjudged[:0]
+	for i := 0; i < len(b); {
+		tag, value, from, to := fieldAt(b, i)
+		if to < 0 {
+			return 0, faulty
+		}
+		i = to
+		ok := true
+		switch tag {
+		case detailGateTag:
+			gate = value
+		case detailPriorityClassTag, detailConditionTag:
+			ok = d.c.isText(b[from:to])
+		case detailRequestTag:
+			ok, own = !own, true
+			if request = d.requestID(b[from:to]); request < 0 {
+				return 0, faulty
+			}
+		case detailNodeSetTag:
+			ok = d.c.isText(b[from:to]) && (from == to || d.c.b.HasNodeSet(lent(b[from:to])))
+		case detailUnjudgedTag, detailUnjudgedTag - delimited:
+			ok = d.unjudged(&d.task.detail.m.Unjudged, tag, value, b[from:to])
+		}
+		if !ok {
+			return 0, faulty
+		}
+	}
+	var set model.Constraints
+	known, ok := gateOf(apportionv1.TaskGate(int32(gate)))
+	if !ok || !d.constraints(&set, d.task.detail.m.Unjudged) {
+		return 0, faulty
+	}
+	return known, request
+}
+
+// knownRequest is where a request was read before, and its position in the model.
+type knownRequest struct{ from, to, id int32 }
+
+// requestID returns the position in the model of an encoded request, or -1.
+func (d *Decoder) requestID(b []byte) int32 {
+	at := &d.requests.known[requestSlot(b)]
+	if base := d.requests.base; at.to > at.from && string(base[at.from:at.to]) == string(b) {
+		return at.id
+	}
+	amounts := d.amountsOf(b)
+	if amounts == nil {
+		return -1
+	}
+	id := d.c.b.RequestID(amounts)
+	if from := len(d.requests.base); from+len(b) <= math.MaxInt32 {
+		d.requests.base = append(d.requests.base, b...)
+		*at = knownRequest{int32(from), int32(from + len(b)), id}
+	}
+	return id
+}
+
+// requests remembers requests by their bytes: jobs have few different ones.
+type requests struct {
+	base  []byte
+	known [256]knownRequest
+}
+
+func (r *requests) reset() { r.base, r.known = r.base[:0], [256]knownRequest{} }
+
+// requestSlot returns where a request is remembered.
+func requestSlot(b []byte) uint8 {
+	h := uint32(len(b))
+	for ; len(b) >= 4; b = b[4:] {
+		h = (h ^ (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)) * 0x9e3779b1
+		h ^= h >> 15
+	}
+	return uint8(h >> 24)
+}
+
+// amountsOf returns an encoded resource until the next one is asked for, or nil.
+func (d *Decoder) amountsOf(b []byte) *model.Amounts {
+	if !d.total.isPlain(b) {
+		d.total.reset()
+		if !d.total.fill(b) {
+			return nil
+		}
+	}
+	return d.c.one.of(&d.total.m)
+}
