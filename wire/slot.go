@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/apportion/apportion/engine/model"
@@ -42,28 +41,6 @@ func (r *resourceSlot) fill(data []byte) bool {
 		}
 	}
 	return !s.bad
-}
-
-// isPlain reads a resource that is written in the usual way; false: it is not, and nothing is known of it.
-func (r *resourceSlot) isPlain(b []byte) bool {
-	if len(b) < 2 || b[0] != resourceDimensionTag || int(b[1]) > len(b)-2 {
-		return false
-	}
-	n := int(b[1])
-	dimensions, amounts := b[2:2+n], b[2+n:]
-	if len(amounts) != 2+8*n || amounts[0] != resourceAmountTag || int(amounts[1]) != 8*n || 8*n >= 0x80 {
-		return false
-	}
-	r.seen = true
-	r.m.Dimension, r.m.Amount = r.m.Dimension[:0], r.m.Amount[:0]
-	for i, d := range dimensions {
-		if d >= 0x80 {
-			return false
-		}
-		r.m.Dimension = append(r.m.Dimension, uint32(d))
-		r.m.Amount = append(r.m.Amount, math.Float64frombits(binary.LittleEndian.Uint64(amounts[2+8*i:])))
-	}
-	return true
 }
 
 type nodeSlot struct {
