@@ -129,7 +129,10 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	for _, name := range dimensions {
 		d.c.text(name)
 	}
-	if !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) || !d.jobs(data, size, parts) {
+	// Tasks that are only counted need no more of the nodes than their number.
+	beside := d.tally && parts > 1 && size.NodeSets == 0
+	if !beside && !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) ||
+		!d.jobs(data, size, parts, beside) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
@@ -204,11 +207,11 @@ func (d *Decoder) queues(pieces [2][]byte) bool {
 	return true
 }
 
-// jobs reads all jobs.
-func (d *Decoder) jobs(data []byte, size *Size, parts int) bool {
+// jobs reads all jobs, and the nodes beside them if it is asked to.
+func (d *Decoder) jobs(data []byte, size *Size, parts int, nodes bool) bool {
 	switch {
 	case d.tally:
-		return d.sums(data, size, parts)
+		return d.sums(data, size, parts, nodes)
 	case parts > 1:
 		return d.jobsInParts(data, size, parts)
 	}

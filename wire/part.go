@@ -81,8 +81,9 @@ func (d *Decoder) joined(read []bool) bool {
 	return true
 }
 
-// sums does what jobsInParts does where tasks are only counted. Each part is counted beforehand, and fills its place among all.
-func (d *Decoder) sums(data []byte, size *Size, n int) bool {
+// sums does what jobsInParts does where tasks are only counted. Each part is counted beforehand, and fills its place among all. The first
+// of several begins with the nodes if nodes says so.
+func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 	cuts, all := size.layout.cuts, size.extent()
 	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
 		counted := measureIn(data, n)
@@ -109,7 +110,12 @@ func (d *Decoder) sums(data []byte, size *Size, n int) bool {
 		b.TallyPart(p.c.b, cuts[i].before, to)
 	}
 	read := make([]bool, n)
-	atOnce(n, func(i int) { read[i] = d.part(i).sumJobs(partOf(data, cuts, i)) })
+	atOnce(n, func(i int) {
+		if i == 0 && nodes && !d.nodes(size.around(data)) {
+			return
+		}
+		read[i] = d.part(i).sumJobs(partOf(data, cuts, i))
+	})
 	return d.joined(read)
 }
 

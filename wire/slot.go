@@ -100,6 +100,7 @@ func fillUnschedulable(m *apportionv1.NodeUnschedulable, data []byte) bool {
 type queueSlot struct {
 	m                               apportionv1.Queue
 	capability, guarantee, deserved resourceSlot
+	hierarchy                       apportionv1.FairShareHierarchy
 	weight                          uint32
 	reclaimable                     bool
 }
@@ -161,10 +162,27 @@ func (q *queueSlot) part(s *scanner, f *field) {
 		s.merge(q.m.NodeGroupAffinity, f.data)
 	case 11:
 		if q.m.FairShareHierarchy == nil {
-			q.m.FairShareHierarchy = &apportionv1.FairShareHierarchy{}
+			q.m.FairShareHierarchy = &q.hierarchy
+			q.hierarchy.Path, q.hierarchy.Weights = "", ""
 		}
-		s.merge(q.m.FairShareHierarchy, f.data)
+		s.check(fillHierarchy(q.m.FairShareHierarchy, f.data))
 	}
+}
+
+// fillHierarchy adds to what is there.
+func fillHierarchy(m *apportionv1.FairShareHierarchy, data []byte) bool {
+	var f field
+	s := scanner{rest: data}
+	for s.next(&f) {
+		switch {
+		case f.kind != delimited:
+		case f.number == 1:
+			m.Path = s.text(&f)
+		case f.number == 2:
+			m.Weights = s.text(&f)
+		}
+	}
+	return !s.bad
 }
 
 type jobSlot struct {

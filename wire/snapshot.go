@@ -63,6 +63,7 @@ type compiler struct {
 	total, one, two, more amounts
 	detail                model.Detail
 	closed                model.Unschedulable
+	hierarchy             model.Hierarchy
 	limits                Limits
 	// longest is the longest text that is too long.
 	longest int64
@@ -104,7 +105,8 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	if h := q.GetFairShareHierarchy(); h != nil {
 		c.text(h.GetPath())
 		c.text(h.GetWeights())
-		spec.Hierarchy = &model.Hierarchy{Path: h.GetPath(), Weights: h.GetWeights()}
+		c.hierarchy = model.Hierarchy{Path: h.GetPath(), Weights: h.GetWeights()}
+		spec.Hierarchy = &c.hierarchy
 	}
 	c.b.Queue(spec)
 }

@@ -261,11 +261,19 @@ func (b *Builder) Queue(s QueueSpec) {
 	b.m.Queues = put(b.m.Queues, at, Queue{
 		Name: b.text.keep(s.Name), Parent: b.text.again(&b.parent, s.Parent), Weight: int32(s.Weight & math.MaxInt32),
 		Priority: s.Priority, State: s.State,
-		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: s.Hierarchy, CreateTime: s.CreateTime,
+		Reclaimable: s.Reclaimable, Affinity: s.Affinity, Hierarchy: b.hierarchy(s.Hierarchy), CreateTime: s.CreateTime,
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
 	})
+}
+
+// hierarchy returns a copy of a queue's place in the tree, nil for nil.
+func (b *Builder) hierarchy(h *Hierarchy) *Hierarchy {
+	if h == nil {
+		return nil
+	}
+	return &Hierarchy{Path: b.text.keep(h.Path), Weights: b.text.keep(h.Weights)}
 }
 
 // Job begins a job; the groups that follow are its own.
