@@ -86,6 +86,8 @@ const (
 	changeBytes = 8 << 10
 	// explainedJob is what the explanation of a job takes, and what finding it out does; each task costs explainedTask beside that.
 	explainedJob, explainedTask = 4 << 10, 96
+	// plannedTask is what a plan takes for each task that it may place or evict, beside what moving it takes, plannedNode for each node.
+	plannedTask, plannedNode = 256, 512
 )
 
 // StepMemory estimates what answering steps takes, before any of them is done: the answers to all, and the work on the one that takes most.
@@ -193,6 +195,8 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 			return n * (explainedJob / 4), work
 		}
 		return n * explainedJob, work
+	case *apportionv1.Step_Plan:
+		return a.plan(q.Plan)
 	case *apportionv1.Step_SetStatus:
 		return 0, a.changed(q.SetStatus.GetTasks())
 	case *apportionv1.Step_Allocate:
@@ -204,6 +208,25 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 		return 16 * int64(len(c.GetNodes())+len(c.GetQueues())+len(c.GetJobs())), 0
 	}
 	return 0, 0
+}
+
+// plan is what a plan takes: the candidates by node and one offer of each node, the choice among all candidates in other queues and in the
+// job's own, and what is moved to try the plan. The tasks of a job that is named are not known here, nor how many victims they need.
+func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
+	tasks := a.Tasks
+	if n := int64(selected(q.GetTasks(), 0)); n > 0 {
+		tasks = n
+	}
+	victims := a.Tasks
+	if most := int64(q.GetMaxVictims()); most > 0 {
+		victims = min(victims, most)
+	}
+	answer = explainedJob + tasks*(sizeOf[apportionv1.PlannedPlacement](1)+64) +
+		victims*(sizeOf[apportionv1.PlannedEviction](1)+64+16*a.Voters+a.resource())
+	_, evicting := a.victims(&apportionv1.ReclaimStep{})
+	row := rowBytes(int(a.Dimensions))
+	work = a.session() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
+	return answer, work
 }
 
 // jobs is how many jobs a selection names, which are all if it is absent or empty.

@@ -204,6 +204,101 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 	}
 }
 
+// TestAPlanTakesNoMoreThanIsBookedForIt asks for plans that place and evict much: one job wants what all others have.
+func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
+	unraced(t)
+	for _, shape := range []struct {
+		name                string
+		running, tasks, own int
+		dimensions          int
+		nodes               int
+	}{
+		{"victims on every node", 5000, 500, 1, 2, 500}, {"all on one node", 5000, 100, 1, 2, 1},
+		{"many dimensions", 2000, 500, 1, 62, 200}, {"of its own queue too", 5000, 1000, 2, 2, 500},
+		{"many kinds", 2000, 1000, 1, 2, 1000},
+	} {
+		snapshot := contended(shape.running, shape.tasks, shape.own, shape.dimensions, shape.nodes)
+		if shape.name == "many kinds" {
+			group := snapshot.Jobs[0].Groups[0]
+			snapshot.Jobs[0].Groups = nil
+			for i := range group.Tasks {
+				snapshot.Jobs[0].Groups = append(snapshot.Jobs[0].Groups, &apportionv1.TaskGroup{
+					Role: strconv.Itoa(i), Tasks: group.Tasks[i : i+1], Request: amounts(2, 1000+float64(i%100)),
+				})
+			}
+		}
+		m, err := wire.Compile(snapshot)
+		require.NoError(t, err, shape.name)
+		for _, policy := range []string{
+			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } }`, `tiers { plugins { gang {} } plugins { proportion {} } }`,
+		} {
+			p := parse(t, &apportionv1.Policy{}, policy)
+			for _, question := range []string{`plan { job { index: 0 } }`, `plan { job { index: 0 } means: PLAN_MEANS_RECLAIM max_victims: 10 }`} {
+				steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, question)}
+				s, err := wire.Open(m, p, wire.Options{Work: 1 << 40})
+				require.NoError(t, err, shape.name)
+				var answers []*apportionv1.Answer
+				took := peakOf(func() { answers, err = s.DoAll(steps) })
+				require.NoError(t, err, shape.name)
+				require.Empty(t, answers[0].GetError().GetMessage(), shape.name)
+				booked := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+				require.Less(t, took, booked, shape.name)
+				t.Logf("%-22s %-10s %4d victims %6d KiB of %6d booked", shape.name, answers[0].GetPlan().GetOutcome(),
+					len(answers[0].GetPlan().GetVictims()), took>>10, booked>>10)
+			}
+		}
+	}
+}
+
+// amounts is a resource that has the same amount in the first dimensions.
+func amounts(dimensions int, amount float64) *apportionv1.Resource {
+	r := &apportionv1.Resource{}
+	for d := range dimensions {
+		r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, amount)
+	}
+	return r
+}
+
+// contended is a cluster without room, in which a job of a queue that deserves much waits. A part of the running tasks is of its own queue.
+func contended(running, pending, own, dimensions, nodes int) *apportionv1.Snapshot {
+	s := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory"}}
+	for i := range dimensions - 2 {
+		s.Dimensions = append(s.Dimensions, "d"+strconv.Itoa(i))
+	}
+	amount := func(n float64) *apportionv1.Resource { return amounts(dimensions, n*1000) }
+	each := float64(running / nodes)
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: strconv.Itoa(i), Allocatable: amount(each)})
+	}
+	s.Queues = []*apportionv1.Queue{{Name: "root"}}
+	for _, name := range []string{"poor", "rich"} {
+		s.Queues = append(s.Queues, &apportionv1.Queue{
+			Name: name, Weight: proto.Uint32(1), Deserved: amount(float64(running / 2)), Reclaimable: proto.Bool(true),
+		})
+	}
+	group := &apportionv1.TaskGroup{Request: amount(1)}
+	for range pending {
+		group.Tasks = append(group.Tasks, &apportionv1.Task{Status: apportionv1.TaskStatus_TASK_STATUS_PENDING})
+	}
+	s.Jobs = []*apportionv1.Job{{
+		Name: "claimant", Queue: "poor", Priority: 100, MinAvailable: uint32(pending), Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE,
+		Groups: []*apportionv1.TaskGroup{group},
+	}}
+	for i := range running {
+		queue := "rich"
+		if own > 1 && i%own == 0 {
+			queue = "poor"
+		}
+		s.Jobs = append(s.Jobs, &apportionv1.Job{
+			Name: "r" + strconv.Itoa(i), Queue: queue, MinAvailable: 0, Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
+			Groups: []*apportionv1.TaskGroup{{Request: amount(1), Tasks: []*apportionv1.Task{{
+				Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(uint32(i % nodes)),
+			}}}},
+		})
+	}
+	return s
+}
+
 func TestMoreCandidatesThanTasksAreRefused(t *testing.T) {
 	s := within(t, generate.Shape{Queues: 2, Jobs: 2, Tasks: 10, Nodes: 2}, policies["proportion"], 0)
 	candidates := func(n int) string {
