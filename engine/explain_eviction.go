@@ -81,7 +81,7 @@ func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates 
 func (x *explainer) protected(
 	claimant model.TaskID, preempt bool, choice *Choice, candidates []model.TaskID, held *frequency,
 ) error {
-	protected := choice.Protections()
+	protected := choice.Protections(x.view)
 	for _, t := range candidates {
 		if check := protected[t]; check != nil {
 			reason := check.Reason

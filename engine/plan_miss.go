@@ -119,7 +119,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 			claim.Tasks, claim.Room = rest, policy.Room{Kind: policy.OneNode, Node: n}
 		}
 		choice := s.Session.choose(s.voters(own), claim, false)
-		protected := choice.Protections()
+		protected := choice.Protections(s.view)
 		for _, c := range list {
 			if check := protected[c]; check != nil {
 				held.add(check.Reason)

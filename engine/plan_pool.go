@@ -174,7 +174,7 @@ func (p *planner) allow(claim *policy.Claim, allowed map[model.TaskID]bool) {
 	case policy.HierarchyRefused, policy.QueueNotOpen, policy.BestEffortClaimant, policy.NotEntitled:
 		return
 	}
-	protected := choice.Protections()
+	protected := choice.Protections(p.view)
 	for _, c := range claim.Candidates {
 		switch check := protected[c]; {
 		case check == nil, check.Reason.Code == policy.NoPlan, check.Reason.Code == policy.NotNeeded:

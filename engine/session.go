@@ -107,6 +107,9 @@ func open(v *policy.View, p Policy) (*state, error) {
 				return nil, err
 			}
 			opening, err := entry.Plugin.Open(v)
+			if exceeded := v.Work.Exceeded(); exceeded != nil {
+				err = exceeded
+			}
 			if err != nil {
 				return nil, err
 			}

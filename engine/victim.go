@@ -226,9 +226,10 @@ func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (poli
 }
 
 // Protections maps each candidate to what the first plugin of the deciding tier, or of any tier if none decided, said that protects it.
-func (c *Choice) Protections() map[model.TaskID]*policy.Check {
+func (c *Choice) Protections(v *policy.View) map[model.TaskID]*policy.Check {
 	protected := make(map[model.TaskID]*policy.Check, len(c.Spared))
 	for i := range c.Spared {
+		v.Yield(i)
 		check := &c.Spared[i]
 		if _, known := protected[check.Task]; !known && (c.Tier < 0 || check.Tier == c.Tier) {
 			protected[check.Task] = check

@@ -150,7 +150,7 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: raw, server: l.server, places: map[*reply]*list.Element{}, asOf: time.Now()}
-	c.credit = c.most()
+	c.credit = l.server.offenders.credit(raw.RemoteAddr(), c.most())
 	return c, nil
 }
 
@@ -192,6 +192,7 @@ func (c *connection) begin() bool {
 		return true
 	}
 	c.server.metrics.reset.Inc()
+	c.server.offenders.note(c.Conn.RemoteAddr())
 	c.ending("too many of its calls were reset or refused")
 	// The peer is no client. There is no use for the error.
 	_ = c.Close()

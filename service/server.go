@@ -52,6 +52,8 @@ type Server struct {
 	// watches counts the streams of health and reflection.
 	watches       admission.Counts
 	sessionMemory *sessionMemory
+	// offenders are the addresses of connections that were closed because their calls were reset.
+	offenders offenders
 	// numbered counts the sessions that observers were told of.
 	numbered  atomic.Uint64
 	cache     *cache

@@ -97,11 +97,20 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 
 var stepKinds = (*apportionv1.Step)(nil).ProtoReflect().Descriptor().Oneofs().ByName("step")
 
-// bounded is answer, but holds a step to the work that is left, and one that asks for derivations to what these may take.
+// bounded is derived, but holds a step to the work that is left.
 func (s *Session) bounded(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if err := s.spend(step); err != nil {
 		return nil, err
 	}
+	answer, err := s.derived(step)
+	if exceeded := s.work.Exceeded(); exceeded != nil {
+		return nil, exceeded
+	}
+	return answer, err
+}
+
+// derived is answer, but holds a step that asks for derivations to what these may take.
+func (s *Session) derived(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if !explains(step) {
 		return s.answer(step)
 	}

@@ -18,7 +18,7 @@ func (s *Session) spendOnPlan() error {
 	if err := s.work.Spend(2*placementWork, 1); err != nil {
 		return err
 	}
-	return s.spendSettled(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*s.plugins)
+	return s.work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*s.plugins)
 }
 
 func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) {

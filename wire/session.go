@@ -9,8 +9,6 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
-	"github.com/apportion/apportion/engine/policy/fair"
-	"github.com/apportion/apportion/engine/policy/hdrf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -56,11 +54,9 @@ type Session struct {
 	audience *Audience
 	// named gives names to what reasons refer to; nil: they are collected when the first text is made.
 	named *text.Names
-	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name; lazy says that some
-	// plugin divides when it is asked, and unsettled that something changed since.
-	work            *policy.Work
-	plugins, depth  int
-	lazy, unsettled bool
+	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name.
+	work           *policy.Work
+	plugins, depth int
 }
 
 // Open returns a session. Faults of the policy, or of the snapshot as a plugin reads it, are a *Fault.
@@ -84,12 +80,6 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 			if plugin.GetCapacity().GetHierarchical() || plugin.GetFair() != nil || plugin.GetHierarchicalDrf() != nil {
 				s.depth = max(int(levelsOf(m)), 1)
 			}
-		}
-	}
-	for _, d := range e.Dividers() {
-		switch d.State.(type) {
-		case *fair.State, *hdrf.State:
-			s.lazy, s.unsettled = true, true
 		}
 	}
 	s.undo.maximum = options.UndoBytes

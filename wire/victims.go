@@ -224,7 +224,7 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 // spared lists the candidates that are no victims, each with what the first plugin of the deciding tier said that protects it: first
 // those left out beforehand.
 func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]struct{}) []policy.Check {
-	protected := choice.Protections()
+	protected := choice.Protections(s.engine.View())
 	spared := h.left
 	for i, t := range h.candidates {
 		s.engine.View().Yield(i)

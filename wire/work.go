@@ -31,11 +31,11 @@ func (s *Session) spend(step *apportionv1.Step) error {
 	case *apportionv1.Step_Jobs:
 		return work.Spend(selected(q.Jobs.GetJobs(), v.Jobs.Len()), plugins)
 	case *apportionv1.Step_Enqueue:
-		return s.spendSettled(selected(q.Enqueue.GetJobs(), v.Jobs.Len()), perTask)
+		return s.work.Spend(selected(q.Enqueue.GetJobs(), v.Jobs.Len()), perTask)
 	case *apportionv1.Step_Allocatable:
-		return s.spendSettled(selected(q.Allocatable.GetTasks(), 0), perTask)
+		return s.work.Spend(selected(q.Allocatable.GetTasks(), 0), perTask)
 	case *apportionv1.Step_Preemptive:
-		return s.spendSettled(selected(q.Preemptive.GetTasks(), 0), perTask)
+		return s.work.Spend(selected(q.Preemptive.GetTasks(), 0), perTask)
 	case *apportionv1.Step_Reclaim:
 		return s.spendOnVictims(q.Reclaim.GetCandidates(), perTask)
 	case *apportionv1.Step_Preempt:
@@ -63,8 +63,6 @@ func (s *Session) spend(step *apportionv1.Step) error {
 		return s.spendOnChange(q.Allocate.GetTasks())
 	case *apportionv1.Step_Deallocate:
 		return s.spendOnChange(q.Deallocate.GetTasks())
-	case *apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob, *apportionv1.Step_Rollback:
-		s.unsettled = true
 	}
 	return nil
 }
@@ -88,20 +86,7 @@ func selected[S selection](s S, all int) int {
 // sorting is about how many comparisons sorting n things takes.
 func sorting(n int) int { return n * bits.Len(uint(n)) }
 
-// spendSettled spends n times width, and what policies that divide when they are asked do once after a change.
-func (s *Session) spendSettled(n, width int) error {
-	v := s.engine.View()
-	if s.unsettled && s.lazy {
-		if err := s.work.Spend(len(v.Queues)+v.Jobs.Len(), v.Dims.Len()); err != nil {
-			return err
-		}
-		s.unsettled = false
-	}
-	return s.work.Spend(n, width)
-}
-
 func (s *Session) spendOnChange(tasks *apportionv1.Tasks) error {
-	s.unsettled = true
 	return s.work.Spend(selected(tasks, 0), s.engine.View().Dims.Len()*s.plugins)
 }
 
@@ -120,7 +105,7 @@ func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
 	if q.GetTree() {
 		jobs += v.Jobs.Len()
 	}
-	if err := s.spendSettled(queues+jobs, v.Dims.Len()*s.plugins); err != nil {
+	if err := s.work.Spend(queues+jobs, v.Dims.Len()*s.plugins); err != nil {
 		return err
 	}
 	return s.work.Spend(v.Jobs.Len()+sorting(len(v.Queues)), 1)
@@ -128,7 +113,7 @@ func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
 
 func (s *Session) spendOnVictims(candidates *apportionv1.Tasks, perTask int) error {
 	n := selected(candidates, s.engine.View().Tasks.Len())
-	if err := s.spendSettled(n, perTask); err != nil {
+	if err := s.work.Spend(n, perTask); err != nil {
 		return err
 	}
 	return s.work.Spend(sorting(n), 1)
@@ -150,7 +135,7 @@ func (s *Session) spendOnOrder(q *apportionv1.OrderStep) error {
 		n = selected(subject.Tasks, 0)
 	}
 	pairs := min(n, maxPairs) * min(n, maxPairs)
-	if err := s.spendSettled(sorting(n)+pairs, s.depth); err != nil {
+	if err := s.work.Spend(sorting(n)+pairs, s.depth); err != nil {
 		return err
 	}
 	return s.work.Spend(n, s.plugins)

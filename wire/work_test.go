@@ -152,3 +152,65 @@ func FuzzAQuestionWithinItsWorkIsAnsweredAsWithoutBound(f *testing.F) {
 		aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t, policies[rapid.SampledFrom(policyNames).Draw(t, "policy")])
 	}))
 }
+
+// TestADivisionMadeWhenAskedSpendsWork lets statuses change between questions, so that each question divides, or adds up the tree, anew.
+func TestADivisionMadeWhenAskedSpendsWork(t *testing.T) {
+	for name, policy := range map[string]string{
+		"fair": `tiers { plugins { fair {} } }`, "hdrf": `tiers { plugins { hierarchical_drf {} } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const work = 20_000_000
+			s := within(t, generate.Shape{Queues: 1000, Jobs: 2000, Tasks: 4000, Nodes: 10, Dimensions: 8}, policy, work)
+			var steps []*apportionv1.Step
+			for range 1000 {
+				var tasks strings.Builder
+				for i := range 100 {
+					tasks.WriteString("index: " + strconv.Itoa(40*i) + " ")
+				}
+				for _, status := range []string{"PIPELINED", "PENDING"} {
+					steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { `+tasks.String()+` } status: TASK_STATUS_`+status+` }`),
+						parse(t, &apportionv1.Step{}, `order { queues {} }`))
+				}
+			}
+			answers, err := s.DoAll(steps)
+			require.NoError(t, err)
+			require.NotNil(t, answers[1].GetOrder())
+			requireTooMuchWork(t, answers[len(answers)-1], strconv.Itoa(work))
+			require.NotNil(t, ask(t, s, `order { queues {} }`).GetOrder(), "the next question has its own work")
+		})
+	}
+}
+
+// TestCandidatesThatUseADimensionUpSpendWork asks about candidates without which a dimension is used up, or not, in turns: each then adds up the
+// whole tree anew, which took 60 times as long for 1,000 candidates as what was spent.
+func TestCandidatesThatUseADimensionUpSpendWork(t *testing.T) {
+	const jobs = 2000
+	s := &apportionv1.Snapshot{
+		Dimensions: []string{"cpu", "memory"},
+		Queues:     []*apportionv1.Queue{{Name: "root"}, {Name: "claims"}, {Name: "holds"}},
+		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: amounts(2, jobs*1000)}},
+	}
+	for _, q := range s.Queues[1:] {
+		q.Reclaimable = proto.Bool(true)
+		q.FairShareHierarchy = &apportionv1.FairShareHierarchy{Path: "root/" + q.Name, Weights: "1/1"}
+	}
+	s.Jobs = []*apportionv1.Job{{Name: "claims", Queue: "claims", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, Groups: []*apportionv1.TaskGroup{
+		{Request: amounts(2, 1000), Tasks: []*apportionv1.Task{{Status: apportionv1.TaskStatus_TASK_STATUS_PENDING}}},
+	}}}
+	for i := range jobs {
+		s.Jobs = append(s.Jobs, &apportionv1.Job{Name: strconv.Itoa(i), Queue: "holds", Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
+			Groups: []*apportionv1.TaskGroup{{Request: amounts(2, 500+1000*float64(i%2)), Tasks: []*apportionv1.Task{
+				{Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(0)},
+			}}}})
+	}
+	m, err := wire.Compile(s)
+	require.NoError(t, err)
+	p := parse(t, &apportionv1.Policy{}, `tiers { plugins { hierarchical_drf {} } }`)
+	const enough, tooLittle = 50_000_000, 2_000_000
+	session, err := wire.Open(m, p, wire.Options{Work: enough})
+	require.NoError(t, err)
+	require.NotNil(t, ask(t, session, `reclaim { claimant { index: 0 } }`).GetReclaim())
+	session, err = wire.Open(m, p, wire.Options{Work: tooLittle})
+	require.NoError(t, err)
+	requireTooMuchWork(t, ask(t, session, `reclaim { claimant { index: 0 } }`), strconv.Itoa(tooLittle))
+}

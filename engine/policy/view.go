@@ -34,8 +34,14 @@ func NewView(m *model.Model, stop func() bool) *View {
 	return &View{Model: m, Journal: &Journal{}, Stop: stop}
 }
 
-// Stopped reports whether Stop asks to stop. It is meant to be called for every row i of a loop and asks Stop only now and then.
-func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.Stop != nil && v.Stop() }
+// Stopped reports whether Stop asks to stop, or the work that there may be has been used up. It is meant to be called for every row i of a
+// loop and asks only now and then.
+func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.stopped() }
+
+func (v *View) stopped() bool { return v.Work.exhausted() || v.Stop != nil && v.Stop() }
+
+// Look is Yield of a row at which Stop is asked.
+func (v *View) Look() { _ = v.stopped() }
 
 // Yield lets others go on, where Stop does that, in loops that run to their end: what follows them asks whether to stop. It is meant to be
 // called for every row i.

@@ -12,6 +12,8 @@ const DefaultWork = 1_000_000_000
 // node that is looked at: a few nanoseconds. Costs are spent before the work is done.
 type Work struct {
 	spent, maximum int64
+	// exceeded is what could not be used since Exceeded was asked last.
+	exceeded *WorkError
 }
 
 // NewWork returns work of which nothing is spent.
@@ -31,8 +33,35 @@ func (w *Work) Spend(n, width int) error {
 	return nil
 }
 
+// Use is Spend for questions that have no error. Where there are not as many units it returns false and leaves none: the caller need not
+// do the work, whatever is answered then is discarded, and the question fails with what Exceeded returns.
+func (w *Work) Use(n, width int) bool {
+	err := w.Spend(n, width)
+	if err == nil {
+		return true
+	}
+	if w.exceeded == nil {
+		w.exceeded, _ = err.(*WorkError) //nolint:errorlint // Spend returns no other.
+	}
+	w.spent = w.maximum
+	return false
+}
+
+// Exceeded returns the error of the first Use that failed since Exceeded was called last, or nil.
+func (w *Work) Exceeded() error {
+	if w == nil || w.exceeded == nil {
+		return nil
+	}
+	err := w.exceeded
+	w.exceeded = nil
+	return err
+}
+
+// exhausted reports whether a Use has failed, so that what is worked on will be discarded.
+func (w *Work) exhausted() bool { return w != nil && w.exceeded != nil }
+
 // Renew makes as much available as there was at first.
-func (w *Work) Renew() { w.spent = 0 }
+func (w *Work) Renew() { w.spent, w.exceeded = 0, nil }
 
 // Spent returns the units spent so far.
 func (w *Work) Spent() int64 { return w.spent }

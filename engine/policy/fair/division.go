@@ -50,9 +50,15 @@ func (d *division) open(width int) {
 	d.stale = ^resource.Mask(0) >> (64 - width)
 }
 
+// placeWork is what dividing costs for each place and dimension: its settings and bounds, and the steps of the search for the level.
+const placeWork = 16
+
 // settle divides what changed.
 func (s *State) settle() {
 	for m := s.division.stale; m != 0; m = m.Rest() {
+		// If there is no work left the division is made nevertheless, since much rests on it, but what is answered is discarded.
+		s.v.Work.Use(s.tree.len(), placeWork)
+		s.v.Look()
 		d := m.First()
 		c := s.column(d)
 		c.total = s.total(d) / s.quantum[d]

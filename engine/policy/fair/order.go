@@ -56,6 +56,9 @@ func (s *State) sortQueues() {
 	o.dirty = o.dirty[:0]
 }
 
+// manySiblings are as many as take about a tenth of a millisecond to sort.
+const manySiblings = 256
+
 // sortAll sorts all siblings.
 func (s *State) sortAll() {
 	o, t, n := &s.order, &s.tree, s.tree.len()
@@ -66,6 +69,7 @@ func (s *State) sortAll() {
 			o.sorted[p] = place(p)
 		}
 	}
+	s.v.Work.Use(n*bits.Len(uint(n))+len(s.v.Present()), s.width)
 	o.known, o.division, o.moved, o.dirty = true, s.division.version, true, o.dirty[:0]
 	clear(o.wanting)
 	clear(o.isDirty)
@@ -79,6 +83,9 @@ func (s *State) sortAll() {
 			o.wanting[t.parent[p]]++
 		}
 		siblings := o.sorted[t.first[p]:t.end[p]]
+		if len(siblings) > manySiblings {
+			s.v.Look()
+		}
 		slices.SortFunc(siblings, s.compareSiblings)
 		for i, k := range siblings {
 			o.position[k] = int32(t.first[p]) + int32(i)

@@ -36,7 +36,7 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	for _, j := range v.Present() {
 		s.used.Add(*jobs.Allocated(j))
 	}
-	s.now = newValues(t, jobs, s.request, v.Dims.Len())
+	s.now = newValues(v, t, jobs, s.request)
 	return s, nil
 }
 

@@ -49,7 +49,7 @@ func (v *values) standing(i int32) (saturated bool, weighted float64) {
 // before the question: after a candidate of the claimant's own job the claimant is no longer counted in the tree.
 func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	if s.trial == nil {
-		s.trial = newValues(s.tree, s.Jobs, s.request, s.view.Dims.Len())
+		s.trial = newValues(s.view, s.tree, s.Jobs, s.request)
 	}
 	mine := s.view.Tasks.At(claimant).Job
 	path := s.tree.path(s.view.Jobs.At(mine).Queue)
@@ -58,7 +58,9 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 	s.gained.Add(gain)
 	s.try(mine, true)
 	for i, t := range candidates {
-		s.view.Yield(i)
+		if s.view.Stopped(i) {
+			break
+		}
 		j := s.view.Tasks.At(t).Job
 		loss := s.view.Request(t)
 		s.left.CopyFrom(*s.Allocated(j))

@@ -1,6 +1,7 @@
 package hdrf
 
 import (
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/dominant"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -14,6 +15,7 @@ const width = 32
 type values struct {
 	tree *tree
 	jobs *dominant.Jobs
+	view *policy.View
 	// request returns what a leaf's job asks for in all.
 	request func(leaf int32) resource.Row
 
@@ -41,7 +43,7 @@ type block struct {
 	hungry int32
 }
 
-func newValues(t *tree, jobs *dominant.Jobs, request func(leaf int32) resource.Row, dimensions int) *values {
+func newValues(v *policy.View, t *tree, jobs *dominant.Jobs, request func(leaf int32) resource.Row) *values {
 	n := len(t.nodes)
 	inner := 0
 	for i := range t.nodes {
@@ -49,25 +51,25 @@ func newValues(t *tree, jobs *dominant.Jobs, request func(leaf int32) resource.R
 			inner++
 		}
 	}
-	rows := resource.NewAccounts(inner+t.blocks, dimensions)
-	v := &values{
-		tree: t, jobs: jobs, request: request,
+	rows := resource.NewAccounts(inner+t.blocks, v.Dims.Len())
+	s := &values{
+		tree: t, jobs: jobs, view: v, request: request,
 		account: make([]*resource.Row, n), share: make([]float64, n), saturated: make([]bool, n), least: make([]float64, n),
 		blocks: make([]block, t.blocks), isStale: make([]bool, n), stale: make([]int32, 0, n-inner),
 	}
-	for i := range v.blocks {
-		v.blocks[i].sum = rows[inner+i]
+	for i := range s.blocks {
+		s.blocks[i].sum = rows[inner+i]
 	}
 	next := 0
 	for i := range t.nodes {
 		if j := t.nodes[i].job; j >= 0 {
-			v.account[i], v.share[i] = jobs.Allocated(j), jobs.Share(j)
+			s.account[i], s.share[i] = jobs.Allocated(j), jobs.Share(j)
 			continue
 		}
-		v.account[i] = &rows[next]
+		s.account[i] = &rows[next]
 		next++
 	}
-	return v
+	return s
 }
 
 // place gives a leaf an account and the dominant share of it.
@@ -79,15 +81,24 @@ func (v *values) place(leaf int32, account *resource.Row, share float64) {
 	}
 }
 
-// settle brings everything up to date for the dimensions that are not used up.
+// settle brings everything up to date for the dimensions that are not used up. If there is no work left for that, everything stays as it
+// is, and what is answered is discarded.
 func (v *values) settle(demanding resource.Mask) {
+	dimensions := v.view.Dims.Len()
 	switch {
 	case !v.settled || demanding != v.demanding || len(v.stale) > 4+len(v.tree.nodes)/128:
+		if !v.view.Work.Use(len(v.tree.nodes)+v.tree.blocks, dimensions) {
+			return
+		}
 		v.settled, v.demanding = true, demanding
 		for i := int32(len(v.tree.nodes)) - 1; i >= 0; i-- {
+			v.view.Yield(int(i))
 			v.update(i)
 		}
 	default:
+		if !v.view.Work.Use(v.climbing(), dimensions) {
+			return
+		}
 		for _, leaf := range v.stale {
 			v.climb(leaf)
 		}
@@ -116,6 +127,18 @@ func (v *values) update(i int32) {
 	v.total(i, first, end)
 }
 
+// climbing returns how many accounts are added when the stale leaves are computed, if the scale of no block changes.
+func (v *values) climbing() int {
+	added := 0
+	for _, leaf := range v.stale {
+		for i := v.tree.nodes[leaf].parent; i != missing; i = v.tree.nodes[i].parent {
+			first, end := v.span(&v.tree.nodes[i])
+			added += width + int(end-first)
+		}
+	}
+	return added
+}
+
 // climb computes a leaf and the nodes above it.
 func (v *values) climb(leaf int32) {
 	v.saturated[leaf] = v.full(leaf)
@@ -132,6 +155,7 @@ func (v *values) climb(leaf int32) {
 			v.sum(n, changed, least)
 		} else {
 			v.least[i] = least
+			v.view.Work.Use(int(n.children()), v.view.Dims.Len())
 			for b := first; b < end; b++ {
 				v.sum(n, b, least)
 			}
