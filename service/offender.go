@@ -38,8 +38,8 @@ func (o offence) at(now time.Time) offence {
 	return offence{max(o.closings-forgiven, 0), o.asOf.Add(time.Duration(forgiven) * forgiveAfter)}
 }
 
-// offenderOf returns by what an offender is remembered: its address, of IPv6 the network of 64 bits, since a host has all of it. False: it has
-// none.
+// offenderOf returns the key of an offender: its address, of IPv6 the network of 64 bits, since one host may have all of it. False: it has no
+// address.
 func offenderOf(address net.Addr) (netip.Addr, bool) {
 	parsed, err := netip.ParseAddrPort(address.String())
 	if err != nil {

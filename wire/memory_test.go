@@ -213,8 +213,10 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 		dimensions          int
 		nodes               int
 	}{
-		{"victims on every node", 5000, 500, 1, 2, 500}, {"all on one node", 5000, 100, 1, 2, 1},
-		{"many dimensions", 2000, 500, 1, 62, 200}, {"of its own queue too", 5000, 1000, 2, 2, 500},
+		{"victims on every node", 5000, 500, 1, 2, 500},
+		{"all on one node", 5000, 100, 1, 2, 1},
+		{"many dimensions", 2000, 500, 1, 62, 200},
+		{"of its own queue too", 5000, 1000, 2, 2, 500},
 		{"many kinds", 2000, 1000, 1, 2, 1000},
 	} {
 		snapshot := contended(shape.running, shape.tasks, shape.own, shape.dimensions, shape.nodes)
@@ -273,7 +275,7 @@ func contended(running, pending, own, dimensions, nodes int) *apportionv1.Snapsh
 	s.Queues = []*apportionv1.Queue{{Name: "root"}}
 	for _, name := range []string{"poor", "rich"} {
 		s.Queues = append(s.Queues, &apportionv1.Queue{
-			Name: name, Weight: proto.Uint32(1), Deserved: amount(float64(running / 2)), Reclaimable: proto.Bool(true),
+			Name: name, Weight: proto.Uint32(1), Deserved: amount(float64(running / 2)), Reclaimable: new(true),
 		})
 	}
 	group := &apportionv1.TaskGroup{Request: amount(1)}
@@ -292,7 +294,7 @@ func contended(running, pending, own, dimensions, nodes int) *apportionv1.Snapsh
 		s.Jobs = append(s.Jobs, &apportionv1.Job{
 			Name: "r" + strconv.Itoa(i), Queue: queue, MinAvailable: 0, Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
 			Groups: []*apportionv1.TaskGroup{{Request: amount(1), Tasks: []*apportionv1.Task{{
-				Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(uint32(i % nodes)),
+				Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: new(uint32(i % nodes)),
 			}}}},
 		})
 	}

@@ -191,17 +191,19 @@ func TestCandidatesThatUseADimensionUpSpendWork(t *testing.T) {
 		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: amounts(2, jobs*1000)}},
 	}
 	for _, q := range s.Queues[1:] {
-		q.Reclaimable = proto.Bool(true)
+		q.Reclaimable = new(true)
 		q.FairShareHierarchy = &apportionv1.FairShareHierarchy{Path: "root/" + q.Name, Weights: "1/1"}
 	}
 	s.Jobs = []*apportionv1.Job{{Name: "claims", Queue: "claims", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, Groups: []*apportionv1.TaskGroup{
 		{Request: amounts(2, 1000), Tasks: []*apportionv1.Task{{Status: apportionv1.TaskStatus_TASK_STATUS_PENDING}}},
 	}}}
 	for i := range jobs {
-		s.Jobs = append(s.Jobs, &apportionv1.Job{Name: strconv.Itoa(i), Queue: "holds", Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
+		s.Jobs = append(s.Jobs, &apportionv1.Job{
+			Name: strconv.Itoa(i), Queue: "holds", Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
 			Groups: []*apportionv1.TaskGroup{{Request: amounts(2, 500+1000*float64(i%2)), Tasks: []*apportionv1.Task{
 				{Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(0)},
-			}}}})
+			}}},
+		})
 	}
 	m, err := wire.Compile(s)
 	require.NoError(t, err)
