@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -174,7 +175,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 				return nil, err
 			}
 			list = append(list, &rehearsal.Variant{
-				Name: variantName(policy, file, len(policies), len(queues)), Snapshot: loaded.Snapshot, Policy: loaded.Policy,
+				Name: variantName(policy, file, policies, queues), Snapshot: loaded.Snapshot, Policy: loaded.Policy,
 				Actions: actions,
 			})
 		}
@@ -190,17 +191,29 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 }
 
 // variantName names what tells a variant from the others.
-func variantName(policy, queues string, policies, files int) string {
+func variantName(policy, queues string, policies, files []string) string {
 	if policy == "" {
 		policy = "proportion"
 	}
+	policy, queues = brief(policy, policies), brief(queues, files)
 	switch {
-	case files == 1:
+	case len(files) == 1:
 		return policy
-	case policies == 1:
+	case len(policies) == 1:
 		return queues
 	}
 	return policy + ", " + queues
+}
+
+// brief is the name of a file without its directory, unless another one of the list has the same.
+func brief(name string, list []string) string {
+	base := filepath.Base(name)
+	for _, other := range list {
+		if other != name && filepath.Base(other) == base {
+			return name
+		}
+	}
+	return base
 }
 
 // withQueues reads the cluster, with the queues of a file in place of its own.

@@ -77,7 +77,11 @@ func third(x float64) string      { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 // Print writes the tables.
 func (r *Report) Print(p *render.Printer) {
-	p.Wrapped("%d jobs that arrive within %s, decisions at most every %s; %s", r.Trace.Jobs, Span(float64(r.Trace.Last-r.Trace.First)),
+	prose := *p
+	if prose.Width == 0 {
+		prose.Width = 100
+	}
+	prose.Wrapped("%d jobs that arrive within %s, decisions at most every %s; %s", r.Trace.Jobs, Span(float64(r.Trace.Last-r.Trace.First)),
 		Span(float64(r.Every)), r.loss())
 	for _, s := range r.sections() {
 		p.Heading("%s", s.Title)
@@ -94,7 +98,7 @@ func (r *Report) Print(p *render.Printer) {
 		table.Write(p.Out)
 	}
 	p.Line("")
-	p.Wrapped("Waits are from arrival to end, without the time in which a job worked. %s", r.entitlement())
+	prose.Wrapped("Waits are from arrival to end, without the time in which a job worked. %s", r.entitlement())
 }
 
 func (r *Report) loss() string {
