@@ -22,30 +22,13 @@ type Page struct {
 // ReadPage reads one page of a list in JSON. Objects that do not name their kind, as in lists of built-in kinds, have that of the list.
 // data is not needed afterwards.
 func ReadPage(name string, data []byte) (*Page, error) {
-	if !json.Valid(data) {
-		return nil, fmt.Errorf("%s: not JSON", name)
+	list, objects, err := readItems(name, data, objectShape)
+	if err != nil {
+		return nil, err
 	}
-	s := scanner{data: data}
-	if s.space(); s.data[s.pos] != '{' {
-		return nil, fmt.Errorf("%s: not a list", name)
-	}
-	page, list := &Page{Source: Source{Name: name}}, &value{kind: object}
-	var objects []*value
-	found := false
-	s.names = make(map[string]string)
-	s.members(func(key string, at int) {
-		if key == "items" && s.data[s.pos] == '[' {
-			found = true
-			s.elements(func(int) { objects = append(objects, s.value(objectShape)) })
-			return
-		}
-		s.member(list, key, at, listShape)
-	})
-	if !found {
-		return nil, fmt.Errorf("%s: a list without items", name)
-	}
+	page := &Page{Source: Source{Name: name}}
 	metadata := list.field("metadata")
-	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.textOf("continue"), metadata.textOf("resourceVersion")
+	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.textOf("continue"), metadata.textOf(resourceVersionField)
 	kindName, version := strings.TrimSuffix(list.textOf("kind"), "List"), list.textOf("apiVersion")
 	out := []byte{'['}
 	for i, o := range objects {
@@ -64,6 +47,32 @@ func ReadPage(name string, data []byte) (*Page, error) {
 	out = append(out, ']')
 	page.Source.Data = out
 	return page, nil
+}
+
+// readItems scans a list in JSON: what is read of the list beside its items, and the items.
+func readItems(name string, data []byte, of *shape) (list *value, items []*value, err error) {
+	if !json.Valid(data) {
+		return nil, nil, fmt.Errorf("%s: not JSON", name)
+	}
+	s := scanner{data: data}
+	if s.space(); s.data[s.pos] != '{' {
+		return nil, nil, fmt.Errorf("%s: not a list", name)
+	}
+	list = &value{kind: object}
+	found := false
+	s.names = make(map[string]string)
+	s.members(func(key string, at int) {
+		if key == "items" && s.data[s.pos] == '[' {
+			found = true
+			s.elements(func(int) { items = append(items, s.value(of)) })
+			return
+		}
+		s.member(list, key, at, listShape)
+	})
+	if !found {
+		return nil, nil, fmt.Errorf("%s: a list without items", name)
+	}
+	return list, items, nil
 }
 
 // listShape is what is read of a list beside its items.

@@ -19,9 +19,18 @@ import (
 // placement is what the pods that share it say of the nodes that they may use: node selector, required node affinity and tolerations.
 type placement struct {
 	pod corev1.Pod
+	// key is that of placements.
+	key string
 	// set is the name of their node set once it is known; empty: all nodes.
 	set string
+	// nodes and rule are what allowed returned for the nodes of this generation; 0: for none.
+	nodes      []uint32
+	rule       string
+	generation uint64
 }
+
+// nodeCandidate is a node as Kubernetes' own code looks at it.
+type nodeCandidate = *corev1.Node
 
 // placements holds each placement once, by its JSON.
 type placements map[string]*placement
@@ -36,7 +45,7 @@ func (r *reader) placement(spec *value) *placement {
 	if known, ok := r.placements[string(key)]; ok {
 		return known
 	}
-	p := &placement{}
+	p := &placement{key: string(key)}
 	decode(r, selector, &p.pod.Spec.NodeSelector)
 	decode(r, tolerations, &p.pod.Spec.Tolerations)
 	if required != nil {
@@ -47,7 +56,7 @@ func (r *reader) placement(spec *value) *placement {
 			r.found.add(r.doc, required, "not a node affinity: %v", err)
 		}
 	}
-	r.placements[string(key)] = p
+	r.placements[p.key] = p
 	return p
 }
 
@@ -94,7 +103,8 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	// The same nodes by the same rule are one set.
 	sets := map[string]string{}
 	for _, p := range used {
-		nodes, rule := r.allowed(p)
+		p.set = ""
+		nodes, rule := r.allowedOnce(p)
 		if len(nodes) == len(r.nodes) {
 			continue
 		}
@@ -114,6 +124,15 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 		}
 		p.set = name
 	}
+}
+
+// allowedOnce is allowed, which is asked once for each generation of nodes.
+func (r *reader) allowedOnce(p *placement) (nodes []uint32, rule string) {
+	if r.generation == 0 || p.generation != r.generation {
+		p.nodes, p.rule = r.allowed(p)
+		p.generation = r.generation
+	}
+	return p.nodes, p.rule
 }
 
 // allowed lists the nodes that pods of a placement may use, and says by what rule the others are left out.

@@ -129,6 +129,6 @@ func (r *reader) priorityClass(m metadata, root *value) {
 	priority := r.wholeAt(root.field("value"))
 	r.priorities[m.name] = priority
 	if global := r.flagAt(root.field("globalDefault")); global != nil && *global {
-		r.globalPriority = priority
+		r.globalPriority, r.globalDefault = priority, true
 	}
 }

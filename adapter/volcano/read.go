@@ -153,8 +153,11 @@ type reader struct {
 	jobs       []job
 	pods       []pod
 	priorities map[string]int32
-	// globalPriority is that of the last class that is the global default.
+	// globalPriority is that of the last class that is the global default; globalDefault says that there is one.
 	globalPriority int32
+	globalDefault  bool
+	// generation is that of the nodes, where snapshots are made of the same objects again; else 0.
+	generation uint64
 	// schedulers are the names of the schedulers whose pods are considered.
 	schedulers []string
 	leftOut    []*apportionv1.LeftOut

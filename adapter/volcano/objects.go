@@ -1,0 +1,475 @@
+package volcano
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"unique"
+
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Kind names a kind of objects as its objects do.
+type Kind struct{ Name, Version string }
+
+// Object is one object of a cluster as far as it is read: of a pod about half a kilobyte. It does not change.
+type Object struct {
+	// Namespace is "" for kinds that are in none.
+	Namespace, Name, ResourceVersion string
+	// Synced is true for the bookmark with which an API server ends the objects that there were when a watch began.
+	Synced bool
+
+	content *content
+}
+
+// content is what was read of an object. Objects that say the same share it.
+type content struct {
+	kind Kind
+	// key is that of the object within its kind, by which API servers order lists.
+	key string
+	// sum is equal for objects of which the same is read.
+	sum uint64
+
+	queue     *apportionv1.Queue
+	node      *apportionv1.Node
+	candidate nodeCandidate
+	job       *job
+	pod       *pod
+	class     *priorityClass
+	written   origin
+	warnings  []*apportionv1.Warning
+	// fault is why the object is left out, nil if it is not.
+	fault error
+}
+
+// priorityClass is what a PriorityClass says.
+type priorityClass struct {
+	value  int32
+	global bool
+}
+
+// Objects holds the objects of a cluster, and makes a snapshot of all of them at any time: the one that ReadManifests makes of lists of them.
+// It is for any number of goroutines.
+type Objects struct {
+	mutex sync.Mutex
+	seed  maphash.Seed
+	// shared holds once what many objects have in common. It reads each object.
+	shared *reader
+	kinds  map[string]*objectList
+	// generation counts the changes of nodes, by which what placements allow is known again.
+	generation uint64
+	// swept is how much was shared when what is no longer used was last let go.
+	swept  int
+	buffer []byte
+}
+
+// NewObjects returns an Objects that holds none.
+func NewObjects() *Objects {
+	return &Objects{seed: maphash.MakeSeed(), shared: newReader(nil), kinds: map[string]*objectList{}, generation: 1}
+}
+
+// Read reads one object in JSON.
+func (o *Objects) Read(kind Kind, data []byte) (*Object, error) {
+	if !json.Valid(data) {
+		return nil, errors.New(kind.Name + ": not JSON")
+	}
+	s := scanner{data: data, names: map[string]string{}}
+	s.space()
+	return o.object(kind, s.value(followedShape))
+}
+
+// ReadList reads one page of a list in JSON.
+func (o *Objects) ReadList(kind Kind, data []byte) (objects []*Object, next, resourceVersion string, err error) {
+	list, items, err := readItems(kind.Name+" list", data, followedShape)
+	if err != nil {
+		return nil, "", "", err
+	}
+	for _, item := range items {
+		object, err := o.object(kind, item)
+		if err != nil {
+			return nil, "", "", err
+		}
+		objects = append(objects, object)
+	}
+	metadata := list.field("metadata")
+	return objects, metadata.textOf("continue"), metadata.textOf(resourceVersionField), nil
+}
+
+const (
+	resourceVersionField = "resourceVersion"
+	// syncedAnnotation marks the bookmark that ends the first objects of a watch (Kubernetes' metav1.InitialEventsAnnotationKey).
+	syncedAnnotation = "k8s.io/initial-events-end"
+)
+
+// followedShape is objectShape with what a watch needs.
+var followedShape = func() *shape {
+	annotations, metadata, whole := maps.Clone(annotationsShape.fields), maps.Clone(metadataShape.fields), maps.Clone(objectShape.fields)
+	annotations[syncedAnnotation] = leaf
+	metadata["annotations"] = &shape{fields: annotations}
+	metadata[resourceVersionField] = leaf
+	whole["metadata"] = &shape{fields: metadata}
+	return &shape{fields: whole}
+}()
+
+// object makes an Object of what was scanned of one.
+func (o *Objects) object(kind Kind, root *value) (*Object, error) {
+	if root.kind != object {
+		return nil, errors.New(kind.Name + ": not an object")
+	}
+	metadata := root.field("metadata")
+	out := &Object{
+		Namespace: metadata.textOf("namespace"), Name: metadata.textOf(nameField), ResourceVersion: metadata.textOf(resourceVersionField),
+		Synced: metadata.field("annotations").textOf(syncedAnnotation) == "true",
+	}
+	if metadata != nil {
+		metadata.items = slices.DeleteFunc(metadata.items, func(v *value) bool { return v.key == resourceVersionField })
+	}
+	if root.field("kind") == nil {
+		root.add(&value{kind: text, key: "kind", text: kind.Name})
+		root.add(&value{kind: text, key: "apiVersion", text: kind.Version})
+	}
+	if out.Name == "" {
+		return out, nil // A bookmark.
+	}
+	key := out.Name
+	if out.Namespace != "" {
+		key = out.Namespace + "/" + out.Name
+	}
+	out.Namespace, out.Name = key[:len(key)-len(out.Name)], key[len(key)-len(out.Name):]
+	out.Namespace = trimmed(out.Namespace)
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.buffer = appendJSON(o.buffer[:0], root)
+	sum := maphash.Bytes(o.seed, o.buffer)
+	if held := o.kind(kind).byKey[key]; held != nil && held.sum == sum {
+		out.content = held
+		return out, nil
+	}
+	out.content = o.content(kind, key, sum, root)
+	return out, nil
+}
+
+// trimmed is a namespace without the slash that ends it.
+func trimmed(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return namespace[:len(namespace)-1]
+}
+
+// content reads an object by the reader that all share.
+func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *content {
+	r, doc := o.shared, &document{name: kind.Name + " " + key}
+	r.object(doc, root)
+	c := &content{kind: kind, key: key, sum: sum, written: origin{doc: doc, at: root.at}, warnings: r.warnings.listed, fault: r.found.err()}
+	switch {
+	case c.fault != nil:
+	case len(r.queues) > 0:
+		c.queue = r.queues[0]
+	case len(r.nodes) > 0:
+		c.node, c.candidate = r.nodes[0], r.candidates[0]
+	case len(r.jobs) > 0:
+		c.job = &r.jobs[0]
+		c.job.message.Queue, c.job.priorityClass = once(c.job.message.GetQueue()), once(c.job.priorityClass)
+	case len(r.pods) > 0:
+		c.pod = r.pods[0].compact(key)
+	default:
+		for _, value := range r.priorities {
+			c.class = &priorityClass{value: value, global: r.globalDefault}
+		}
+	}
+	r.forget()
+	return c
+}
+
+// forget makes the reader ready for the next object. What objects share stays.
+func (r *reader) forget() {
+	again := newReader(nil)
+	again.dimensions, again.requests, again.placements = r.dimensions, r.requests, r.placements
+	again.dimensions.written = nil
+	*r = *again
+}
+
+// once returns a text that is held once for all objects.
+func once(text string) string {
+	if text == "" {
+		return ""
+	}
+	return unique.Make(text).Value()
+}
+
+// compact returns a pod whose texts are shared with others and with its key.
+func (p *pod) compact(key string) *pod {
+	c := *p
+	c.group, c.role, c.node, c.scheduler, c.namespace = once(p.group), once(p.role), once(p.node), once(p.scheduler), once(p.namespace)
+	c.task.Name = key[len(key)-len(p.task.GetName()):]
+	if d := c.task.GetDetail(); d != nil {
+		d.PriorityClass, d.Condition = once(d.GetPriorityClass()), once(d.GetCondition())
+	}
+	return &c
+}
+
+// kind returns the list of a kind.
+func (o *Objects) kind(kind Kind) *objectList {
+	list := o.kinds[kind.Name]
+	if list == nil {
+		list = &objectList{byKey: map[string]*content{}}
+		o.kinds[kind.Name] = list
+	}
+	return list
+}
+
+// Put sets an object that was read. It reports whether anything changes by it.
+func (o *Objects) Put(object *Object) (changed bool) {
+	c := object.content
+	if c == nil {
+		return false
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if held := o.kind(c.kind).byKey[c.key]; held == c || held != nil && held.sum == c.sum {
+		return false
+	}
+	o.kind(c.kind).put(c)
+	o.changed(c)
+	return true
+}
+
+// Remove removes an object. It reports whether it was there.
+func (o *Objects) Remove(object *Object) (changed bool) {
+	c := object.content
+	if c == nil {
+		return false
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	list := o.kind(c.kind)
+	if list.byKey[c.key] == nil {
+		return false
+	}
+	list.remove(c.key)
+	o.changed(c)
+	return true
+}
+
+// Replace makes these the objects of a kind. It reports whether anything changes by it.
+func (o *Objects) Replace(kind Kind, objects []*Object) (changed bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	old, list := o.kind(kind), &objectList{byKey: make(map[string]*content, len(objects))}
+	changed = len(old.byKey) != len(objects)
+	for _, object := range objects {
+		c := object.content
+		if c == nil {
+			continue
+		}
+		if held := old.byKey[c.key]; held != nil && held.sum == c.sum {
+			c = held
+		} else {
+			changed = true
+		}
+		list.put(c)
+	}
+	o.kinds[kind.Name] = list
+	if changed && kind.Name == "Node" {
+		o.generation++
+	}
+	return changed
+}
+
+func (o *Objects) changed(c *content) {
+	if c.node != nil || c.kind.Name == "Node" {
+		o.generation++
+	}
+}
+
+// Count returns the number of objects of a kind.
+func (o *Objects) Count(kind Kind) int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return len(o.kind(kind).byKey)
+}
+
+// Faults says which objects are left out because they cannot be read, at most 10 of them.
+func (o *Objects) Faults() []error {
+	const shown = 10
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	var faults []error
+	for _, list := range o.kinds {
+		for _, c := range list.inOrder() {
+			if c.fault != nil && len(faults) < shown {
+				faults = append(faults, c.fault)
+			}
+		}
+	}
+	return faults
+}
+
+// objectList holds the objects of a kind.
+type objectList struct {
+	byKey map[string]*content
+	// ordered are those in the order of their keys, but for the ones that came since, and with those that were replaced or removed since.
+	ordered []*content
+	fresh   []*content
+	// stale says that ordered has some that are no longer held.
+	stale bool
+}
+
+func (l *objectList) put(c *content) {
+	l.stale = l.stale || l.byKey[c.key] != nil
+	l.byKey[c.key] = c
+	l.fresh = append(l.fresh, c)
+}
+
+func (l *objectList) remove(key string) {
+	delete(l.byKey, key)
+	l.stale = true
+}
+
+// inOrder returns the objects in the order of their keys.
+func (l *objectList) inOrder() []*content {
+	if len(l.fresh) == 0 && !l.stale {
+		return l.ordered
+	}
+	gone := func(c *content) bool { return l.byKey[c.key] != c }
+	fresh := slices.DeleteFunc(l.fresh, gone)
+	slices.SortFunc(fresh, byKey)
+	// One that was set, removed and set again to the same content is there twice.
+	fresh = slices.Compact(fresh)
+	merged := make([]*content, 0, len(l.byKey))
+	for _, c := range l.ordered {
+		if gone(c) {
+			continue
+		}
+		for len(fresh) > 0 && fresh[0].key <= c.key {
+			if fresh[0] != c {
+				merged = append(merged, fresh[0])
+			}
+			fresh = fresh[1:]
+		}
+		merged = append(merged, c)
+	}
+	l.ordered, l.fresh, l.stale = append(merged, fresh...), nil, false
+	return l.ordered
+}
+
+func byKey(a, b *content) int {
+	switch {
+	case a.key < b.key:
+		return -1
+	case a.key > b.key:
+		return 1
+	}
+	return 0
+}
+
+// Cluster makes a snapshot of all objects. Those that cannot be read are left out. An error is an *Error.
+func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	r := newReader(opts)
+	r.generation = o.generation
+	r.dimensions = dimensions{byName: o.shared.dimensions.byName, names: o.shared.dimensions.names}
+	for _, kind := range []string{"PriorityClass", "Queue", "Node", "PodGroup", "Pod"} {
+		list := o.kinds[kind]
+		if list == nil {
+			continue
+		}
+		for _, c := range list.inOrder() {
+			if c.fault == nil {
+				r.take(c)
+			}
+		}
+	}
+	cluster, err := r.cluster()
+	o.sweep()
+	return cluster, err
+}
+
+// take adds a copy of an object that was read before.
+func (r *reader) take(c *content) {
+	for _, w := range c.warnings {
+		r.warnings.total++
+		if len(r.warnings.listed) < maxWarnings {
+			r.warnings.listed = append(r.warnings.listed, w)
+		}
+	}
+	switch {
+	case c.class != nil:
+		r.priorities[c.key] = c.class.value
+		if c.class.global {
+			r.globalPriority = c.class.value
+		}
+	case c.queue != nil:
+		q := proto.CloneOf(c.queue)
+		r.dimensions.provisional(q.GetCapability(), q.GetGuarantee(), q.GetDeserved())
+		r.queues, r.queueOrigins = append(r.queues, q), append(r.queueOrigins, c.written)
+	case c.node != nil:
+		n := proto.CloneOf(c.node)
+		r.dimensions.provisional(n.GetAllocatable())
+		r.nodes, r.nodeOrigins, r.candidates = append(r.nodes, n), append(r.nodeOrigins, c.written), append(r.candidates, c.candidate)
+	case c.job != nil:
+		j := *c.job
+		j.message, j.groups = proto.CloneOf(c.job.message), maps.Clone(c.job.groups)
+		j.requests, j.placed = make([][]*amounts, len(c.job.requests)), make([][]placed, len(c.job.placed))
+		r.dimensions.provisional(j.message.GetMinResources())
+		r.jobs = append(r.jobs, j)
+	case c.pod != nil:
+		p := *c.pod
+		p.task = copyTask(c.pod.task)
+		r.pods = append(r.pods, p)
+	}
+}
+
+// provisional notes messages that hold provisional numbers.
+func (d *dimensions) provisional(list ...*apportionv1.Resource) {
+	for _, r := range list {
+		if r != nil {
+			d.written = append(d.written, r)
+		}
+	}
+}
+
+// copyTask copies what is read of a pod. What a snapshot adds is not there yet: the node, its own request, node set and constraints.
+func copyTask(t *apportionv1.Task) *apportionv1.Task {
+	out := &apportionv1.Task{
+		Uid: t.GetUid(), Status: t.GetStatus(), Priority: t.Priority, Name: t.GetName(), CreateTime: t.GetCreateTime(), Index: t.Index,
+	}
+	if d := t.GetDetail(); d != nil {
+		out.Detail = &apportionv1.TaskDetail{
+			Preemptable: d.Preemptable, Gate: d.GetGate(), PriorityClass: d.GetPriorityClass(), ScheduleTime: d.ScheduleTime,
+			Cooldown: d.Cooldown, Condition: d.GetCondition(),
+		}
+	}
+	return out
+}
+
+// sweep lets go of what objects once shared and none has any more, when that may be much.
+func (o *Objects) sweep() {
+	const few = 1000
+	r := o.shared
+	if len(r.requests.byKey)+len(r.placements) <= 2*o.swept+few {
+		return
+	}
+	kept, placements := requests{}, placements{}
+	if pods := o.kinds["Pod"]; pods != nil {
+		for _, c := range pods.byKey {
+			if c.pod != nil {
+				kept.share(c.pod.request)
+				placements[c.pod.placed.placement.key] = c.pod.placed.placement
+			}
+		}
+	}
+	r.requests, r.placements = kept, placements
+	o.swept = len(kept.byKey) + len(placements)
+}
+
+// String names the kind.
+func (k Kind) String() string { return fmt.Sprintf("%s %s", k.Version, k.Name) }
