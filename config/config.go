@@ -28,6 +28,7 @@ type Config struct {
 	Admin      Admin      `yaml:"admin"`
 	TLS        TLS        `yaml:"tls"`
 	HTTP       HTTP       `yaml:"http"`
+	Follow     Follow     `yaml:"follow"`
 	Extender   Extender   `yaml:"extender"`
 	Limit      Limit      `yaml:"limit"`
 	Overload   Overload   `yaml:"overload"`
@@ -56,6 +57,24 @@ type HTTP struct {
 	// Serve the page for browsers at /ui/. Its files are the same for every reader and contain no data of this server; the calls that it
 	// makes need an identity as all calls do.
 	UI bool `yaml:"ui" default:"false"`
+}
+
+// Follow keeps a snapshot of a Volcano cluster up to date by watches, which requests may name: Input.snapshot_name.
+type Follow struct {
+	// Follow the cluster of this pod, or of the kubeconfig. The server is ready once the cluster was read.
+	Enabled bool `yaml:"enabled" default:"false"`
+	// Name of the snapshot in requests.
+	Name string `yaml:"name" default:"cluster"`
+	// Label of the cluster in the snapshot, for logs and for identities[].clusters. Empty: none.
+	Cluster string `yaml:"cluster"`
+	// File of the kubeconfig. Empty: the service account of this pod; outside of a cluster KUBECONFIG or ~/.kube/config.
+	Kubeconfig string `yaml:"kubeconfig" path:"yes"`
+	// Context of the kubeconfig. Empty: the current one.
+	Context string `yaml:"context"`
+	// Schedulers whose pods are considered.
+	Schedulers []string `yaml:"schedulers" default:"volcano"`
+	// Shortest time between two versions of the snapshot. Changes that arrive meanwhile make one version together.
+	Interval time.Duration `yaml:"interval" default:"500ms" min:"10ms" max:"1h"`
 }
 
 // Admin is the listener for operators, apart from that of clients.

@@ -25,9 +25,24 @@ type Kept struct {
 	now    func(*apportionv1.SnapshotView)
 
 	mutex sync.Mutex
-	// newest and before are the versions that are held; nil: there are none yet.
+	// newest and before are the last two versions; nil: there are none yet.
 	newest, before *version
+	// sent are those that were sent whole, the last one last, until they are no longer held for their callers.
+	sent []sentVersion
 }
+
+// sentVersion is a version that was sent whole, so that questions about it follow.
+type sentVersion struct {
+	*version
+
+	until time.Time
+}
+
+const (
+	// sentTime is how long a version is held after it was sent, and sentVersions how many such versions at most.
+	sentTime     = time.Minute
+	sentVersions = 6
+)
 
 // version is one state of a kept snapshot. It does not change.
 type version struct {
@@ -109,12 +124,37 @@ func (k *Kept) Bytes() int64 {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	bytes := int64(0)
-	for _, v := range []*version{k.newest, k.before} {
-		if v != nil {
-			bytes += v.own
-		}
+	for _, v := range k.held() {
+		bytes += v.own
 	}
 	return bytes
+}
+
+// held returns the versions that are held.
+func (k *Kept) held() []*version {
+	var held []*version
+	now := time.Now()
+	k.sent = slices.DeleteFunc(k.sent, func(s sentVersion) bool { return now.After(s.until) })
+	for _, v := range []*version{k.newest, k.before} {
+		if v != nil {
+			held = append(held, v)
+		}
+	}
+	for _, s := range k.sent {
+		if !slices.Contains(held, s.version) {
+			held = append(held, s.version)
+		}
+	}
+	return held
+}
+
+// hold holds a version for questions that follow its sending.
+func (k *Kept) hold(v *version) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.sent = slices.DeleteFunc(k.sent, func(s sentVersion) bool { return s.version == v })
+	k.sent = append(k.sent, sentVersion{v, time.Now().Add(sentTime)})
+	k.sent = k.sent[max(len(k.sent)-sentVersions, 0):]
 }
 
 // latest returns the newest version, nil if there is none.
@@ -128,8 +168,8 @@ func (k *Kept) latest() *version {
 func (k *Kept) versionOf(digest string) *entry {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	for _, v := range []*version{k.newest, k.before} {
-		if v != nil && v.key.digest == digest {
+	for _, v := range k.held() {
+		if v.key.digest == digest {
 			return v.entry
 		}
 	}
@@ -237,6 +277,7 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 	if err != nil {
 		return nil, err
 	}
+	s.keptNamed(r.GetName()).hold(v)
 	out := &apportionv1.GetSnapshotResponse{View: v.viewed()}
 	if r.GetKnownDigest() == v.key.digest {
 		return out, nil

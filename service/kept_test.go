@@ -94,6 +94,14 @@ func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
 	requireFault(t, ask(digests[0]), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 	require.NoError(t, ask(digests[1]))
 	require.NoError(t, ask(digests[2]))
+
+	_, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	require.NoError(t, err)
+	for seed := range uint64(3) {
+		keep(t, k, servicetest.Snapshot(10+seed))
+	}
+	require.NoError(t, ask(digests[2]), "it was sent whole")
+	requireFault(t, ask(digests[1]), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 }
 
 func TestAKeptSnapshotIsListedAndSentWhole(t *testing.T) {

@@ -32,16 +32,72 @@ type input struct {
 
 // given reports whether a cluster is named, by files or --cluster.
 func (f *inputFlags) given() bool {
-	return len(f.files) > 0 || f.snapshot != "" || f.live.Named()
+	return len(f.files) > 0 || f.snapshot != "" || f.snapshotName != "" || f.live.Named()
 }
 
 // load reads the files, or the cluster, that the flags name.
 func (f *inputFlags) load(ctx context.Context, s streams) (*input, error) {
+	if f.snapshotName != "" {
+		return f.kept(ctx)
+	}
 	sources, err := f.sources(ctx, s.in)
 	if err != nil {
 		return nil, err
 	}
 	return f.read(s, sources)
+}
+
+// kept asks the server for the snapshot that it keeps.
+func (f *inputFlags) kept(ctx context.Context) (*input, error) {
+	switch {
+	case len(f.files) > 0 || f.snapshot != "" || f.live.Named():
+		return nil, errors.New("--snapshot-name takes the place of -f, --snapshot and --cluster: give one of them")
+	case f.server == nil || f.server.address == "":
+		return nil, errors.New("--snapshot-name: name the server that follows the cluster with --server")
+	case f.asOf != "" || len(f.schedulers) > 0:
+		return nil, errors.New("--snapshot-name: --as-of and --scheduler are for manifests; the server's settings say which pods are considered")
+	}
+	policy, warnings, err := f.rules()
+	if err != nil {
+		return nil, err
+	}
+	decider, ctx, done, err := f.server.decider(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	upload, view, err := decider.Kept(ctx, f.snapshotName)
+	if err != nil {
+		return nil, err
+	}
+	loaded := &input{
+		Input:    client.Input{Upload: upload, Snapshot: upload.Snapshot(), Policy: policy, PolicyName: f.policyName},
+		snapshot: lookup.Of(upload.Snapshot()), warnings: slices.Concat(staleness(view), warnings),
+	}
+	return loaded, nil
+}
+
+// staleness returns warnings of what is missing in a kept snapshot, and of one that is old.
+func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
+	const old = 5 * time.Second
+	var warnings []*apportionv1.Warning
+	warn := func(format string, args ...any) {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: fmt.Sprintf(format, args...),
+		})
+	}
+	if age := time.Duration(view.GetAge()); age > old {
+		warn("snapshot %s is %v old", view.GetName(), age.Round(time.Second))
+	}
+	for _, kind := range view.GetKinds() {
+		switch {
+		case !kind.GetRead():
+			warn("%s cannot be read by the server and are left out: %s", kind.GetResource(), kind.GetFault())
+		case kind.GetFault() != "":
+			warn("changes of %s do not arrive at the server: %s", kind.GetResource(), kind.GetFault())
+		}
+	}
+	return warnings
 }
 
 // read makes an input of manifests that were read.

@@ -87,6 +87,9 @@ type inputFlags struct {
 	live       cluster.Flags
 	// unread tells what of the live cluster could not be read.
 	unread []*apportionv1.Warning
+	// snapshotName is a snapshot that the server keeps.
+	snapshotName string
+	server       *serverFlags
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
@@ -187,6 +190,9 @@ func (a *asking) register(command *cobra.Command, resources bool) {
 	a.input.register(command.Flags())
 	a.output.register(command, resources)
 	a.server.register(command.Flags())
+	command.Flags().StringVar(&a.input.snapshotName, "snapshot-name", "",
+		"ask about the cluster that the server follows under this `NAME`, in place of manifests (needs --server)")
+	a.input.server = &a.server
 	mustComplete(command, "policy", client.Presets()...)
 	if resources {
 		a.complete(command, "resource", resourceNames)

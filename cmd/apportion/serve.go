@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/config"
@@ -27,10 +28,17 @@ SIGTERM or an interrupt drains: health says NOT_SERVING, then no new calls are t
 end. SIGHUP reads policies, identities and certificates again, as their changing does.`,
 		Example: `  apportion serve
   apportion serve --policies cluster=volcano-scheduler.conf --admin-listen localhost:7172
-  apportion serve --config apportion.yaml --log-format json`,
+  apportion serve --config apportion.yaml --log-format json
+  apportion serve --follow --http-listen localhost:8080 --http-ui`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
+	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "follow" {
+			name = "follow-enabled"
+		}
+		return pflag.NormalizedName(name)
+	})
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		processor.Spare()
 		sources := flags.Sources(os.Environ())

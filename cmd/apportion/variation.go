@@ -79,6 +79,9 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 	if err != nil {
 		return err
 	}
+	if made.Base.Snapshot != q.Snapshot {
+		q.Upload = nil // The base has more dimensions than what the server holds.
+	}
 	q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
 	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
 	waiting := &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}}

@@ -355,7 +355,8 @@ type SnapshotView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Digest of the version, for use in calls as long as the server holds it: at least while it is one of the last two versions.
+	// Digest of the version, for use in calls as long as the server holds it. The server holds the last two versions, and those that GetSnapshot
+	// returned within the last minute, at most six. For other versions the error is SNAPSHOT_NOT_FOUND.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// The version contains everything received from the cluster's API server up to this moment, in Unix nanoseconds of the server's clock.
 	AsOf int64 `protobuf:"varint,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`

@@ -59,20 +59,23 @@ type resource struct {
 	namespaced bool
 	// needed lists decide everything: without them there is no answer.
 	needed bool
+	// kind is that of the objects.
+	kind volcano.Kind
 }
 
 const (
-	core  = "/api/v1"
-	group = "/apis/scheduling.volcano.sh/v1beta1"
+	core         = "/api/v1"
+	groupVersion = "scheduling.volcano.sh/v1beta1"
+	group        = "/apis/" + groupVersion
 )
 
 // resources are the lists that are read, by the name of their objects.
 var resources = map[string]resource{
-	"queues":          {path: group, needed: true},
-	"podgroups":       {path: group, namespaced: true, needed: true},
-	"pods":            {path: core, namespaced: true},
-	"nodes":           {path: core},
-	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1"},
+	"queues":          {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
+	"podgroups":       {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
+	"pods":            {path: core, namespaced: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
+	"nodes":           {path: core, kind: volcano.Kind{Name: "Node", Version: "v1"}},
+	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
 }
 
 // Cluster is what was read.
@@ -106,12 +109,17 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	return r.cluster(), nil
 }
 
-// client returns a client of the API server that sends and receives bytes as they are.
+// client returns a client of the API server that the flags name.
 func (f *Flags) client() (*rest.RESTClient, error) {
 	config, err := f.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
+	return clientOf(config)
+}
+
+// clientOf returns a client of an API server that sends and receives bytes as they are.
+func clientOf(config *rest.Config) (*rest.RESTClient, error) {
 	config.APIPath, config.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
 	// Only errors are decoded, of the kind Status.
 	known := runtime.NewScheme()
@@ -155,7 +163,7 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 	case err == nil:
 		return nil
 	case apierrors.IsNotFound(err) && list.path == group:
-		return fmt.Errorf("the cluster has no %s of Volcano (%s): is Volcano installed?", name, "scheduling.volcano.sh/v1beta1")
+		return fmt.Errorf("the cluster has no %s of Volcano (%s): is Volcano installed?", name, groupVersion)
 	case apierrors.IsForbidden(err) && !list.needed:
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
 		return nil

@@ -3,6 +3,7 @@
 package cluster_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -40,6 +41,12 @@ type apiServer struct {
 	arguments          []string
 	process            *exec.Cmd
 	client             *http.Client
+	// etcd is where etcd answers, etcdArguments are those of its process.
+	etcd          string
+	etcdArguments []string
+	etcdProcess   *exec.Cmd
+	// whole is the test at whose end the processes end.
+	whole *testing.T
 }
 
 const token = "administrator"
@@ -75,8 +82,10 @@ func startServer(t *testing.T) *apiServer {
 	require.NotEmpty(t, program, "make test-cluster builds it")
 	directory := t.TempDir()
 	etcd, peer, secure := port(t), port(t), port(t)
-	start(t, directory, "etcd", "--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:"+etcd,
-		"--advertise-client-urls", "http://127.0.0.1:"+etcd, "--listen-peer-urls", "http://127.0.0.1:"+peer)
+	etcdArguments := []string{
+		"--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:" + etcd,
+		"--advertise-client-urls", "http://127.0.0.1:" + etcd, "--listen-peer-urls", "http://127.0.0.1:" + peer,
+	}
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	keyFile := filepath.Join(directory, "key.pem")
@@ -84,7 +93,7 @@ func startServer(t *testing.T) *apiServer {
 	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
 	tokens := filepath.Join(directory, "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
-	s := &apiServer{address: "https://127.0.0.1:" + secure, directory: directory, arguments: []string{
+	s := &apiServer{address: "https://127.0.0.1:" + secure, directory: directory, etcd: "http://127.0.0.1:" + etcd, arguments: []string{
 		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
 		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
 		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
@@ -93,14 +102,28 @@ func startServer(t *testing.T) *apiServer {
 	transport, err := rest.TransportFor(&rest.Config{Host: s.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	require.NoError(t, err)
 	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	s.etcdArguments, s.whole = etcdArguments, t
+	s.beginEtcd()
 	s.begin(t)
 	return s
+}
+
+// beginEtcd starts etcd on the data that it left.
+func (s *apiServer) beginEtcd() {
+	s.etcdProcess = start(s.whole, s.directory, "etcd", s.etcdArguments...)
+}
+
+// kill ends a process of the server at once.
+func kill(t *testing.T, process *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, process.Process.Kill())
+	_ = process.Wait()
 }
 
 // begin starts the API server, and waits until it is ready.
 func (s *apiServer) begin(t *testing.T) {
 	t.Helper()
-	s.process = start(t, s.directory, os.Getenv("KUBE_APISERVER"), s.arguments...)
+	s.process = start(s.whole, s.directory, os.Getenv("KUBE_APISERVER"), s.arguments...)
 	require.Eventually(t, func() bool {
 		code, _, err := s.try(t.Context(), http.MethodGet, "/readyz", nil)
 		return err == nil && code == http.StatusOK
@@ -162,24 +185,27 @@ func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
 // define makes the kinds of Volcano, with any fields.
 func (s *apiServer) define(t *testing.T) {
 	t.Helper()
-	for plural, kind := range map[string]string{"queues": "Queue", "podgroups": "PodGroup"} {
-		scope := map[string]string{"queues": "Cluster", "podgroups": "Namespaced"}[plural]
-		s.send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-			"metadata": map[string]any{"name": plural + ".scheduling.volcano.sh"},
-			"spec": map[string]any{
-				"group": "scheduling.volcano.sh", "scope": scope, "names": map[string]any{"plural": plural, "kind": kind},
-				"versions": []any{map[string]any{
-					"name": "v1beta1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-				}},
-			},
-		})
-		require.Eventually(t, func() bool {
-			code, _, err := s.try(t.Context(), http.MethodGet, "/apis/scheduling.volcano.sh/v1beta1/"+plural, nil)
-			return err == nil && code == http.StatusOK
-		}, time.Minute, 100*time.Millisecond)
-	}
+	s.defineKind(t, "queues", "Queue", "Cluster")
+	s.defineKind(t, "podgroups", "PodGroup", "Namespaced")
+}
+
+func (s *apiServer) defineKind(t *testing.T, plural, kind, scope string) {
+	t.Helper()
+	s.send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".scheduling.volcano.sh"},
+		"spec": map[string]any{
+			"group": "scheduling.volcano.sh", "scope": scope, "names": map[string]any{"plural": plural, "kind": kind},
+			"versions": []any{map[string]any{
+				"name": "v1beta1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	})
+	require.Eventually(t, func() bool {
+		code, _, err := s.try(t.Context(), http.MethodGet, "/apis/scheduling.volcano.sh/v1beta1/"+plural, nil)
+		return err == nil && code == http.StatusOK
+	}, time.Minute, 100*time.Millisecond)
 }
 
 // fill writes the objects of the sample cluster, and their status.
@@ -280,11 +306,74 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 	})
 
 	t.Run("an API server that comes back", func(t *testing.T) {
-		require.NoError(t, s.process.Process.Kill())
-		_ = s.process.Wait()
+		kill(t, s.process)
 		_, err := s.flags(t).Read(t.Context())
 		require.ErrorContains(t, err, "connection refused")
 		s.begin(t)
 		require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
 	})
+
+	t.Run("an API server and etcd that come back under --watch", func(t *testing.T) {
+		said := s.watch(t, "explain", "pretrain-7b", "-n", "language", "--watch", "--interval", "1s")
+		said.until("language/pretrain-7b waits")
+		kill(t, s.process)
+		kill(t, s.etcdProcess)
+		said.until("connection refused")
+		s.beginEtcd()
+		s.begin(t)
+		require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
+		s.send(t, http.MethodPatch, podGroups+"/language/podgroups/pretrain-7b", map[string]any{"spec": map[string]any{"minMember": 1}})
+		said.until("language/pretrain-7b")
+	})
+}
+
+const podGroups = "/apis/scheduling.volcano.sh/v1beta1/namespaces"
+
+// output is what a program prints.
+type output struct {
+	t     *testing.T
+	lines chan string
+}
+
+// until reads until a line has a text.
+func (o output) until(text string) {
+	o.t.Helper()
+	late := time.After(2 * time.Minute)
+	for {
+		select {
+		case line, ok := <-o.lines:
+			require.True(o.t, ok, "the program ended")
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-late:
+			require.Fail(o.t, "nothing of it was printed", text)
+		}
+	}
+}
+
+// watch runs the program on the server until the test ends.
+func (s *apiServer) watch(t *testing.T, arguments ...string) output {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "kubectl-apportion")
+	built, err := exec.Command("go", "build", "-o", program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	c := exec.Command(program, append(arguments, "--kubeconfig", s.kubeconfig(t))...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	from, to := io.Pipe()
+	c.Stdout, c.Stderr = to, to
+	require.NoError(t, c.Start())
+	o := output{t, make(chan string, 10_000)}
+	go func() {
+		defer close(o.lines)
+		for lines := bufio.NewScanner(from); lines.Scan(); {
+			o.lines <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = to.Close()
+		_ = c.Wait()
+	})
+	return o
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"google.golang.org/grpc/tap"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/connection"
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -56,6 +58,8 @@ type Daemon struct {
 	http        net.Listener
 	observing   *observing
 	extender    *extending
+	// follower is nil if no cluster is followed.
+	follower *cluster.Follower
 	// page is nil if it is not served.
 	page     http.Handler
 	policies atomic.Pointer[map[string]*apportionv1.Policy]
@@ -101,6 +105,9 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	}
 	d.policies.Store(&loaded.policies)
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
+		return nil, errors.Join(err, d.abandon(ctx))
+	}
+	if d.follower, err = d.newFollower(); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	if d.page, err = newPage(settings.HTTP.UI); err != nil {
@@ -178,6 +185,9 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { d.follow(ctx) })
+	if d.follower != nil {
+		following.Go(func() { d.follower.Run(ctx) })
+	}
 	endAdmin := d.serveAdmin()
 	endExtender := d.extender.serve(ctx, d.log, stop)
 	endHTTP := d.serveHTTP(stop)
@@ -219,8 +229,27 @@ func (d *Daemon) follow(ctx context.Context) {
 	}
 }
 
-// ready reports whether the server takes calls, from new connections too.
-func (d *Daemon) ready() bool { return d.server.Ready() && !d.connections.Full() }
+// ready reports whether the server takes calls, from new connections too, and has read the cluster that it follows.
+func (d *Daemon) ready() bool {
+	return d.server.Ready() && !d.connections.Full() && (d.follower == nil || d.follower.Ready())
+}
+
+// newFollower returns a follower of the cluster of the settings, nil if none is to be followed.
+func (d *Daemon) newFollower() (*cluster.Follower, error) {
+	c := &d.settings.Follow
+	if !c.Enabled {
+		return nil, nil //nolint:nilnil // No follower is no fault.
+	}
+	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
+		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
+		Logger: d.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow: %w", err)
+	}
+	d.telemetry.Registry.MustRegister(f.Collectors()...)
+	return f, nil
+}
 
 // serveAdmin serves what operators look at. The returned function ends it.
 func (d *Daemon) serveAdmin() (end func()) {

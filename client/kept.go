@@ -1,0 +1,37 @@
+package client
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Kept returns the newest version of a snapshot that the service keeps up to date by itself, for use in Input, and how old and complete it
+// is. Questions about it name it by digest; a replica that does not hold the version is sent it.
+func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.SnapshotView, error) {
+	if c.remote == nil {
+		return nil, nil, status.Error(codes.FailedPrecondition, "no service is asked, so that none keeps snapshot "+name)
+	}
+	ctx, cancel := c.within(ctx, KindUpload)
+	defer cancel()
+	response, err := again(ctx, c, KindUpload, func() (*apportionv1.GetSnapshotResponse, error) {
+		return c.remote.GetSnapshot(ctx, &apportionv1.GetSnapshotRequest{Name: name})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// The bytes are those of the service where both encode alike. Otherwise the first question sends them.
+	data, err := proto.Marshal(response.GetSnapshot())
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Upload{snapshot: response.GetSnapshot(), digest: wire.Digest(data), data: data}, response.GetView(), nil
+}
+
+// Snapshot is what was sent.
+func (u *Upload) Snapshot() *apportionv1.Snapshot { return u.snapshot }

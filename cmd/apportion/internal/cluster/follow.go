@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+// FollowOptions of a Follower.
+type FollowOptions struct {
+	// Name by which requests name the snapshot.
+	Name string
+	// Label is the cluster that the snapshot names.
+	Label string
+	// Kubeconfig and Context say which cluster is followed. Empty: that of the pod this runs in, or of the user.
+	Kubeconfig, Context string
+	// Schedulers are those whose pods are considered. Empty: Volcano.
+	Schedulers []string
+	// Interval is the shortest time from one version of the snapshot to the next.
+	Interval time.Duration
+	Logger   *slog.Logger
+}
+
+// Follower keeps a snapshot of a cluster up to date by watches. client-go's reflectors list, watch, resume and list again.
+type Follower struct {
+	options FollowOptions
+	client  *rest.RESTClient
+	objects *volcano.Objects
+	pace    *pace
+	metrics *metrics
+	kept    *service.Kept
+	states  []*kindState
+
+	mutex sync.Mutex
+	// faults are why versions were left out objects, or could not be made, as last told.
+	faults string
+}
+
+// refresh is how often a version is made although nothing changes: its clock decides when cooldowns end.
+const refresh = time.Minute
+
+// NewFollower returns a follower of a cluster, whose snapshot a server offers from now on.
+func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) { //nolint:gocritic // Options are given once.
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientOf(config)
+	if err != nil {
+		return nil, err
+	}
+	// What client-go logs is told by the states of the kinds.
+	klog.SetLogger(klog.Logger{})
+	f := &Follower{options: o, client: client, objects: volcano.NewObjects(), pace: newPace(o.Interval)}
+	f.metrics = newMetrics(f)
+	for name, r := range resources {
+		f.states = append(f.states, &kindState{
+			resource: name, kind: r.kind, needed: r.needed, objects: f.objects, pace: f.pace, metrics: f.metrics, told: f.tell,
+		})
+	}
+	slices.SortFunc(f.states, func(a, b *kindState) int { return slices.Compare([]byte(a.resource), []byte(b.resource)) })
+	f.kept = server.Keep(o.Name, f.view)
+	return f, nil
+}
+
+// Run follows the cluster until ctx ends.
+func (f *Follower) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	for _, state := range f.states {
+		from := &source{
+			client: f.client, path: resources[state.resource].path + "/" + state.resource, kind: state.kind, objects: f.objects, state: state,
+		}
+		reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: from.List, WatchFuncWithContext: from.Watch},
+			&item{}, state, cache.ReflectorOptions{Name: state.resource})
+		reflector.WatchListPageSize = chunkSize
+		following.Go(func() { reflector.RunWithContext(ctx) })
+	}
+	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
+	following.Wait()
+}
+
+// Ready reports whether the snapshot was made, or the API server has said of every kind that it cannot be.
+func (f *Follower) Ready() bool {
+	for _, state := range f.states {
+		if tried, _ := state.answered(); !tried {
+			return false
+		}
+	}
+	return f.kept.Bytes() > 0 || !f.enough()
+}
+
+// enough reports whether the kinds are read without which there is no snapshot, and of every other one whether it can be read is known.
+func (f *Follower) enough() bool {
+	for _, state := range f.states {
+		if tried, read := state.answered(); !tried || state.needed && !read {
+			return false
+		}
+	}
+	return true
+}
+
+// put makes a version of the snapshot. It returns false if there is none.
+func (f *Follower) put(ctx context.Context) bool {
+	if !f.enough() {
+		return false
+	}
+	began := time.Now()
+	view := &apportionv1.SnapshotView{}
+	for _, state := range f.states {
+		// Before the objects: what is said to be part of them is.
+		kind := state.view()
+		kind.Count = uint32(f.objects.Count(state.kind))
+		f.metrics.objects.WithLabelValues(state.resource).Set(float64(kind.GetCount()))
+		f.metrics.read.WithLabelValues(state.resource).Set(oneIf(kind.GetRead()))
+		view.Kinds = append(view.Kinds, kind)
+	}
+	err := f.make(ctx, view)
+	f.metrics.making.Observe(time.Since(began).Seconds())
+	if err != nil && ctx.Err() == nil {
+		f.metrics.refused.Inc()
+		f.tellFaults(ctx, "no version of the cluster's snapshot can be made", err.Error())
+	}
+	return err == nil
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// make makes the snapshot of the objects, and puts it.
+func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
+	options := []volcano.Option{volcano.WithAsOf(time.Now()), volcano.WithClusterLabel(f.options.Label)}
+	if len(f.options.Schedulers) > 0 {
+		options = append(options, volcano.WithSchedulers(f.options.Schedulers...))
+	}
+	cluster, err := f.objects.Cluster(options...)
+	if err != nil {
+		return err
+	}
+	data, err := proto.Marshal(cluster.Snapshot)
+	if err != nil {
+		return err
+	}
+	if err := f.kept.Put(ctx, data, view); err != nil {
+		return err
+	}
+	if faults := f.objects.Faults(); len(faults) > 0 {
+		f.tellFaults(ctx, "objects that cannot be read are left out", faults[0].Error())
+	} else {
+		f.tellFaults(ctx, "", "")
+	}
+	return nil
+}
+
+// tellFaults logs what is wrong with the objects, once.
+func (f *Follower) tellFaults(ctx context.Context, text, fault string) {
+	f.mutex.Lock()
+	before := f.faults
+	f.faults = fault
+	f.mutex.Unlock()
+	if fault != before && fault != "" {
+		f.options.Logger.WarnContext(ctx, text, "error", fault)
+	}
+}
+
+// tell logs that a kind can be read, or no longer.
+func (f *Follower) tell(resource, fault string) {
+	if fault == "" {
+		f.options.Logger.Info("following", "resource", resource)
+		return
+	}
+	f.options.Logger.Warn("a kind of objects cannot be followed now", "resource", resource, "error", fault)
+}
+
+// view completes the view of the newest version.
+func (f *Follower) view(view *apportionv1.SnapshotView) {
+	now := time.Now()
+	until := now
+	if since, behind := f.pace.since(); behind {
+		until = since
+	}
+	faults := map[string]string{}
+	view.Complete = true
+	for _, state := range f.states {
+		_, read := state.answered()
+		at, standing, fault := state.current(now)
+		if !standing {
+			view.Complete = false
+			if read && at.Before(until) {
+				until = at
+			}
+		}
+		faults[state.resource] = fault
+	}
+	if len(view.GetKinds()) == 0 {
+		for _, state := range f.states {
+			view.Kinds = append(view.Kinds, state.view())
+		}
+	}
+	for _, kind := range view.GetKinds() {
+		kind.Fault = faults[kind.GetResource()]
+		view.Complete = view.GetComplete() && kind.GetRead()
+	}
+	view.AsOf = until.UnixNano()
+}
+
+// current returns the view of the newest version.
+func (f *Follower) current() *apportionv1.SnapshotView {
+	view := &apportionv1.SnapshotView{}
+	f.view(view)
+	return view
+}
+
+func (f *Follower) age() time.Duration {
+	if f.kept.Bytes() == 0 {
+		return -time.Second
+	}
+	return max(time.Since(time.Unix(0, f.current().GetAsOf())), 0)
+}
+
+func (f *Follower) complete() bool { return f.kept.Bytes() > 0 && f.current().GetComplete() }

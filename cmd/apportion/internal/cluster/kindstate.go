@@ -1,0 +1,187 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// settle is how long after the beginning of a watch what was missed before it may still be under way.
+const settle = time.Second
+
+// kindState is what is known of one kind, and the store of its reflector.
+type kindState struct {
+	resource string
+	kind     volcano.Kind
+	needed   bool
+	objects  *volcano.Objects
+	pace     *pace
+	metrics  *metrics
+	// told is called when the kind can be read, or no longer.
+	told func(resource, fault string)
+
+	mutex sync.Mutex
+	// read says that all objects were read once, tried that the API server answered or refused.
+	read, tried bool
+	// watching says that a watch stands, since opening.
+	watching bool
+	opening  time.Time
+	// last is when the API server was last heard of.
+	last    time.Time
+	version string
+	fault   string
+}
+
+// listing notes that a list is asked for.
+func (k *kindState) listing() { k.metrics.lists.WithLabelValues(k.resource).Inc() }
+
+// failed notes why the kind cannot be read now.
+func (k *kindState) failed(err error) {
+	k.metrics.errors.WithLabelValues(k.resource).Inc()
+	fault := reason(err)
+	if apierrors.IsNotFound(err) && k.needed {
+		fault = "the cluster has no such kind (" + groupVersion + "): is Volcano installed?"
+	}
+	k.mutex.Lock()
+	before := k.fault
+	k.fault = fault
+	k.tried = k.tried || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+	k.mutex.Unlock()
+	if before != fault {
+		k.told(k.resource, fault)
+	}
+}
+
+// opened notes that a watch stands.
+func (k *kindState) opened() {
+	k.mutex.Lock()
+	k.watching, k.opening = true, time.Now()
+	before, read := k.fault, k.read
+	k.fault = ""
+	k.mutex.Unlock()
+	if before != "" && read {
+		k.told(k.resource, "")
+	}
+}
+
+// ended notes that no watch stands.
+func (k *kindState) ended() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.watching && (!k.settled() || k.last.IsZero()) {
+		// Nothing shows that it told what was missed.
+		k.watching = false
+		return
+	}
+	k.watching, k.last = false, laterOf(k.last, k.opening)
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// settled reports whether the watch has told what was missed before it.
+func (k *kindState) settled() bool { return k.last.After(k.opening) || time.Since(k.opening) > settle }
+
+// heard notes an event.
+func (k *kindState) heard(event watch.EventType) {
+	k.metrics.events.WithLabelValues(k.resource, string(event)).Inc()
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.read {
+		k.last = time.Now()
+	}
+}
+
+// Add sets an object.
+func (k *kindState) Add(object any) error {
+	if i, ok := object.(*item); ok && k.objects.Put(i.Object) {
+		k.changed()
+	}
+	return nil
+}
+
+// Update sets an object.
+func (k *kindState) Update(object any) error { return k.Add(object) }
+
+// Delete removes an object.
+func (k *kindState) Delete(object any) error {
+	if i, ok := object.(*item); ok && k.objects.Remove(i.Object) {
+		k.changed()
+	}
+	return nil
+}
+
+// Replace makes these all objects of the kind.
+func (k *kindState) Replace(list []any, version string) error {
+	objects := make([]*volcano.Object, 0, len(list))
+	for _, object := range list {
+		if i, ok := object.(*item); ok {
+			objects = append(objects, i.Object)
+		}
+	}
+	changed := k.objects.Replace(k.kind, objects)
+	k.mutex.Lock()
+	first := !k.read
+	k.read, k.tried, k.last, k.version, k.fault = true, true, time.Now(), version, ""
+	k.mutex.Unlock()
+	if changed || first {
+		k.changed()
+	}
+	if first {
+		k.told(k.resource, "")
+	}
+	return nil
+}
+
+// Resync does nothing: nothing is derived from the objects that could be lost.
+func (k *kindState) Resync() error { return nil }
+
+// UpdateResourceVersion notes up to which version of the API server's objects all is known.
+func (k *kindState) UpdateResourceVersion(version string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.version = version
+}
+
+func (k *kindState) changed() {
+	k.metrics.changes.Inc()
+	k.pace.note()
+}
+
+// answered reports whether the API server has answered or refused, and whether the kind was read.
+func (k *kindState) answered() (tried, read bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.tried, k.read
+}
+
+// view describes the kind for the version of a snapshot that is made next.
+func (k *kindState) view() *apportionv1.ViewedKind {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return &apportionv1.ViewedKind{Resource: k.resource, Read: k.read, ResourceVersion: k.version, Fault: k.fault}
+}
+
+// current returns up to when everything is known that the API server told; whether that is without a break; and why not.
+func (k *kindState) current(now time.Time) (until time.Time, standing bool, fault string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	switch {
+	case k.watching && k.settled():
+		return now, true, ""
+	case k.fault != "":
+		return k.last, false, k.fault
+	case k.watching:
+		return k.last, false, ""
+	}
+	return k.last, false, "its watch does not stand"
+}

@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/apportion/apportion/adapter/volcano"
+)
+
+// item is an object as client-go's reflector wants it. Of what the API server sends no more is held than decisions rest on.
+type item struct{ *volcano.Object }
+
+// GetObjectKind is that of no kind: the reflector has one for each kind.
+func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns the same: an Object does not change.
+func (i *item) DeepCopyObject() runtime.Object { return i }
+
+// GetObjectMeta returns what the reflector looks at.
+func (i *item) GetObjectMeta() metav1.Object {
+	m := &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion}
+	if i.Synced {
+		m.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return m
+}
+
+// itemList is a page of a list.
+type itemList struct {
+	metav1.ListMeta
+
+	Items []runtime.Object
+}
+
+// GetObjectKind is that of no kind.
+func (l *itemList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns a list of the same objects.
+func (l *itemList) DeepCopyObject() runtime.Object {
+	return &itemList{ListMeta: l.ListMeta, Items: append([]runtime.Object(nil), l.Items...)}
+}
+
+// source lists and watches the objects of one kind, and tells its kindState what comes of it.
+type source struct {
+	client  *rest.RESTClient
+	path    string
+	kind    volcano.Kind
+	objects *volcano.Objects
+	state   *kindState
+}
+
+// request is a GET of the kind's objects.
+func (s *source) request(options *metav1.ListOptions) *rest.Request {
+	r := s.client.Get().AbsPath(s.path).SetHeader("Accept", "application/json")
+	for name, value := range map[string]string{
+		"resourceVersion": options.ResourceVersion, "resourceVersionMatch": string(options.ResourceVersionMatch), "continue": options.Continue,
+	} {
+		if value != "" {
+			r.Param(name, value)
+		}
+	}
+	if options.Limit > 0 {
+		r.Param("limit", strconv.FormatInt(options.Limit, 10))
+	}
+	if options.TimeoutSeconds != nil {
+		r.Param("timeoutSeconds", strconv.FormatInt(*options.TimeoutSeconds, 10))
+	}
+	if options.AllowWatchBookmarks {
+		r.Param("allowWatchBookmarks", "true")
+	}
+	if options.SendInitialEvents != nil {
+		r.Param("sendInitialEvents", strconv.FormatBool(*options.SendInitialEvents))
+	}
+	return r
+}
+
+// List reads a page of the newest state. The reflector asks for one that is at least as new as what it has; in pages, an API server would
+// answer with exactly that, which may be too old to watch from, or, from its cache, with everything in one piece.
+func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Limit > 0 && options.Continue == "" {
+		options.ResourceVersion = ""
+	}
+	s.state.listing()
+	result := s.request(&options).Do(ctx)
+	data, err := result.Raw()
+	if err != nil {
+		err = result.Error() // What the API server says, decoded.
+		s.state.failed(err)
+		return nil, err
+	}
+	objects, next, version, err := s.objects.ReadList(s.kind, data)
+	if err != nil {
+		s.state.failed(err)
+		return nil, err
+	}
+	list := &itemList{ListMeta: metav1.ListMeta{Continue: next, ResourceVersion: version}}
+	for _, o := range objects {
+		list.Items = append(list.Items, &item{o})
+	}
+	return list, nil
+}
+
+// Watch begins a watch.
+func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := s.request(&options).Param("watch", "true").Stream(ctx)
+	if err != nil {
+		cancel()
+		s.state.failed(err)
+		return nil, err
+	}
+	s.state.opened()
+	decoder := &decoder{json: json.NewDecoder(stream), stream: stream, source: s}
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
+	w := &watched{Interface: watch.NewStreamWatcher(decoder, reporter)}
+	w.end = sync.OnceFunc(func() {
+		cancel()
+		s.state.ended()
+	})
+	return w, nil
+}
+
+// watched is a watch that tells of its end. The reflector stops every watch, also one that has ended.
+type watched struct {
+	watch.Interface
+
+	end func()
+}
+
+// Stop ends the watch.
+func (w *watched) Stop() {
+	w.Interface.Stop()
+	w.end()
+}
+
+// decoder reads the events of a watch.
+type decoder struct {
+	json   *json.Decoder
+	stream io.Closer
+	source *source
+}
+
+// Decode reads an event.
+func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
+	var event struct {
+		Type   watch.EventType
+		Object json.RawMessage
+	}
+	if err := d.json.Decode(&event); err != nil {
+		return "", nil, err
+	}
+	d.source.state.heard(event.Type)
+	switch event.Type {
+	case watch.Error:
+		status := &metav1.Status{}
+		err := json.Unmarshal(event.Object, status)
+		d.source.state.failed(apierrors.FromObject(status))
+		return watch.Error, status, err
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+		object, err := d.source.objects.Read(d.source.kind, event.Object)
+		return event.Type, &item{object}, err
+	}
+	return "", nil, fmt.Errorf("no event of a watch: %q", event.Type)
+}
+
+// Close ends the stream.
+func (d *decoder) Close() { _ = d.stream.Close() }
