@@ -20,19 +20,18 @@ func newAudit(s streams) *cobra.Command {
 	severity := string(audit.Error)
 	command := &cobra.Command{
 		Use:   "audit",
-		Short: "Find settings that do not say what people mean, jobs that can never run, and what is unfair",
-		Long: `Look through a cluster and the policy that decides about it, and report what is suspicious, each with its
-numbers and what to do about it:
+		Short: "Find unintended settings, jobs that can never run, and unfair decisions",
+		Long: `Check a cluster and its policy, and report suspicious findings, each with numbers and a remedy:
 
   settings: guarantees or deserved shares that do not fit, limits that contradict each other or miss a
-  resource, weights of 0, queues that keep what they should give back, minResources that are missing
-  or too small;
+  resource, weights of 0, queues above their share that are not reclaimable, minResources that are
+  missing or too small;
   jobs that can never run, because no node or no queue is large enough, or that the scheduler does
   not consider;
   fairness: guarantees that are not kept, resources that are idle and wanted, queues that get less
-  than like queues, queues that evict each other again and again.
+  than equal queues, queues that evict each other again and again.
 
-The exit code is 2 if there is a finding of the severity of --fail-on, or a worse one.`,
+The exit code is 2 if there is a finding of at least the severity of --fail-on.`,
 		Example: `  apportion audit -f cluster.yaml --config volcano-scheduler.conf
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
 		Args: cobra.NoArgs,
@@ -52,7 +51,7 @@ The exit code is 2 if there is a finding of the severity of --fail-on, or a wors
 	a.watch.register(command.Flags())
 	command.Flags().Lookup("output").Usage = "table, markdown, sarif, json or yaml"
 	command.Flags().StringVar(&severity, "fail-on", severity,
-		"the least `SEVERITY` that makes the exit code 2: error, warning, note or never")
+		"lowest `SEVERITY` for which the exit code is 2: error, warning, note or never")
 	mustComplete(command, "fail-on", string(audit.Error), string(audit.Warning), string(audit.Note), "never")
 	return command
 }

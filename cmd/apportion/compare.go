@@ -22,11 +22,11 @@ func newCompare(s streams) *cobra.Command {
 	var policies []string
 	command := &cobra.Command{
 		Use:   "compare --policy A --policy B",
-		Short: "Tell what another policy would change, queue by queue and job by job",
-		Long: `Tell what would change if the cluster were decided about by policy B in place of A: what queues
-deserve and in which order they come, which jobs may enter and be allocated, and which tasks they
-may evict; and what is unfair about each: which property of docs/fair.md its answers break, with the numbers
-that show it. A policy is a preset, a file as written by convert, or a volcano-scheduler.conf.
+		Short: "Show what another policy would change, queue by queue and job by job",
+		Long: `Show what would change if policy B replaced policy A: what queues deserve and their order, which jobs
+may enter and be allocated, and which tasks they may evict. Also list what is unfair about each policy:
+the properties of docs/fair.md that its answers violate, with the numbers. A policy is a preset, a file
+written by convert, or a volcano-scheduler.conf.
 
 The exit code is 2 if something would change.`,
 		Example: `  apportion compare --policy proportion --policy capacity -f cluster.yaml
@@ -44,13 +44,13 @@ The exit code is 2 if something would change.`,
 	}
 	flags := command.Flags()
 	flags.StringArrayVarP(&a.input.files, "file", "f", nil,
-		"file or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&a.input.snapshot, "snapshot", "", "file of a snapshot as `FILE` written by convert, in place of manifests")
+		"file or directory of manifests as printed by kubectl, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&a.input.snapshot, "snapshot", "", "snapshot `FILE` written by convert, instead of manifests")
 	flags.StringVar(&a.input.asOf, "as-of", "",
-		"moment of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy looks at it, else none")
+		"time of the decisions, as 2006-01-02T15:04:05Z; default: now if a policy uses it, else none")
 	a.input.live.Register(flags)
 	flags.StringArrayVar(&policies, "policy", nil,
-		"the policy that decides, and then the one to compare it with: a preset ("+strings.Join(client.Presets(), ", ")+") or a `FILE`")
+		"the current policy, then the one to compare it with: a preset ("+strings.Join(client.Presets(), ", ")+") or a `FILE`")
 	a.output.register(command, true)
 	a.server.register(flags)
 	mustComplete(command, "policy", client.Presets()...)

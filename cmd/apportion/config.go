@@ -26,10 +26,10 @@ func newConfig(s streams) *cobra.Command {
 func newConfigValidate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate",
-		Short: "Say whether the server would start",
-		Long: `Say whether the server would start with these settings: they are read with every file they name, policies and
-certificates included. All faults are reported, each with its file and line, variable or flag. It takes the
-flags of "serve".`,
+		Short: "Check whether the server would start",
+		Long: `Check whether the server would start with these settings. All files that they name are read, including policies
+and certificates. All errors are reported, each with its file and line, variable or flag. The flags are those of
+"serve".`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
@@ -54,9 +54,9 @@ flags of "serve".`,
 func newConfigPrint(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print",
-		Short: "Show the settings in force, and where each came from",
-		Long: `Show the settings in force as a configuration file, each with the file and line, variable or flag it came from.
-Secrets are hidden. It takes the flags of "serve".`,
+		Short: "Show the effective settings and their sources",
+		Long: `Show the effective settings as a configuration file, each with the file and line, variable or flag that set it.
+Secrets are hidden. The flags are those of "serve".`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
@@ -89,9 +89,9 @@ func newConfigSchema(s streams) *cobra.Command {
 func newConfigToken(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "token",
-		Short: "Make a bearer token, and the hash to configure",
-		Long: `Make a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN";
-the configuration holds the hash alone, at identities[].tokens. The token is shown once and kept nowhere.`,
+		Short: "Create a bearer token, and the hash to configure",
+		Long: `Create a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN";
+the configuration contains only the hash, at identities[].tokens. The token is shown once and not stored.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			token := identity.NewToken()

@@ -23,18 +23,18 @@ func newConvert(s streams) *cobra.Command {
 	var reached delegation.Options
 	command := &cobra.Command{
 		Use:   "convert",
-		Short: "Translate manifests into a snapshot, or a configuration into a policy",
-		Long: `Translate manifests into the Snapshot of the contract (apportion.v1), or, without manifests, a
-volcano-scheduler.conf or a preset into the Policy. Calls from other languages take these as they
-are; -o binary is the form whose bytes have a digest.
+		Short: "Convert manifests to a snapshot, or a configuration to a policy",
+		Long: `Convert manifests to a Snapshot of the contract (apportion.v1), or, without manifests, a
+volcano-scheduler.conf or a preset to a Policy. Calls from other languages can use the output
+directly; digests are computed from the form of -o binary.
 
-With --to fair, propose the settings of policy fair that come nearest to a configuration or a preset:
-base NONE for proportion, base DESERVED for capacity. What is not carried over, or means something
-else, is a warning with its line and reason. Ask compare what it would change on a cluster.
+With --to fair, propose the settings of policy fair that are nearest to a configuration or a preset:
+base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
+meaning, cause a warning with line and reason. Use compare to see the effect on a cluster.
 
-With --extender, rewrite a volcano-scheduler.conf so that stock Volcano asks Apportion through its
-extender plugin: the delegating form, which decides as the original does and says what cannot be
-delegated exactly, and the shadow form, which takes no decision from Apportion.`,
+With --extender, rewrite a volcano-scheduler.conf so that stock Volcano calls Apportion through its
+extender plugin: the delegate form, which decides as the original does and lists what cannot be
+delegated exactly, and the shadow form, in which Volcano does not use Apportion's decisions.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --config volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
@@ -72,9 +72,9 @@ delegated exactly, and the shadow form, which takes no decision from Apportion.`
 	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
 	command.Flags().StringVar(&target, "to", "", "propose settings of another policy: "+policyFair)
 	mustComplete(command, "to", policyFair)
-	command.Flags().StringVar(&delegate, "extender", "", "a volcano-scheduler.conf `FILE` to rewrite so that Volcano asks Apportion")
+	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
 	command.Flags().StringVar(&form, "extender-form", formBoth, "delegate, shadow or both")
-	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "where Volcano reaches Apportion")
+	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 	mustComplete(command, "extender-form", formDelegate, formShadow, formBoth)
 	for _, other := range []string{"file", "snapshot", "config", "policy", "output", "to"} {

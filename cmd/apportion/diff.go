@@ -31,13 +31,13 @@ func newDiff(s streams) *cobra.Command {
 	d := &differing{asking: &asking{streams: s}}
 	command := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Show what a change of queues, policy or cluster changes, and for which queues and jobs",
+		Short: "Show the effects of a change of queues, policy or cluster on queues and jobs",
 		Long: `Show what differs between A and B: what queues deserve, their guarantees and limits, their order, which jobs
 are admitted and allocated, and which tasks may be evicted. A and B are
 
   two dumps of a cluster;
-  two files of queues, on the cluster of -f: they take the place of its queues;
-  two policies, on the cluster of -f: a preset, a volcano-scheduler.conf, or a file as written by convert.
+  two files of queues, which replace the queues of the cluster of -f;
+  two policies for the cluster of -f: a preset, a volcano-scheduler.conf, or a file written by convert.
 
 The exit code is 2 if something differs; with --fail-on only if one of these effects occurs:
 ` + kindsInLines(),

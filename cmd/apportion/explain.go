@@ -21,14 +21,14 @@ func newExplain(s streams) *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
 		Use:   "explain JOB | --all",
-		Short: "Say why a job is pending",
-		Long: `Ask everything that decides whether a job goes on: may it enter its queue, has its gang the tasks it
-needs, is the queue served, may the queue use that much more, is there room on the nodes, do jobs
-that come first leave enough, and who could be evicted for it. The end says in plain words what
-holds it back. The exit code is 2 if something does, or if that is not known.
+		Short: "Explain why a job is pending",
+		Long: `Check everything that can block a job: may it enter its queue, does its gang have enough tasks, is the
+queue served, may the queue use that much more, is there room on the nodes, do the jobs that are served
+before leave enough, and which tasks could be evicted for it. The last lines name the cause. The exit
+code is 2 if something blocks the job, or if that is unknown.
 
-JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every job that waits
-is explained, as by pending.`,
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every waiting job is
+explained, as by pending.`,
 		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf`,
 		Args: func(_ *cobra.Command, names []string) error {
 			if all != (len(names) == 0) || len(names) > 1 {
@@ -59,8 +59,8 @@ is explained, as by pending.`,
 	a.register(command, true)
 	a.watch.register(command.Flags())
 	a.completeArgs(command, 1, waitingJobNames)
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "the `NAMESPACE` of a job that is named without one")
-	command.Flags().BoolVar(&all, "all", false, "explain every job that waits")
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of a job that is given without one")
+	command.Flags().BoolVar(&all, "all", false, "explain every waiting job")
 	return command
 }
 

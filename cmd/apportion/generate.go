@@ -16,9 +16,8 @@ func newGenerate(s streams) *cobra.Command {
 	var standard bool
 	command := &cobra.Command{
 		Use:   "generate",
-		Short: "Make a snapshot of a busy cluster, for trials and load tests",
-		Long: `Make a snapshot that looks like a busy cluster. The same flags give the same bytes, on every
-machine.`,
+		Short: "Create a snapshot of a busy cluster, for experiments and load tests",
+		Long:  `Create a snapshot that resembles a busy cluster. The same flags give the same bytes on every machine.`,
 		Example: `  apportion generate --queues 20 --tasks 5000 > snapshot.json
   apportion generate --standard -o binary > snapshot.pb`,
 		Args: cobra.NoArgs,
@@ -36,15 +35,15 @@ machine.`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&standard, "standard", false,
-		"the shape that figures are quoted for: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes")
+		"the size used in published measurements: 1,000 queues, 10,000 jobs, 100,000 tasks, 5,000 nodes")
 	flags.IntVar(&shape.Queues, "queues", shape.Queues, "number of queues")
 	flags.IntVar(&shape.Jobs, "jobs", shape.Jobs, "number of jobs")
 	flags.IntVar(&shape.Tasks, "tasks", shape.Tasks, "number of tasks")
 	flags.IntVar(&shape.Nodes, "nodes", shape.Nodes, "number of nodes")
 	flags.IntVar(&shape.Depth, "depth", 0, "levels of a tree of queues below root; 0: no tree")
 	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
-	flags.BoolVar(&shape.UIDs, "uids", shape.UIDs, "give every task a UUID; without, tasks are known by their number")
-	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "chooses among the snapshots of one shape")
+	flags.BoolVar(&shape.UIDs, "uids", shape.UIDs, "give every task a UUID; without it, tasks are identified by number")
+	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "seed; different values give different snapshots of one size")
 	flags.StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
 	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
 	return command

@@ -19,8 +19,8 @@ func newHealth(s streams) *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use:     "health --server ADDRESS",
-		Short:   "Tell whether a server serves",
-		Long:    `Tell whether a server serves. The exit code is 3 if it does not.`,
+		Short:   "Check whether a server serves",
+		Long:    `Check whether a server serves. The exit code is 3 if it does not.`,
 		Example: `  apportion health --server localhost:7171 --wait --timeout 10s`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -37,7 +37,7 @@ func newHealth(s streams) *cobra.Command {
 		},
 	}
 	f.register(command.Flags())
-	command.Flags().BoolVar(&wait, "wait", false, "ask until it serves, or the time is up")
+	command.Flags().BoolVar(&wait, "wait", false, "retry until it serves, or until the timeout")
 	if err := command.MarkFlagRequired("server"); err != nil {
 		command.PrintErrln(err)
 	}

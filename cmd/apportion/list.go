@@ -32,7 +32,7 @@ func (f *listFlags) register(command *cobra.Command, keys ...string) {
 	flags := command.Flags()
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only jobs of this `NAMESPACE`")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces, which is the default")
-	flags.StringSliceVar(&f.sort, "sort", keys[:1], "sort by these `KEYS`, the first of them first: "+strings.Join(keys, ", "))
+	flags.StringSliceVar(&f.sort, "sort", keys[:1], "sort by these `KEYS`, most significant first: "+strings.Join(keys, ", "))
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	mustComplete(command, "sort", keys...)
 	f.keys = keys
@@ -82,12 +82,12 @@ func newPending(s streams) *cobra.Command {
 	var list listFlags
 	command := &cobra.Command{
 		Use:   "pending",
-		Short: "Say of every job that waits why it does, in groups by cause",
-		Long: `Say of every job that waits why it does, in groups by cause, the largest first. Jobs and pods that
-the scheduler does not consider are listed at the end. The exit code is 0 whatever waits.
+		Short: "Explain why jobs wait, grouped by cause",
+		Long: `Explain why each waiting job waits, grouped by cause, largest group first. Jobs and pods that the
+scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait.
 
---sort takes keys: cause (the default) makes the groups, and further keys sort the jobs in each; a
-list that does not begin with cause is one table. priority and tasks sort the highest first.`,
+--sort accepts keys: cause (the default) forms the groups, and further keys sort the jobs in each; if
+the first key is not cause, the output is one table. priority and tasks sort in descending order.`,
 		Example: `  apportion pending -f cluster.yaml
   apportion pending --sort queue,priority -f cluster.yaml
   apportion pending -n ml -f cluster.yaml -o name`,
@@ -189,9 +189,10 @@ func newJobs(s streams) *cobra.Command {
 	var list listFlags
 	command := &cobra.Command{
 		Use:   "jobs",
-		Short: "List jobs with their queues, phases and counts of tasks",
-		Long: `List jobs with their queues and phases, and count their waiting and running tasks. -o wide adds all
-tasks, the priority and the minimum resources. priority, waiting and running sort the highest first.`,
+		Short: "List jobs with their queues, phases and numbers of tasks",
+		Long: `List jobs with their queues and phases, and the numbers of their waiting and running tasks. -o wide adds
+the number of all tasks, the priority and the minimum resources. priority, waiting and running sort in
+descending order.`,
 		Example: `  apportion jobs -n ml --sort queue,waiting -f cluster.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -290,7 +291,7 @@ func newQueues(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	command := &cobra.Command{
 		Use:   "queues",
-		Short: "List queues with their states and counts of jobs",
+		Short: "List queues with their states and numbers of jobs",
 		Long: `List queues with their states and weights, and count their jobs by phase. -o wide adds the priority and
 the parent.`,
 		Example: `  apportion queues -f cluster.yaml -o wide`,

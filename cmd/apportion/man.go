@@ -15,7 +15,7 @@ func newMan(root *cobra.Command) *cobra.Command {
 		GroupID: "files",
 		Short:   "Write the manual pages of all commands",
 		Long: `Write the manual pages of all commands, apportion.1 and one for each command, to a directory, which is
-made if it does not exist. SOURCE_DATE_EPOCH sets the date that they bear.`,
+created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
 		Example: `  apportion man ~/.local/share/man/man1
   man apportion-explain`,
 		Args: exactly(1, "a directory"),

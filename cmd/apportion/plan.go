@@ -28,12 +28,12 @@ func newPlan(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "plan JOB",
 		Short: "Find a place for a job and the fewest tasks to evict for it",
-		Long: `Find a place for the tasks that the gang of a job needs, and the fewest running tasks that must be
-evicted for them: fewer before more, then those of lower priority, then younger ones. All tasks get
-a place, or none. The plan was carried out by the policy's own rules, and undone, before it is shown.
+		Long: `Find a place for the tasks that the gang of a job needs, and the smallest set of running tasks to evict
+for them: fewer tasks first, then lower priorities, then younger tasks. The plan places all tasks or
+none. Before it is shown, it is executed by the policy's own rules and undone.
 
-Without a plan the end says what is lacking on the node that is nearest, and what protects the tasks
-there. The exit code is then 2.
+If there is no plan, the last lines show what is missing on the nearest node, and what protects the
+tasks there. The exit code is then 2.
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		Example: `  apportion plan ml/train -f cluster.yaml --config volcano-scheduler.conf

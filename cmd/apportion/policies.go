@@ -16,9 +16,9 @@ import (
 func newPolicies(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "policies",
-		Short: "List the plugins that this program has, and the presets of --policy",
-		Long: `List the plugins that this program has, with the decisions that each takes part in, and the presets
-that --policy accepts, with their plugins tier by tier.`,
+		Short: "List the supported plugins, and the presets of --policy",
+		Long: `List the supported plugins with their decisions, and the presets of --policy with their plugins tier by
+tier.`,
 		Example: `  apportion policies`,
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {

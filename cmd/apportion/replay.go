@@ -23,12 +23,12 @@ func newReplay(s streams) *cobra.Command {
 	r := &replaying{streams: s}
 	command := &cobra.Command{
 		Use:   "replay LOG...",
-		Short: "Decide again what a decision log says was decided, and tell what differs",
-		Long: `Decide again what a decision log says was decided, and tell what differs. Of several files of one
-log the oldest comes first. Snapshots and policies are found by digest where the server stored
-them (decision_log.store). A line that is no entry is named and skipped.
+		Short: "Repeat the decisions of a decision log, and list the differences",
+		Long: `Repeat the decisions of a decision log, and list the differences. Give several files of one log oldest
+first. Snapshots and policies are found by digest in the store of the server (decision_log.store). A
+line that is not an entry is reported and skipped.
 
-The exit code is 2 if something was decided otherwise.`,
+The exit code is 2 if a decision differs.`,
 		Example: `  apportion replay decisions.jsonl.1 decisions.jsonl --store decisions`,
 		Args:    atLeastOne("the files of a log"),
 		RunE: func(_ *cobra.Command, files []string) error {
@@ -39,7 +39,7 @@ The exit code is 2 if something was decided otherwise.`,
 		},
 	}
 	r.output.register(command, false)
-	command.Flags().StringVar(&r.store, "store", "", "`DIRECTORY` of snapshots and policies; default: store beside the first file")
+	command.Flags().StringVar(&r.store, "store", "", "`DIRECTORY` of snapshots and policies; default: store next to the first file")
 	if err := command.MarkFlagDirname("store"); err != nil {
 		command.PrintErrln(err)
 	}

@@ -31,10 +31,10 @@ wait); 3 the server could not be reached, or failed.`
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apportion",
-		Short: "Decide what each queue and job may have of a shared cluster, and say why",
-		Long: `Apportion decides about the fair sharing of a cluster's resources exactly as the Volcano scheduler
-does: what each queue deserves, which jobs may enter, which tasks may be evicted. Its input is what
-kubectl prints:
+		Short: "Decide fair shares of a cluster for queues and jobs, and explain the decisions",
+		Long: `Apportion decides about fair shares of a cluster's resources exactly as the Volcano scheduler does:
+what each queue deserves, which jobs may enter, which tasks may be evicted. Its input is the output
+of kubectl:
 
   kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml > cluster.yaml
   apportion shares -f cluster.yaml
@@ -94,16 +94,16 @@ type inputFlags struct {
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.files, "file", "f", nil,
-		"`FILE` or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&f.snapshot, "snapshot", "", "`FILE` of a snapshot as written by convert, in place of manifests")
-	flags.StringVar(&f.config, "config", "", "decide as this volcano-scheduler.conf `FILE` says")
+		"`FILE` or directory of manifests as printed by kubectl, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&f.snapshot, "snapshot", "", "snapshot `FILE` written by convert, instead of manifests")
+	flags.StringVar(&f.config, "config", "", "decide by this volcano-scheduler.conf `FILE`")
 	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+
-		") or a policy file as written by convert; default: Volcano's default configuration")
-	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy of this `NAME` that the server has")
+		") or a policy file written by convert; default: Volcano's default configuration")
+	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy with this `NAME` on the server")
 	flags.StringVar(&f.asOf, "as-of", "",
-		"`MOMENT` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy looks at it, else none")
+		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
-		"consider the waiting pods of the scheduler of this `NAME` (repeatable); default: volcano")
+		"consider the waiting pods of the scheduler with this `NAME` (repeatable); default: volcano")
 	f.live.Register(flags)
 }
 
@@ -117,10 +117,10 @@ type outputFlags struct {
 func (f *outputFlags) register(command *cobra.Command, resources bool) {
 	flags := command.Flags()
 	flags.StringVarP(&f.format, "output", "o", formatTable, "table, json or yaml")
-	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in tables, as where the locale is not UTF-8")
+	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters in tables, which is the default if the locale is not UTF-8")
 	if resources {
 		flags.StringSliceVar(&f.resources, "resource", nil,
-			"show this `RESOURCE` only, such as cpu or gpu (repeatable); all shows every one")
+			"show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
 	}
 	mustComplete(command, "output", formatTable, formatJSON, formatYAML)
 }
@@ -176,13 +176,13 @@ type serverFlags struct {
 }
 
 func (f *serverFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.address, "server", "", "ask the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
-	flags.BoolVar(&f.tls, "tls", false, "speak TLS with the server")
-	flags.StringVar(&f.authority, "tls-ca", "", "`FILE` of the certificates that sign the server's; default: the system's (implies --tls)")
-	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the certificate to show the server (implies --tls)")
-	flags.StringVar(&f.key, "tls-key", "", "`FILE` of its private key")
-	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token to show the server")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "give up after this long")
+	flags.StringVar(&f.address, "server", "", "use the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
+	flags.BoolVar(&f.tls, "tls", false, "use TLS")
+	flags.StringVar(&f.authority, "tls-ca", "", "`FILE` of the CA certificates for the server's certificate; default: the system's (implies --tls)")
+	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the client certificate (implies --tls)")
+	flags.StringVar(&f.key, "tls-key", "", "`FILE` of the private key of the client certificate")
+	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of the command")
 }
 
 // register adds the flags of a command that asks.

@@ -11,21 +11,21 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 )
 
-const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file that --config or APPORTION_CONFIG names;
-a flag stands above a variable, and that above the file. docs/configuration.md explains each; "apportion config
-print" shows those in force.`
+const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file of --config or APPORTION_CONFIG. Flags take
+precedence over variables, and variables over the file. docs/configuration.md explains each setting; "apportion
+config print" shows the effective settings.`
 
 // newServe is `apportion serve`.
 func newServe(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve decisions over gRPC",
-		Long: `Serve decisions over gRPC, with health and reflection, and metrics on an address of their own.
+		Long: `Serve decisions over gRPC, with health and reflection, and metrics on a separate address.
 
 ` + settingsHelp + `
 
-SIGTERM or an interrupt drains: health says NOT_SERVING, then no new calls are taken, and those under way may
-end. SIGHUP reads policies, identities and certificates again, as their changing does.`,
+SIGTERM or an interrupt drains the server: health returns NOT_SERVING, new calls are rejected, and running calls
+may complete. SIGHUP reads policies, identities and certificates again, as does a change of their files.`,
 		Example: `  apportion serve
   apportion serve --policies cluster=volcano-scheduler.conf --admin-listen localhost:7172
   apportion serve --config apportion.yaml --log-format json

@@ -16,10 +16,10 @@ func newShares(s streams) *cobra.Command {
 	var ask client.SharesQuestion
 	command := &cobra.Command{
 		Use:   "shares [QUEUE...]",
-		Short: "Show who deserves what, who has what, and who comes first",
+		Short: "Show what each queue deserves and holds, in the order of serving",
 		Long: `Show for each queue, in the order in which queues are served, what it is guaranteed, deserves, holds
-and asks for, and what it may hold at most (its real capability). A bar compares what is allocated
-with what is deserved; * marks the resource that decides the queue's share.`,
+and asks for, and the most it may hold (its real capability). A bar compares the allocated with the
+deserved amount; * marks the resource that determines the queue's share.`,
 		Example: `  apportion shares -f cluster.yaml
   apportion shares research -f cluster.yaml --config volcano-scheduler.conf --explain`,
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -44,7 +44,7 @@ with what is deserved; * marks the resource that decides the queue's share.`,
 	a.register(command, true)
 	a.watch.register(command.Flags())
 	a.completeArgs(command, 0, queueNames)
-	command.Flags().BoolVar(&ask.Explain, "explain", false, "add how the numbers came about, step by step")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add the derivation of the numbers, step by step")
 	command.Flags().BoolVar(&ask.JobShares, "jobs", false, "add the dominant share of every job (drf)")
 	command.Flags().BoolVar(&ask.Tree, "fair-tree", false, "add the weighted tree of hierarchical drf")
 	return command
@@ -55,7 +55,7 @@ func newTree(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	command := &cobra.Command{
 		Use:   "tree",
-		Short: "Show the queues as a tree, with what they hold, deserve and may hold",
+		Short: "Show the queues as a tree, with the amounts that they hold, deserve and may hold",
 		Example: `  apportion tree -f cluster.yaml --policy capacity-hierarchical
   apportion tree -f cluster.yaml --resource gpu`,
 		Args: cobra.NoArgs,

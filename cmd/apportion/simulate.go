@@ -20,18 +20,17 @@ import (
 )
 
 const stepsHelp = `
-Steps ask (shares, jobs, enqueue, allocatable, preemptive, reclaim, preempt, order, nodes, inspect), change something (allocate,
-deallocate, setStatus, addJob, removeJob), or set a mark and roll back to it. A step that fails changes nothing, and the next one runs.
-docs/cli.md lists the keys of each.`
+Steps are questions (shares, jobs, enqueue, allocatable, preemptive, reclaim, preempt, order, nodes, inspect) or changes (allocate,
+deallocate, setStatus, addJob, removeJob), or they set a mark and roll back to it. A step that fails changes nothing, and the next one
+runs. docs/cli.md lists the keys of each.`
 
 // newSimulate is `apportion simulate`.
 func newSimulate(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	command := &cobra.Command{
 		Use:   "simulate SCENARIO",
-		Short: "Answer the steps of a scenario file one after the other",
-		Long: `Answer the steps of a scenario, a YAML file that names a cluster (or takes that of -f) and lists
-steps:
+		Short: "Run the steps of a scenario file",
+		Long: `Run the steps of a scenario, a YAML file that names a cluster (or uses that of -f) and lists steps:
 
   cluster: [cluster.yaml]
   config: volcano-scheduler.conf
@@ -133,13 +132,13 @@ func newSession(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "session",
 		Short: "Answer steps from standard input, line by line",
-		Long: `Answer each line of standard input at once: a step as in a scenario file, in one line.
+		Long: `Answer each line of standard input immediately: a step as in a scenario file, in one line.
 
   shares
   reclaim: ml/other-worker-0
   enqueue: {jobs: [ml/train, ml/evaluate]}
 
-Against a server the lines share one session.` + stepsHelp,
+With a server, all lines share one session.` + stepsHelp,
 		Example: `  echo 'reclaim: ml/train-worker-0' | apportion session -f cluster.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -39,9 +39,9 @@ func newTest(s streams) *cobra.Command {
 	t := &checking{streams: s}
 	command := &cobra.Command{
 		Use:   "test [FILE|DIRECTORY]...",
-		Short: "Test queues and policies: run scenarios and compare the answers with what they expect",
-		Long: `Run tests of queues and policies. A file of tests ends in .test.yaml and names a cluster, a policy, and
-scenarios whose steps say what they expect:
+		Short: "Test queues and policies: run scenarios and compare the answers with expectations",
+		Long: `Run tests of queues and policies. A file of tests ends in .test.yaml and contains a cluster, a policy, and
+scenarios with expectations:
 
   cluster: [queues.yaml, nodes.yaml]
   config: volcano-scheduler.conf
@@ -53,9 +53,10 @@ scenarios whose steps say what they expect:
     - enqueue: language/pretrain-7b
       expect: {permitted: false, reason: contains overcommitment}
 
-Steps are those of simulate. An expectation names a part of the answer by keys in the order of nesting; keys
-between them may be left out. Amounts are in people's units. A number with decimals is met by what rounds to it.
-docs/testing.md has the whole form. A directory stands for its files of tests; the default is the current one.`,
+Steps are those of simulate. An expectation selects a part of the answer by keys in the order of nesting; keys
+in between may be omitted. Amounts have the units of Kubernetes. A number with decimals matches every value that
+rounds to it. docs/testing.md describes the format. A directory stands for its files of tests; the default is the
+current one.`,
 		Example: `  apportion test
   apportion test examples/tests --run guarantee
   apportion test -o junit > report.xml`,
@@ -69,10 +70,10 @@ docs/testing.md has the whole form. A directory stands for its files of tests; t
 	flags := command.Flags()
 	flags.StringVarP(&t.format, "output", "o", "text", "text, json, junit or tap")
 	flags.StringVar(&t.run, "run", "", "run only the tests whose `NAME` matches this regular expression")
-	flags.BoolVarP(&t.verbose, "verbose", "v", false, "name the tests that pass, too")
-	flags.BoolVar(&t.update, "update", false, "write what was answered into the files, in place of what was expected")
+	flags.BoolVarP(&t.verbose, "verbose", "v", false, "list passing tests, too")
+	flags.BoolVar(&t.update, "update", false, "replace the expected values in the files by the answers")
 	flags.BoolVar(&t.watch, "watch", false, "run again whenever a file changes")
-	flags.BoolVar(&t.ascii, "ascii", false, "no characters beyond ASCII")
+	flags.BoolVar(&t.ascii, "ascii", false, "use only ASCII characters")
 	t.server.register(flags)
 	mustComplete(command, "output", "text", "json", "junit", "tap")
 	return command

@@ -40,9 +40,9 @@ func newUI(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ui",
 		Short: "Show a cluster in the browser",
-		Long: `Show a cluster in the browser: who has what and deserves what, why each job waits, where tasks run, and
+		Long: `Show a cluster in the browser: what each queue holds and deserves, why each job waits, where tasks run, and
 what would happen if something were different. The program serves the page on a loopback address, decides
-in its own process, and ends with an interrupt. Every user of this machine can open the address.`,
+in its own process, and runs until an interrupt. Every user of this machine can open the address.`,
 		Example: `  apportion ui -f cluster.yaml
   apportion ui -f examples/clusters/research --policy fair --no-open
   apportion ui --cluster --watch`,
@@ -55,10 +55,10 @@ in its own process, and ends with an interrupt. Every user of this machine can o
 	}
 	flags := command.Flags()
 	l.input.register(flags)
-	flags.BoolVar(&l.watch.on, "watch", false, "read the cluster again every --interval, and show what has changed")
-	flags.DurationVar(&l.watch.interval, "interval", 5*time.Second, "`TIME` between two readings of --watch")
-	flags.StringVar(&l.listen, "listen", "localhost:0", "loopback `ADDRESS` to serve on; port 0: any free one")
-	flags.BoolVar(&l.stay, "no-open", false, "print the address and open no browser")
+	flags.BoolVar(&l.watch.on, "watch", false, "read the cluster again every --interval, and show changes")
+	flags.DurationVar(&l.watch.interval, "interval", 5*time.Second, "`TIME` between two reads with --watch")
+	flags.StringVar(&l.listen, "listen", "localhost:0", "loopback `ADDRESS` to serve on; port 0: any free port")
+	flags.BoolVar(&l.stay, "no-open", false, "print the address and do not open a browser")
 	mustComplete(command, "policy", client.Presets()...)
 	return command
 }

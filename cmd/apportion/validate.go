@@ -26,12 +26,12 @@ func newValidate(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate",
 		Short: "Check manifests and a configuration",
-		Long: `Check that manifests and a configuration can be decided upon. Faults are listed by file, line and
-key; what is suspicious, or has no effect, is a warning. With --strict a warning is a fault too: a
-field that this version of Volcano does not have, for example.
+		Long: `Check manifests and a configuration. Errors are listed by file, line and key; suspicious or ineffective
+settings are warnings. With --strict warnings are errors, such as a field that this version of Volcano
+does not have.
 
 With -o json or yaml the result is written to standard output: valid, counts, faults and warnings.
-The exit code is 1 if there are faults.`,
+The exit code is 1 if there are errors.`,
 		Example: `  apportion validate -f cluster.yaml --config volcano-scheduler.conf
   apportion validate -f queues.yaml --strict -o json`,
 		Args: cobra.NoArgs,
@@ -43,7 +43,7 @@ The exit code is 1 if there are faults.`,
 		},
 	}
 	v.input.register(command.Flags())
-	command.Flags().BoolVar(&v.strict, "strict", false, "take warnings for faults")
+	command.Flags().BoolVar(&v.strict, "strict", false, "treat warnings as errors")
 	command.Flags().StringVarP(&v.output.format, "output", "o", formatTable, "table, json or yaml")
 	mustComplete(command, "output", formatTable, formatJSON, formatYAML)
 	return command

@@ -19,13 +19,13 @@ import (
 func (a *asking) registerVariation(command *cobra.Command, v *variation.Variation) {
 	flags := command.Flags()
 	flags.StringArrayVar(&v.Set, "set", nil,
-		"`KIND/NAME.FIELD=VALUE` that differs, such as queue/vision.weight=5 or queue/vision.capability.gpu=64 (repeatable)")
-	flags.IntSliceVar(&v.Add, "add-nodes", nil, "add so many nodes, copies of the one that --like names (repeatable, with --like)")
-	flags.StringArrayVar(&v.Like, "like", nil, "`NODE` that the added nodes are copies of")
-	flags.StringArrayVar(&v.Remove, "remove-node", nil, "`NODE` that is removed (repeatable)")
+		"set `KIND/NAME.FIELD=VALUE`, such as queue/vision.weight=5 or queue/vision.capability.gpu=64 (repeatable)")
+	flags.IntSliceVar(&v.Add, "add-nodes", nil, "number of nodes to add, as copies of the node of --like (repeatable, with --like)")
+	flags.StringArrayVar(&v.Like, "like", nil, "`NODE` to copy for added nodes")
+	flags.StringArrayVar(&v.Remove, "remove-node", nil, "`NODE` to remove (repeatable)")
 	flags.StringArrayVar(&v.Cordon, "cordon", nil, "`NODE` that takes no new tasks (repeatable)")
 	flags.StringArrayVar(&v.Uncordon, "uncordon", nil, "`NODE` that takes new tasks again (repeatable)")
-	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` that has ended (repeatable)")
+	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` to remove as finished (repeatable)")
 	complete := func(names func(*lookup.Snapshot) []string, directive cobra.ShellCompDirective) cobra.CompletionFunc {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			// Cobra reads the flags twice here.

@@ -18,9 +18,9 @@ func newEnqueue(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	command := &cobra.Command{
 		Use:   "enqueue [JOB...]",
-		Short: "Tell which jobs may enter their queues",
-		Long: `Tell of each job, in the order given, whether it may enter its queue; each job that may changes what
-the next one sees. Without jobs all pending ones are asked as Volcano's enqueue action does it,
+		Short: "Decide which jobs may enter their queues",
+		Long: `Decide for each job, in the given order, whether it may enter its queue; each permitted job affects the
+next decisions. Without jobs, all pending jobs are checked in the order of Volcano's enqueue action,
 queue by queue. Jobs are named NAMESPACE/NAME, or NAME alone.`,
 		Example: `  apportion enqueue -f cluster.yaml
   apportion enqueue ml/train ml/evaluate -f cluster.yaml`,
@@ -61,8 +61,8 @@ func newAllocatable(s streams) *cobra.Command {
 	var ask client.AllocatableQuestion
 	command := &cobra.Command{
 		Use:   "allocatable TASK...",
-		Short: "Tell whether the queues of tasks may use that much more",
-		Long: `Tell of each task, or of all together, whether its queue may use what it requests, and whether the
+		Short: "Decide whether the queues of tasks may use that much more",
+		Long: `Decide for each task, or for all together, whether its queue may use what it requests, and whether the
 queue may take it from others. Tasks are named NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
 		Args:    atLeastOne("one task or more"),
@@ -95,10 +95,10 @@ queue may take it from others. Tasks are named NAMESPACE/NAME of the pod, or NAM
 	}
 	a.register(command, false)
 	a.completeArgs(command, 0, waitingTaskNames)
-	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "ask for all tasks together; they must belong to one queue")
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "check all tasks together; they must belong to one queue")
 	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
-		"ask by the numbers alone, whatever the queue's state, as Volcano's preemption simulation does")
-	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every comparison that was made")
+		"use only the numbers, regardless of the queue's state, as in Volcano's preemption simulation")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every comparison")
 	return command
 }
 
@@ -108,9 +108,9 @@ func newNodes(s streams) *cobra.Command {
 	ask := client.NodesQuestion{ByPlugin: true, Explain: true}
 	command := &cobra.Command{
 		Use:   "nodes TASK...",
-		Short: "Show where tasks fit, and how well",
-		Long: `Show for each task on which nodes it fits (the policy admits it, and there is room) and how the policy
-scores them. The exit code is 2 if a task fits no node.`,
+		Short: "Show the nodes on which tasks fit, with scores",
+		Long: `Show for each task the nodes on which it fits (the policy admits it, and there is room) and their scores.
+The exit code is 2 if a task fits no node.`,
 		Example: `  apportion nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
 		Args:    atLeastOne("one task or more"),
 		RunE: func(command *cobra.Command, names []string) error {
@@ -135,9 +135,9 @@ scores them. The exit code is 2 if a task fits no node.`,
 	}
 	a.register(command, false)
 	a.completeArgs(command, 0, waitingTaskNames)
-	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also ask whether all tasks have room at the same time")
-	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this many best nodes of each task; 0: all")
-	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "ask about this node only (repeatable)")
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also check whether all tasks have room together")
+	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this number of best nodes for each task; 0: all")
+	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "consider only this node (repeatable)")
 	a.complete(command, "node", nodeNames)
 	return command
 }
@@ -156,13 +156,13 @@ func fitting(answer *apportionv1.NodesAnswer) bool {
 func newReclaim(s streams) *cobra.Command {
 	return newVictims(s, false, &cobra.Command{
 		Use:   "reclaim TASK...",
-		Short: "Tell which tasks of other queues a task may evict",
-		Long: `Tell which tasks of other queues a task may evict to get what its queue deserves, and why the others
-are left alone. Without --candidate all tasks are considered that Volcano's reclaim action would
-consider. The task is named NAMESPACE/NAME of the pod, or NAME alone.
+		Short: "List the tasks of other queues that a task may evict",
+		Long: `List the tasks of other queues that a task may evict to get what its queue deserves, and why the others
+are protected. Without --candidate the tasks are those that Volcano's reclaim action would consider. The
+task is named NAMESPACE/NAME of the pod, or NAME alone.
 
-Policy fair answers with a plan: which tasks to evict, none of them in vain, and where the claimant goes.
-Several tasks of one job claim together.`,
+Policy fair returns a plan: which tasks to evict, all of them necessary, and where to place the claimant.
+Several tasks of one job are one claimant.`,
 		Example: `  apportion reclaim ml/train-worker-0 -f cluster.yaml --explain`,
 	})
 }
@@ -171,9 +171,9 @@ Several tasks of one job claim together.`,
 func newPreempt(s streams) *cobra.Command {
 	return newVictims(s, true, &cobra.Command{
 		Use:   "preempt TASK",
-		Short: "Tell which tasks of its own queue a task may evict",
-		Long: `Tell which tasks of its own queue a task may evict, and why the others are left alone. Without
---candidate all tasks are considered that Volcano's preempt action would consider. The task is named
+		Short: "List the tasks of its own queue that a task may evict",
+		Long: `List the tasks of its own queue that a task may evict, and why the others are protected. Without
+--candidate the tasks are those that Volcano's preempt action would consider. The task is named
 NAMESPACE/NAME of the pod, or NAME alone.`,
 		Example: `  apportion preempt ml/urgent-worker-0 -f cluster.yaml`,
 	})
@@ -217,11 +217,11 @@ func newVictims(s streams, preempt bool, command *cobra.Command) *cobra.Command 
 	}
 	a.register(command, false)
 	a.completeArgs(command, 1, waitingTaskNames)
-	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider this `TASK` (repeatable), in the order given")
+	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider only this `TASK` (repeatable), in the given order")
 	a.complete(command, "candidate", placedTaskNames)
-	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first leave out of the candidates what Volcano's action leaves out")
+	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first exclude candidates that Volcano's action excludes")
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
-	command.Flags().BoolVar(&all, "all", false, "list every candidate that is left alone, not a few for each reason")
+	command.Flags().BoolVar(&all, "all", false, "list every protected candidate, not only a few for each reason")
 	return command
 }
 

@@ -21,16 +21,16 @@ func newVerify(s streams) *cobra.Command {
 	var keep string
 	command := &cobra.Command{
 		Use:   "verify [REQUEST RESPONSE]",
-		Short: "Check the numbers of an answer without the engine that made it",
-		Long: `Check the numbers of an answer with code that shares nothing with the engine.
+		Short: "Check the numbers of an answer without the engine",
+		Long: `Check the numbers of an answer with code that is independent of the engine.
 
-With -f or --snapshot: ask for the shares of all queues with their derivation, of a server with
---server, and check them. With two files: check a SimulateRequest, whose first step asks for shares
-with explain, and its SimulateResponse, in JSON or YAML; reclaim plans that follow at once are checked
+With -f or --snapshot: request the shares of all queues with their derivation, from a server with
+--server, and check them. With two files: check a SimulateRequest, whose first step requests shares
+with explain, and its SimulateResponse, in JSON or YAML; reclaim plans in the next steps are checked
 too. --keep DIRECTORY writes both files, for checker/check_fair.py and checker/check_plan.py.
 
-Of plugin fair every number is checked against the snapshot. Of proportion and capacity it is checked
-that each number follows from the numbers beside it: every step of every round, the sums, the bounds.
+For plugin fair, every number is checked against the snapshot. For proportion and capacity, each number
+must follow from the others in the answer: every step of every round, the sums, the bounds.
 
 The exit code is 2 if a number is wrong.`,
 		Example: `  apportion verify -f cluster.yaml --policy fair

@@ -17,8 +17,8 @@ type watchFlags struct {
 }
 
 func (f *watchFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.on, "watch", false, "ask again every --interval and print answers that differ, until interrupted")
-	flags.DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two questions of --watch")
+	flags.BoolVar(&f.on, "watch", false, "repeat every --interval and print answers that differ, until interrupted")
+	flags.DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 
 // repeat asks once, or with --watch until the context ends. Then it prints an answer whenever it differs from the one before; a question

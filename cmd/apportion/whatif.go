@@ -21,15 +21,15 @@ func newWhatIf(s streams) *cobra.Command {
 	var v variation.Variation
 	command := &cobra.Command{
 		Use:   "whatif [--job FILE] [--set KIND/NAME.FIELD=VALUE]...",
-		Short: "Tell what would happen if a job were submitted, or the cluster were another one",
-		Long: `Tell what would happen if something were different: a queue's weight or limit, a job's priority,
-more or fewer nodes, a job that has ended, a job that is submitted now. All flags make one change;
-the answer shows the shares of queues, the jobs that wait and what could be evicted, before and after.
+		Short: "Show what would happen if a job were submitted, or the cluster were different",
+		Long: `Show what would happen if something were different: a queue's weight or limit, a job's priority,
+more or fewer nodes, a finished job, a submitted job. All flags together define one change; the answer
+shows the shares of queues, the waiting jobs and the possible evictions, before and after.
 
-With --job alone: would the job enter its queue, might it be allocated, which tasks could be evicted
-for it, and what would each queue deserve then. The file holds one of these kinds:
+With --job alone: would the job enter its queue, may it be allocated, which tasks could be evicted for
+it, and what would each queue then deserve. The file contains one of these kinds:
 
-  Job of batch.volcano.sh    with the PodGroup that Volcano's job controller makes
+  Job of batch.volcano.sh    with the PodGroup that Volcano's job controller creates
   PodGroup with its Pods     as they are
   PyTorchJob                 as Kubeflow's training operator does with --gang-scheduler-name=volcano:
                              the queue is spec.runPolicy.schedulingPolicy.queue
@@ -39,7 +39,7 @@ for it, and what would each queue deserve then. The file holds one of these kind
   Deployment, ReplicaSet,    annotation scheduling.volcano.sh/queue-name of the pod template, the
   StatefulSet                minimum is 1 or the owner's scheduling.volcano.sh/group-min-member
 
-or a job in short:
+or a job in short form:
 
   name: train
   namespace: ml
@@ -49,10 +49,10 @@ or a job in short:
   groups:
   - {role: worker, replicas: 4, request: {cpu: "8", memory: 64Gi, nvidia.com/gpu: "8"}}
 
-What --set can set:
+Fields for --set:
 
   queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
-  queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none takes it away
+  queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
   job/NAMESPACE/NAME.priority, .queue, .minAvailable
   node/NAME.allocatable.RESOURCE
 

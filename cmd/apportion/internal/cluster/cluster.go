@@ -35,9 +35,9 @@ type Flags struct {
 
 // Register adds the flags.
 func (f *Flags) Register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.On, "cluster", false, "ask about the live cluster of the kubeconfig, in place of manifests")
+	flags.BoolVar(&f.On, "cluster", false, "use the live cluster of the kubeconfig, instead of manifests")
 	f.flag = flags.Lookup("cluster")
-	flags.IntVar(&f.chunk, "chunk-size", chunkSize, "ask the API server for so many objects at a time; 0: all at once")
+	flags.IntVar(&f.chunk, "chunk-size", chunkSize, "number of objects per request to the API server; 0: all at once")
 	config := genericclioptions.NewConfigFlags(true)
 	f.config = &genericclioptions.ConfigFlags{
 		KubeConfig: config.KubeConfig, Context: config.Context, Impersonate: config.Impersonate,
