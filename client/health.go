@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotServing is returned by Health while a server starts or drains.
-var ErrNotServing = errors.New("the server does not serve now")
+var ErrNotServing = errors.New("the server is not serving")
 
 // Health asks the server whether it serves. In process the answer is always yes.
 func (c *Client) Health(ctx context.Context) error {

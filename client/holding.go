@@ -190,7 +190,7 @@ func notHeld(err error) bool {
 }
 
 // errForeign is that of a State whose mirror belongs to another client.
-var errForeign = errors.New("the state is that of a mirror of another client")
+var errForeign = errors.New("the state belongs to a mirror of another client")
 
 // figures count what a mirror sent.
 type figures struct{ changes, changeBytes, wholes, wholeBytes, inline atomic.Uint64 }

@@ -38,9 +38,9 @@ type Session struct {
 
 var (
 	// ErrMoved is that of a session whose policy or engine was another one where it should have gone on.
-	ErrMoved = errors.New("the session cannot go on: policy or engine have changed")
+	ErrMoved = errors.New("the session cannot continue: policy or engine have changed")
 	// ErrLogFull is that of a session that was lost after more steps than WithSessionLog keeps.
-	ErrLogFull = errors.New("the session was lost, and its steps were too many to do them again")
+	ErrLogFull = errors.New("the session was lost, and has too many steps to repeat")
 	// ErrClosed is that of a session after Close.
 	ErrClosed = errors.New("the session is closed")
 )
@@ -166,7 +166,7 @@ func (s *Session) instead(ctx context.Context, err error) (conversation, error) 
 	}
 	current, refused := s.replayed(ctx, s.openLocal)
 	if refused != nil {
-		return nil, fmt.Errorf("%w; nor can it in process: %v", err, refused) //nolint:errorlint // The service may come back.
+		return nil, fmt.Errorf("%w; in-process fallback failed too: %v", err, refused) //nolint:errorlint // The service may come back.
 	}
 	s.client.fellBack(ctx, KindSession, FallbackEngine, err)
 	return current, nil
@@ -203,7 +203,7 @@ func (s *Session) replay(ctx context.Context, current conversation) error {
 		}
 		for _, answer := range answers {
 			if fault := answer.GetError(); fault != nil {
-				return fmt.Errorf("%w: a step that was answered is refused now: %w", ErrMoved, status.FromProto(fault).Err())
+				return fmt.Errorf("%w: a step that succeeded before is now refused: %w", ErrMoved, status.FromProto(fault).Err())
 			}
 		}
 	}

@@ -19,14 +19,14 @@ func TLSFiles(authority, certificate, key string) (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: no certificate is in it", authority)
+			return nil, fmt.Errorf("%s: contains no certificate", authority)
 		}
 	}
 	if certificate == "" && key == "" {
 		return config, nil
 	}
 	if certificate == "" || key == "" {
-		return nil, errors.New("a certificate and its key are given together or not at all")
+		return nil, errors.New("a certificate and its key must be given together")
 	}
 	if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
 		return nil, err

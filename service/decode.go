@@ -75,7 +75,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	return readable(proto.Unmarshal(rest, decoded))
 }
 
-var errNoMessage = errors.New("a request is no message")
+var errNoMessage = errors.New("the request is not a message")
 
 // readable returns the contract's INVALID_ARGUMENT for bytes that are no message: gRPC's INTERNAL is what operators are woken for.
 func readable(err error) error {

@@ -88,7 +88,7 @@ type share struct {
 }
 
 // errBusy says that others have taken what there is.
-var errBusy = errors.New("too much is asked at once")
+var errBusy = errors.New("too many requests at once")
 
 // take takes memory for something that is kept until the question is answered.
 func (s *share) take(n int) error {

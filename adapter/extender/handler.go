@@ -52,7 +52,7 @@ func New(options Options) (*Handler, error) {
 		case path != "" && path[0] != '/':
 			return nil, fmt.Errorf("the path %q of a scheduler does not begin with /", path)
 		case h.schedulers[path] != nil:
-			return nil, fmt.Errorf("the path %q is given to two schedulers", path)
+			return nil, fmt.Errorf("two schedulers have the path %q", path)
 		case options.Policy == nil || s.policy(options.Policy) == nil:
 			return nil, fmt.Errorf("%s: no policy %q is configured", path, given.Policy)
 		}

@@ -13,7 +13,7 @@ import (
 // The functions below read what Go's encoder wrote of Volcano's and Kubernetes' objects. null is the zero value everywhere, as it is for
 // Go's decoder; a value of another type than expected is a fault, because then the sender is not the Volcano that this package knows.
 
-var errKind = errors.New("a value of another type than Volcano v1.15.1 sends")
+var errKind = errors.New("a value of a type that Volcano v1.15.1 does not send")
 
 // object calls member for each member of an object. member must move behind the value; name is valid until it returns.
 func object(d *jx.Decoder, member func(d *jx.Decoder, name []byte) error) error {

@@ -17,7 +17,7 @@ type received struct {
 	err  error
 }
 
-var errPanicked = errors.New("reading the push ended in a panic")
+var errPanicked = errors.New("panic while reading the push")
 
 // receive reads a push to its end. The error says that it did not arrive, or, if the whole is but one box, or is known already, that it
 // cannot be read; no call waits for the push then.

@@ -30,7 +30,7 @@ func ReadUsers(from io.Reader) (Users, error) {
 			return nil, fmt.Errorf("line %d: not NAME:HEX with the 64 digits of a SHA-256", n)
 		}
 		if _, twice := users[name]; twice {
-			return nil, fmt.Errorf("line %d: %s is named twice", n, name)
+			return nil, fmt.Errorf("line %d: %s is listed twice", n, name)
 		}
 		users[name] = [sha256.Size]byte(sum)
 	}
@@ -38,7 +38,7 @@ func ReadUsers(from io.Reader) (Users, error) {
 		return nil, err
 	}
 	if len(users) == 0 {
-		return nil, errors.New("no user is named")
+		return nil, errors.New("no user is configured")
 	}
 	return users, nil
 }

@@ -109,7 +109,7 @@ func (r *reader) resourcesAt(v *value) *amounts {
 		dim, fresh := r.dimensions.of(item.key)
 		if dim.unit == dropped {
 			if fresh {
-				r.warnDropped(item, "%q is no resource that Volcano accounts", item.key)
+				r.warnDropped(item, "%q is not a resource that Volcano counts", item.key)
 			}
 			continue
 		}

@@ -66,7 +66,7 @@ func decode[T any](r *reader, v *value, into *T) {
 		return
 	}
 	if err := json.Unmarshal(appendJSON(nil, v), into); err != nil {
-		r.found.add(r.doc, v, "not as Kubernetes has it: %v", err)
+		r.found.add(r.doc, v, "not valid in Kubernetes: %v", err)
 	}
 }
 

@@ -207,7 +207,7 @@ func find(kind string, names map[string]int, name string) (uint32, error) {
 	index, ok := names[name]
 	switch {
 	case name == "":
-		return 0, fmt.Errorf("no name of a %s is given", kind)
+		return 0, fmt.Errorf("the name of the %s is missing", kind)
 	case ok && index >= 0:
 		return uint32(index), nil
 	case ok:

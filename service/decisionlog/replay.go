@@ -129,7 +129,7 @@ func (r *Replayer) line(line []byte, long bool) Outcome {
 
 var (
 	errLong     = errors.New("the line is longer than any entry")
-	errNoMethod = errors.New("no method is named")
+	errNoMethod = errors.New("no method is given")
 )
 
 // Why entries are skipped.

@@ -185,7 +185,7 @@ func TestALogIsDecidedAgainEntryForEntry(t *testing.T) {
 	})
 	t.Run("a line that is no entry is skipped, and what follows it is decided", func(t *testing.T) {
 		for garbage, fault := range map[string]string{
-			"\x00\x01\xff\xfe": "invalid character", "[": "unexpected end", "null": "no method is named", `{"time":7}`: "Time.UnmarshalJSON",
+			"\x00\x01\xff\xfe": "invalid character", "[": "unexpected end", "null": "no method is given", `{"time":7}`: "Time.UnmarshalJSON",
 			`{"method":"Simulate","steps":["x"]}`: "proto", `{"method":"Simulate","answers":[{"of":1}]}`: "unknown field",
 			`{"method":"Simulate","error":[]}`: "unexpected token", strings.Repeat("x", 1<<20): "invalid character",
 		} {

@@ -155,7 +155,7 @@ func ReadPolicy(directory, digest string) (*apportionv1.Policy, error) {
 		return nil, err
 	}
 	if wire.PolicyDigest(policy) != digest {
-		return nil, errors.New("the policy stored has another digest than its name says")
+		return nil, errors.New("the digest of the stored policy does not match its name")
 	}
 	return policy, nil
 }

@@ -28,9 +28,9 @@ const everything = "*"
 
 var (
 	errMethod  = errors.New("no such method: one of " + strings.Join(Methods(), ", ") + " or * is expected")
-	errSPIFFE  = errors.New("a SPIFFE ID is expected, such as spiffe://example.org/scheduler or spiffe://example.org/*")
-	errDNS     = errors.New("a DNS name is expected, such as scheduler.example.org or *.example.org")
-	errCluster = errors.New("a name is expected, with at most one *, at its end")
+	errSPIFFE  = errors.New("expected a SPIFFE ID, such as spiffe://example.org/scheduler or spiffe://example.org/*")
+	errDNS     = errors.New("expected a DNS name, such as scheduler.example.org or *.example.org")
+	errCluster = errors.New("expected a name, with at most one * at its end")
 )
 
 // Methods lists the names that Identity.Methods may hold, besides *.

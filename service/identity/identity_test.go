@@ -68,7 +68,7 @@ func TestAHashIsReadAsItIsWrittenAndItsFaultTellsNothing(t *testing.T) {
 		"", "sha256:", "open sesame", strings.TrimPrefix(hash.String(), "sha256:"), hash.String() + "00", hash.String()[:70] + "x", "md5:" + hash.String()[7:],
 	} {
 		_, err := identity.ParseHash(text)
-		require.EqualError(t, err, "the hash of a token is expected: sha256: and 64 hexadecimal digits")
+		require.EqualError(t, err, "expected the hash of a token: sha256: and 64 hexadecimal digits")
 	}
 }
 

@@ -115,7 +115,7 @@ func newTable(identities []Identity) (*table, error) {
 			faults = append(faults, err)
 		}
 		if names[id.Name] {
-			faults = append(faults, fmt.Errorf("two identities are named %q", id.Name))
+			faults = append(faults, fmt.Errorf("two identities have the name %q", id.Name))
 		}
 		names[id.Name] = true
 		for _, hash := range id.Tokens {

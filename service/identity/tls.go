@@ -149,7 +149,7 @@ func checkServer(leaf *x509.Certificate, now time.Time) error {
 		!slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny):
 		return errors.New("the certificate is not for servers")
 	case len(leaf.DNSNames)+len(leaf.IPAddresses)+len(leaf.URIs) == 0:
-		return errors.New("the certificate names no server: it has no subject alternative names")
+		return errors.New("the certificate has no subject alternative names")
 	}
 	return nil
 }
@@ -160,18 +160,18 @@ func readAuthorities(data []byte, now time.Time) (*x509.CertPool, error) {
 	for number := 1; len(bytes.TrimSpace(data)) > 0; number++ {
 		block, rest := pem.Decode(data)
 		if block == nil {
-			return nil, errors.New("something is in it that is not PEM")
+			return nil, errors.New("it contains data that is not PEM")
 		}
 		data = rest
 		if block.Type != "CERTIFICATE" {
-			return nil, errors.New("a block is in it that is no certificate")
+			return nil, errors.New("it contains a block that is not a certificate")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", number, err)
 		}
 		if !certificate.BasicConstraintsValid || !certificate.IsCA {
-			return nil, fmt.Errorf("certificate %d signs no others: it is no authority's", number)
+			return nil, fmt.Errorf("certificate %d is not a CA certificate", number)
 		}
 		if !now.After(certificate.NotAfter) && !now.Before(certificate.NotBefore) {
 			valid++
@@ -179,7 +179,7 @@ func readAuthorities(data []byte, now time.Time) (*x509.CertPool, error) {
 		pool.AddCert(certificate)
 	}
 	if valid == 0 {
-		return nil, errors.New("no certificate in it is valid now")
+		return nil, errors.New("it contains no certificate that is valid now")
 	}
 	return pool, nil
 }

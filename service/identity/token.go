@@ -15,7 +15,7 @@ type Hash [sha256.Size]byte
 
 const hashPrefix = "sha256:"
 
-var errHash = errors.New("the hash of a token is expected: sha256: and 64 hexadecimal digits")
+var errHash = errors.New("expected the hash of a token: sha256: and 64 hexadecimal digits")
 
 // ParseHash reads what String writes. Its error does not quote the text, which may be a token by mistake.
 func ParseHash(text string) (Hash, error) {

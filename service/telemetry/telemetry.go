@@ -158,7 +158,7 @@ func propagator(names string) (propagation.TextMapPropagator, error) {
 			all = append(all, propagation.Baggage{})
 		case "none":
 		default:
-			return nil, fmt.Errorf("OTEL_PROPAGATORS: %q is none of tracecontext, baggage and none", name)
+			return nil, fmt.Errorf("OTEL_PROPAGATORS: %q is not one of tracecontext, baggage and none", name)
 		}
 	}
 	return propagation.NewCompositeTextMapPropagator(all...), nil

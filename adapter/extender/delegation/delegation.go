@@ -27,9 +27,9 @@ func (o *Options) check() error {
 	case err != nil:
 		return err
 	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "":
-		return fmt.Errorf("%q is not the URL of a path, such as http://127.0.0.1:7173/volcano", o.URL)
+		return fmt.Errorf("%q is not a URL with a path, such as http://127.0.0.1:7173/volcano", o.URL)
 	case o.Timeout <= 0:
-		return errors.New("the timeout must be positive: Volcano waits for ever without one")
+		return errors.New("the timeout must be positive: without one Volcano waits forever")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func TestWhatCannotBeRewritten(t *testing.T) {
 		},
 		"an extender": {
 			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: extender\n",
-			want: "v.conf:4: tiers[0].plugins[1]: an extender is configured already, and Volcano asks only one",
+			want: "v.conf:4: tiers[0].plugins[1]: an extender is already configured, and Volcano supports only one",
 		},
 		"a plugin twice": {
 			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: gang\n",

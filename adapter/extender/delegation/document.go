@@ -44,7 +44,7 @@ func parse(source volcano.Source) (*document, error) {
 	for i := range d.tiers.Content {
 		for k := range d.pluginsOf(i).Content {
 			if member(d.plugin(i, k), "name").Value == extenderName {
-				return nil, fmt.Errorf("%s:%d: tiers[%d].plugins[%d]: an extender is configured already, and Volcano asks only one",
+				return nil, fmt.Errorf("%s:%d: tiers[%d].plugins[%d]: an extender is already configured, and Volcano supports only one",
 					source.Name, d.plugin(i, k).Line, i, k)
 			}
 		}

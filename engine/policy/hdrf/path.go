@@ -103,7 +103,7 @@ func (g *grower) grow(q int, h *model.Hierarchy) int32 {
 		at = next
 	})
 	if ignored > 0 {
-		g.warn(q, fmt.Sprintf("weight %d of the path is below 1 or no number and counts as 1", ignored+1))
+		g.warn(q, fmt.Sprintf("weight %d of the path is below 1 or not a number, and counts as 1", ignored+1))
 	}
 	if contradicts > 0 {
 		g.warn(q, fmt.Sprintf("weight %d of the path is ignored: an earlier job's queue weighs that node differently", contradicts+1))
