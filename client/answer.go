@@ -9,27 +9,27 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Shares is who deserves what.
+// Shares is the answer to a SharesQuestion.
 type Shares struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.SharesAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 }
 
-// QueueShare is one queue's account, quantities by name.
+// QueueShare is one queue's account, with quantities by name.
 type QueueShare struct {
 	Queue string
-	// Plugin divides: proportion or capacity.
+	// Plugin that divides: proportion or capacity.
 	Plugin string
-	// Participating is false for a queue without jobs in a flat policy; it has no numbers then.
+	// Participating is false for a queue without jobs in a flat policy; such a queue has no numbers.
 	Participating bool
 	Weight        uint32
-	// Guarantee … RealCapability are as the plugin resolved or computed them.
+	// Guarantee … RealCapability are as resolved or computed by the plugin.
 	Guarantee, Deserved, Allocated, Request, Inqueue, Elastic, Capability, RealCapability Resources
 	// Share is allocated / deserved in the dominant dimension.
 	Share float64
-	// Dominant is the name of that dimension, "" if none decides.
+	// Dominant is the name of that dimension, "" if there is none.
 	Dominant string
 	// Overused queues are not served.
 	Overused bool
@@ -74,12 +74,12 @@ func (s *Shares) queue(plugin string, q *apportionv1.QueueShare) QueueShare {
 	return share
 }
 
-// Verdict is what the policy says to a question.
+// Verdict is the policy's answer to a question.
 type Verdict struct {
-	// Permitted also if no plugin had an opinion.
+	// Permitted is also true if no plugin had an opinion.
 	Permitted bool
 	Vote      apportionv1.Vote
-	// Reasons hold codes and numbers, Why says them in words.
+	// Reasons contain codes and numbers, Why is their text.
 	Reasons []*apportionv1.Reason
 	Why     string
 }
@@ -98,13 +98,13 @@ func newVerdict(names text.Names, v *apportionv1.Verdict, by Fallback) Verdict {
 // noAnswer is why FailClosed says no.
 const noAnswer = "the service did not answer"
 
-// Admissions is which jobs may enter.
+// Admissions is the answer to an EnqueueQuestion.
 type Admissions struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.EnqueueAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
-	// Jobs in the order of deciding.
+	// Jobs in the order of the decisions.
 	Jobs []Admission
 }
 
@@ -124,22 +124,23 @@ func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, from or
 	return a
 }
 
-// Allowances is which tasks' queues may use that much more.
+// Allowances is the answer to an AllocatableQuestion.
 type Allowances struct {
 	Basis    *apportionv1.Basis
 	Response *apportionv1.CheckAllocatableResponse
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
-	// Allocatable and Preemptive have one entry for each task asked, or one for all of them jointly. Preemptive only if asked.
+	// Allocatable and Preemptive have one entry for each requested task, or one for all of them jointly. Preemptive is empty unless
+	// requested.
 	Allocatable, Preemptive []Allowance
 }
 
-// Permitted says whether all tasks are allocatable. Nil permits nothing.
+// Permitted reports whether all tasks are allocatable. It returns false for nil.
 func (a *Allowances) Permitted() bool {
 	return a != nil && !slices.ContainsFunc(a.Allocatable, func(task Allowance) bool { return !task.Permitted })
 }
 
-// Why says in words what keeps the first task from being allocatable that is not; "" if there is none.
+// Why explains why the first task that is not allocatable is refused; "" if there is none.
 func (a *Allowances) Why() string {
 	if a == nil {
 		return ""
@@ -154,10 +155,10 @@ func (a *Allowances) Why() string {
 
 // Allowance is the verdict about one task, or about all jointly.
 type Allowance struct {
-	// Task as it was asked; "" for all jointly.
+	// Task as in the question; "" for all jointly.
 	Task string
 	Verdict
-	// Checks are the comparisons made, leaf queue first; Explain only.
+	// Checks are the comparisons, leaf queue first; Explain only.
 	Checks []*apportionv1.AccountCheck
 }
 
@@ -186,17 +187,17 @@ func newAllowances(
 type Victims struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.VictimsAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
-	// Decided is false if no plugin had an opinion; true without victims means that no task is to be evicted.
+	// Decided is false if no plugin had an opinion; true without victims means that no task may be evicted.
 	Decided bool
-	// Tasks by uid, or namespace/name, in the order in which the policy named them.
+	// Tasks by uid, or namespace/name, in the order returned by the policy.
 	Tasks []string
-	// Spared are the candidates left alone, and why.
+	// Spared are the candidates that are not evicted, with reasons.
 	Spared []Spared
 }
 
-// Spared is a candidate that was left alone.
+// Spared is a candidate that is not evicted.
 type Spared struct {
 	Task    string
 	Reasons []*apportionv1.Reason
@@ -218,28 +219,28 @@ func newVictims(in Input, response *apportionv1.SelectVictimsResponse, from orig
 	return v
 }
 
-// Scores is where tasks fit.
+// Scores is the answer to a NodesQuestion.
 type Scores struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.NodesAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
-	// Tasks in the order asked.
+	// Tasks in the order of the question.
 	Tasks []TaskScores
 }
 
-// TaskScores are the nodes for one task, as asked, or the best first.
+// TaskScores are the nodes for one task, as requested, or the best first.
 type TaskScores struct {
 	Task  string
 	Nodes []NodeScore
 }
 
-// NodeScore is how good a node is for a task.
+// NodeScore is the score of a node for a task.
 type NodeScore struct {
 	Node  string
 	Fits  bool
 	Score float64
-	// ByPlugin is each plugin's part, if asked.
+	// ByPlugin is each plugin's part, if requested.
 	ByPlugin map[string]float64
 	// Why the node does not fit; Explain only.
 	Why string
@@ -277,19 +278,19 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNode
 	return scores
 }
 
-// Explanations say why jobs wait. The answer holds finished sentences.
+// Explanations explain why jobs wait. The answer contains complete sentences.
 type Explanations struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.ExplainAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 }
 
-// Plan says where the tasks of a job go, and which tasks must be evicted for that. The answer holds a finished text.
+// Plan contains the placement of the tasks of a job, and the tasks that must be evicted for it. The answer contains a complete text.
 type Plan struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.PlanAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 }
 
@@ -301,11 +302,11 @@ type Simulation struct {
 	Basis *apportionv1.Basis
 	// Answers, one for each step, at its position.
 	Answers []*apportionv1.Answer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 }
 
-// Err is the error of the step at a position, nil if it was answered.
+// Err returns the error of the step at a position, nil if it succeeded.
 func (s *Simulation) Err(step int) error {
 	if fault := s.Answers[step].GetError(); fault != nil {
 		return status.FromProto(fault).Err()

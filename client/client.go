@@ -10,38 +10,38 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Decider answers questions about a snapshot. *Client is one, whether it asks a service or decides in process; tests may have another.
+// Decider answers questions about a snapshot. *Client implements it with a service or in process; tests may use other implementations.
 type Decider interface {
-	// Shares tells who deserves what, who has what, and who comes first.
+	// Shares returns what each queue deserves and holds, and the order of queues.
 	Shares(ctx context.Context, in Input, question SharesQuestion) (*Shares, error)
-	// Enqueue tells which jobs may enter their queues.
+	// Enqueue decides which jobs may enter their queues.
 	Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error)
-	// Allocatable tells whether the queues of tasks may use that much more, and whether they may take it from others.
+	// Allocatable decides whether the queues of tasks may use that much more, and whether they may take it from others.
 	Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error)
-	// Victims answers which tasks a task may evict.
+	// Victims returns the tasks that a task may evict.
 	Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error)
-	// ScoreNodes tells where tasks fit, and how well.
+	// ScoreNodes returns the nodes on which tasks fit, with scores.
 	ScoreNodes(ctx context.Context, in Input, question NodesQuestion) (*Scores, error)
-	// Explain tells why jobs wait.
+	// Explain explains why jobs wait.
 	Explain(ctx context.Context, in Input, question ExplainQuestion) (*Explanations, error)
-	// Plan tells where the tasks of a job go, and which tasks must be evicted for that.
+	// Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in Input, question PlanQuestion) (*Plan, error)
-	// Simulate answers any list of steps in order, each on the state that the steps before it left.
+	// Simulate runs a list of steps in order, each on the state that the previous steps left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }
 
-// Input is what a question is about: a snapshot, inline or uploaded, or the state of a mirror, and the policy to decide by.
+// Input is the input of a question: a snapshot, inline or uploaded, or the state of a mirror, and a policy.
 type Input struct {
 	Snapshot *apportionv1.Snapshot
-	// Upload takes the place of Snapshot.
+	// Upload replaces Snapshot.
 	Upload *Upload
-	// State takes the place of both. Its mirror belongs to the client that is asked.
+	// State replaces both. Its mirror must belong to the same client.
 	State *State
-	// Policy decides; nil: PolicyName does.
+	// Policy to decide by; nil: PolicyName.
 	Policy *apportionv1.Policy
-	// PolicyName is that of a policy which the operator of the service configured, or in process of one that WithPolicy gave.
+	// PolicyName is the name of a policy configured in the service, or, in process, of a policy of WithPolicy.
 	PolicyName string
-	// Texts has every reason in the answers carry its text.
+	// Texts adds a text to every reason in the answers.
 	Texts bool
 }
 
@@ -119,7 +119,7 @@ type calls interface {
 	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
 }
 
-// Client asks a service, or decides in process. It is safe for concurrent use.
+// Client calls a service, or decides in process. It is safe for concurrent use.
 type Client struct {
 	settings
 
@@ -134,8 +134,8 @@ type Client struct {
 
 var _ Decider = (*Client)(nil)
 
-// InProcess decides in the caller's own process, with the same engine and the same answers, and without a network. Options about the
-// network mean nothing here.
+// InProcess returns a client that decides in the caller's own process, with the same engine and the same answers. Options about the network
+// have no effect.
 func InProcess(opts ...Option) *Client {
 	c := &Client{settings: newSettings(opts)}
 	c.engine = local{policies: c.policies}

@@ -22,7 +22,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Option sets how a service is reached, and what happens if it is not.
+// Option configures how a service is called, and the fallback if it fails.
 type Option func(*settings)
 
 type settings struct {
@@ -52,24 +52,24 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// WithPlaintext does without TLS, as within a trusted network or behind a proxy that adds it.
+// WithPlaintext disables TLS, for use within a trusted network or behind a proxy that adds it.
 func WithPlaintext() Option {
 	return func(s *settings) { s.credentials = insecure.NewCredentials() }
 }
 
-// WithTLS sets the TLS configuration; TLSFiles makes one of files.
+// WithTLS sets the TLS configuration; TLSFiles creates one from files.
 func WithTLS(config *tls.Config) Option {
 	return func(s *settings) { s.credentials = credentials.NewTLS(config) }
 }
 
-// WithDialOptions adds options of gRPC: interceptors, per-call credentials, another service config.
+// WithDialOptions adds gRPC options: interceptors, per-call credentials, a different service config.
 func WithDialOptions(options ...grpc.DialOption) Option {
 	return func(s *settings) { s.options = append(s.options, options...) }
 }
 
-// WithDeadline bounds how long questions of the given kinds may take, all attempts together; without kinds: of every kind. The context of
-// a call can only shorten it. Where this option does not say, a call of a service whose context has no deadline gets one of 30
-// seconds, an upload of two minutes.
+// WithDeadline limits the duration of questions of the given kinds, including all attempts; without kinds: of every kind. The context of a
+// call can only shorten it. Without this option, a call whose context has no deadline gets a deadline of 30 seconds, an upload of two
+// minutes.
 func WithDeadline(d time.Duration, kinds ...Kind) Option {
 	return func(s *settings) {
 		for _, kind := range orAll(kinds) {
@@ -78,25 +78,25 @@ func WithDeadline(d time.Duration, kinds ...Kind) Option {
 	}
 }
 
-// WithAttempts sets how often a question is asked at most where asking again may help: the replica was lost, or said when to come again.
-// The default is 5; with 1 nothing is asked twice. Over all questions of a client no more than a fifth of them is asked again, once the
-// first hundred attempts are used up: who is down or overloaded must not be asked five times as much.
+// WithAttempts sets the maximum number of attempts for a question when a retry may help: the replica was lost, or returned a retry delay.
+// The default is 5; 1 disables retries. Once the first hundred attempts are used up, a client retries no more than a fifth of all its
+// questions, so that retries do not multiply the load on a server that is down or overloaded.
 func WithAttempts(n int) Option {
 	return func(s *settings) { s.attempts = max(n, 1) }
 }
 
-// WithSessionLog sets how many bytes of steps a session keeps in order to go on at another replica; the default is 4 MiB. Only steps that
-// changed something are kept, and a rollback forgets what it undid. With 0 a session ends with its replica.
+// WithSessionLog sets how many bytes of steps a session keeps in order to continue on another replica; the default is 4 MiB. Only steps
+// that changed something are kept, and a rollback drops what it undid. With 0 a session ends with its replica.
 func WithSessionLog(bytes int) Option {
 	return func(s *settings) { s.logBytes = bytes }
 }
 
-// WithPolicy gives a policy a name, for deciding in process. Who falls back on the engine gives it the policies that the service knows.
+// WithPolicy adds a named policy for decisions in process. Clients with FallbackEngine should add the policies of the service.
 func WithPolicy(name string, policy *apportionv1.Policy) Option {
 	return func(s *settings) { s.policies[name] = policy }
 }
 
-// WithLogger is told of fallbacks (warning), sessions that move (info) and attempts that failed (debug). The default is slog's.
+// WithLogger sets the logger for fallbacks (warning), sessions that move (info) and failed attempts (debug). The default is slog's.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.logger = logger }
 }
@@ -114,9 +114,9 @@ const (
 	connectTime = 5 * time.Second
 )
 
-// Dial prepares to ask the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option says
-// otherwise. Connecting happens with the first call. Calls take turns among all addresses of the target that say they serve; those about a
-// Mirror stay with one of them, over a connection of their own, for as long as it serves.
+// Dial returns a client of the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option
+// changes this. It connects with the first call. Calls are balanced (round robin) over all healthy addresses of the target; calls about a
+// Mirror stay with one of them, over a separate connection, as long as it serves.
 func Dial(target string, opts ...Option) (*Client, error) {
 	c := &Client{settings: newSettings(opts), budget: budget{tokens: budgetMost}}
 	for _, kind := range Kinds() {
@@ -173,7 +173,7 @@ const (
 	KindBatch       Kind = "batch"
 )
 
-// Kinds are all kinds of questions.
+// Kinds returns all kinds of questions.
 func Kinds() []Kind {
 	return []Kind{
 		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindSimulate, KindUpload,

@@ -9,19 +9,19 @@ import (
 // Queue shares the cluster with its siblings. Only the name is needed.
 type Queue struct {
 	Name string
-	// Parent is the queue above, "" for a child of root. Only hierarchical policies look at it.
+	// Parent is the name of the parent queue, "" for a child of root. Only hierarchical policies use it.
 	Parent string
 	// Weight is the proportional weight; 0 stands for the default of 1.
 	Weight uint32
 	// Weightless gives the queue a weight of 0: no more than its guarantee.
 	Weightless bool
-	// Priority puts queues with more of it first.
+	// Priority of the queue, higher first.
 	Priority int32
-	// State other than open (the default) lets nothing in.
+	// State other than open (the default) admits nothing.
 	State apportionv1.QueueState
 	// NotReclaimable protects running tasks from being reclaimed for other queues.
 	NotReclaimable bool
-	// Capability bounds use from above, Guarantee is reserved even when idle, Deserved is the share set by hand for the capacity plugin.
+	// Capability is the upper bound of use, Guarantee is reserved even when idle, Deserved is the configured share for the capacity plugin.
 	Capability, Guarantee, Deserved Resources
 	// NodeGroupAffinity binds the queue to groups of nodes.
 	NodeGroupAffinity *apportionv1.NodeGroupAffinity
@@ -34,40 +34,40 @@ type Queue struct {
 // Node offers resources.
 type Node struct {
 	Name string
-	// Allocatable is what tasks may use.
+	// Allocatable resources for tasks.
 	Allocatable Resources
-	// UsedByOthers is used by tasks that are not in the snapshot.
+	// UsedByOthers is the usage of tasks that are not in the snapshot.
 	UsedByOthers Resources
 	// Group is the node group for the nodegroup plugin, "" for none.
 	Group string
-	// Unschedulable says why the node takes no new tasks. Nil: it takes them.
+	// Unschedulable is the reason why the node takes no new tasks. Nil: it takes them.
 	Unschedulable *apportionv1.NodeUnschedulable
 }
 
-// NodeSet is a set of nodes that groups and tasks are restricted to by its name.
+// NodeSet is a named set of nodes to which groups and tasks can be restricted.
 type NodeSet struct {
 	Name string
 	// Nodes are names of nodes of the snapshot.
 	Nodes []string
-	// Rule says for people what makes the set, such as a node selector.
+	// Rule is a human-readable description of the set, such as a node selector.
 	Rule string
 }
 
 // Job is a set of tasks that are admitted together.
 type Job struct {
-	// UID identifies the job; if empty, namespace/name does, or name alone.
+	// UID identifies the job. If empty, namespace/name identifies it, or name alone.
 	UID, Name, Namespace string
 	// Queue is the name of a queue of the snapshot.
 	Queue string
-	// Priority puts jobs with more of it first.
+	// Priority of the job, higher first.
 	Priority int32
-	// Phase other than pending (the default) means that the job was admitted already.
+	// Phase other than pending (the default) means that the job is already admitted.
 	Phase apportionv1.JobPhase
-	// MinAvailable is how many tasks must run together.
+	// MinAvailable is the number of tasks that must run together.
 	MinAvailable uint32
-	// MinResources are what the job needs to start. Nil: the job is wholly elastic.
+	// MinResources are the resources that the job needs to start. Nil: the job is completely elastic.
 	MinResources Resources
-	// Condition is what the job's controller or scheduler last reported, for people.
+	// Condition is the last report of the job's controller or scheduler.
 	Condition string
 	// Created breaks ties, older first.
 	Created time.Time
@@ -77,13 +77,13 @@ type Job struct {
 // Group is a role of a job: one request, shared by its tasks.
 type Group struct {
 	Role string
-	// Request of each task that has none of its own. Nil: best effort.
+	// Request of each task without its own request. Nil: best effort.
 	Request Resources
-	// MinAvailable is how many tasks of this role the gang needs. Nil: the role is not counted.
+	// MinAvailable is the number of tasks of this role that the gang needs. Nil: the role is not counted.
 	MinAvailable *uint32
 	// NodeSet is the name of the node set that its tasks may use, "" for all nodes.
 	NodeSet string
-	// Unjudged are constraints on the placement of its tasks that the snapshot does not express.
+	// Unjudged are placement constraints of its tasks that the snapshot does not express.
 	Unjudged []apportionv1.PlacementConstraint
 	Tasks    []Task
 	// Pending and Running count tasks that are not referred to one by one, in addition to Tasks.
@@ -92,30 +92,30 @@ type Group struct {
 
 // Task is one pod.
 type Task struct {
-	// UID identifies the task; if empty, namespace/name does, with the job's namespace.
+	// UID identifies the task. If empty, namespace/name identifies it, with the job's namespace.
 	UID, Name string
 	// Status is pending by default.
 	Status apportionv1.TaskStatus
 	// Node is the name of a node of the snapshot, "" for none.
 	Node string
-	// Priority puts tasks with more of it first within the job. Nil: 1.
+	// Priority of the task within the job, higher first. Nil: 1.
 	Priority *int32
-	// NotPreemptable keeps the task from being chosen as a victim where the actions choose the candidates.
+	// NotPreemptable excludes the task as a victim if the actions choose the candidates.
 	NotPreemptable bool
-	// Request replaces that of the group. Resources{}: best effort.
+	// Request replaces the request of the group. Resources{}: best effort.
 	Request Resources
 	// NodeSet is the name of a node set that replaces that of the group, "" for none.
 	NodeSet string
-	// Unjudged are constraints beside those of the group.
+	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged []apportionv1.PlacementConstraint
-	// Condition is what the task's scheduler last reported, for people.
+	// Condition is the last report of the task's scheduler.
 	Condition string
-	// Index is the position within the role. Nil: not known.
+	// Index is the position within the role. Nil: unknown.
 	Index *uint32
 	Gate  apportionv1.TaskGate
-	// PriorityClass matters to the conformance plugin.
+	// PriorityClass is used by the conformance plugin.
 	PriorityClass string
-	// Scheduled is when the task was placed, Cooldown how long the cdp plugin protects it from then on.
+	// Scheduled is the time when the task was placed, Cooldown the time for which the cdp plugin protects it after that.
 	Scheduled time.Time
 	Cooldown  *time.Duration
 	// Created breaks ties, older first.

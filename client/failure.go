@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Reason is the reason that an error of the service, or of an answer, carries; unspecified if it carries none.
+// Reason returns the reason of an error of the service or of an answer; unspecified if it has none.
 func Reason(err error) apportionv1.ErrorReason {
 	for _, detail := range status.Convert(err).Details() {
 		if found, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -21,15 +21,15 @@ func Reason(err error) apportionv1.ErrorReason {
 	return apportionv1.ErrorReason_ERROR_REASON_UNSPECIFIED
 }
 
-// Violation is one fault of the input.
+// Violation is one error in the input.
 type Violation struct {
 	// Path of the field, such as `snapshot.jobs[17].queue`.
 	Path string
-	// Detail says what is wrong with it.
+	// Detail describes the error.
 	Detail string
 }
 
-// Violations are the faults of the input that an error lists, and how many there are in all.
+// Violations returns the errors in the input that an error lists, and their total number.
 func Violations(err error) (listed []Violation, total int) {
 	for _, detail := range status.Convert(err).Details() {
 		switch detail := detail.(type) {
@@ -46,7 +46,7 @@ func Violations(err error) (listed []Violation, total int) {
 	return listed, max(total, len(listed))
 }
 
-// Describe puts an error into words: its faults, one a line, or its message.
+// Describe returns the text of an error: its violations, one per line, or its message.
 func Describe(err error) string {
 	listed, total := Violations(err)
 	if len(listed) == 0 {

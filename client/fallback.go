@@ -15,8 +15,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Fallback is what answers a question when the service does not: it cannot be reached, is too slow or too busy, or fails. A fault of the
-// question itself has no fallback, nor has a caller that is not let in. Without a fallback the error is returned.
+// Fallback answers a question when the service is unreachable, too slow, too busy, or fails. There is no fallback for an invalid question
+// or a caller without access. Without a fallback the error is returned.
 type Fallback string
 
 const (
@@ -24,15 +24,15 @@ const (
 	// KindAllocatable, KindVictims and KindNodes.
 	FailClosed Fallback = "closed"
 	// FailOpen answers yes: every job enters its queue, every task may use more (but nothing from others). For KindEnqueue and
-	// KindAllocatable; what frees or fills nodes is not done unasked.
+	// KindAllocatable; it does not evict or place tasks.
 	FailOpen Fallback = "open"
-	// FallbackEngine decides in process with the engine of this library, by the policy of the question, or that which WithPolicy gave its
-	// name. For all kinds but KindUpload and KindBatch. A session goes on in process if engine and policy are those that it began with.
+	// FallbackEngine decides in process with the engine of this library, by the policy of the question, or the policy of WithPolicy with
+	// its name. For all kinds except KindUpload and KindBatch. A session continues in process if its engine and policy are the same.
 	FallbackEngine Fallback = "engine"
 )
 
-// WithFallback sets what answers questions of the given kinds when the service does not; without kinds: of every kind that the fallback
-// is for. Each use is logged and counted, and answers name their source.
+// WithFallback sets the fallback for questions of the given kinds; without kinds: for every kind that the fallback supports. Each use is
+// logged, counted and recorded in the answer.
 func WithFallback(fallback Fallback, kinds ...Kind) Option {
 	return func(s *settings) {
 		for _, kind := range orAll(kinds) {

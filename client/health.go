@@ -12,7 +12,7 @@ import (
 // ErrNotServing is returned by Health while a server starts or drains.
 var ErrNotServing = errors.New("the server is not serving")
 
-// Health asks the server whether it serves. In process the answer is always yes.
+// Health returns nil if the server serves. In process it always returns nil.
 func (c *Client) Health(ctx context.Context) error {
 	if c.connections == nil {
 		return nil

@@ -205,15 +205,15 @@ func (f *figures) whole(bytes int) {
 	f.wholeBytes.Add(uint64(bytes))
 }
 
-// Sent is what a mirror sent so far, or compiled in process.
+// Sent counts what a mirror has sent, or compiled in process.
 type Sent struct {
-	// Changes counts the States that were sent as a change of an earlier one, Wholes those sent whole.
+	// Changes counts the States that were sent as a change of an earlier one, Wholes the States that were sent whole.
 	Changes, ChangeBytes, Wholes, WholeBytes uint64
-	// Inline counts questions that carried the whole State, because replicas that answered did not hold it time and again.
+	// Inline counts questions that contained the whole State, because replicas repeatedly did not hold it.
 	Inline uint64
 }
 
-// Sent returns what the mirror sent so far.
+// Sent returns the counters of the mirror.
 func (m *Mirror) Sent() Sent {
 	f := &m.figures
 	return Sent{

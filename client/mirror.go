@@ -11,17 +11,17 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Mirror follows a cluster whose parts are set and removed as they change. State returns the cluster as it is, for Input. The first
-// question about a State sends what changed since the last State that was sent, or everything where the replica does not hold that one.
+// Mirror follows a cluster: entities are set and removed as they change. State returns the current cluster, for Input. The first question
+// about a State sends what changed since the last State that was sent, or everything if the replica does not hold that State.
 //
-// One goroutine changes a mirror; any number take States and ask. A State never changes, and all answers about it are those about its
-// Snapshot, whatever was set meanwhile.
+// Only one goroutine may change a mirror; any number may take States and ask. A State never changes, and all answers about it are those
+// about its Snapshot, regardless of later changes.
 //
-// What is set refers to what is there: a job to a queue, a group to a node set. Nodes are referred to by name and need not be there: a
-// task on a node that is not in the mirror is on no node, until the node is set.
+// References must exist: a job's queue, a group's node set. Nodes are referred to by name and need not exist: a task on a node that is not
+// in the mirror is on no node until the node is set.
 //
-// A mirror keeps one encoding of what it follows, about 200 bytes for a task, and the pages in which older States differ while these are
-// in use. Its limits are those of the service for one snapshot.
+// A mirror keeps one encoding of the cluster, about 200 bytes for a task, and the pages in which older States differ while these are in
+// use. Its limits are those of the service for one snapshot.
 type Mirror struct {
 	client *Client
 	// routing is the value of RoutingHeader.
@@ -104,7 +104,7 @@ func (e *nodeEntry) key() string  { return e.node.name }
 func (e *queueEntry) key() string { return e.name }
 func (e *setEntry) key() string   { return e.name }
 
-// NewMirror returns an empty mirror, about which the client is asked.
+// NewMirror returns an empty mirror for questions with this client.
 func NewMirror(c *Client) *Mirror {
 	return &Mirror{
 		client: c, routing: rand.Text(), remote: newLineage(), local: newLineage(), writer: 1,
@@ -114,14 +114,14 @@ func NewMirror(c *Client) *Mirror {
 	}
 }
 
-// Atomically makes the changes of do one: no State lies between them. It must not take one itself.
+// Atomically makes the changes of do visible together: no State has only some of them. do must not call State.
 func (m *Mirror) Atomically(do func()) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
 	do()
 }
 
-// State returns the cluster as it is now. It costs little, and nothing is sent yet. While nothing changes it returns the same State.
+// State returns the current cluster. It is cheap and sends nothing. While nothing changes it returns the same State.
 func (m *Mirror) State() *State {
 	m.whole.Lock()
 	defer m.whole.Unlock()
@@ -135,7 +135,7 @@ func (m *Mirror) State() *State {
 	return m.newest
 }
 
-// AsOf sets the clock of all decisions.
+// AsOf sets the time of all decisions.
 func (m *Mirror) AsOf(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -151,7 +151,7 @@ func (m *Mirror) SetCluster(label string) {
 	m.cluster = label
 }
 
-// SetTotal sets the cluster's total; nil: the sum of what all nodes offer.
+// SetTotal sets the cluster's total; nil: the sum over all nodes.
 func (m *Mirror) SetTotal(total Resources) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

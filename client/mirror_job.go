@@ -153,7 +153,7 @@ func (m *Mirror) parse(data []byte, queue string, name func(uint32) string) (*jo
 	return s, places
 }
 
-// SetJob sets a job with all its tasks: the one of its uid, or else of its namespace and name, is replaced, or it is new. An error changes
+// SetJob adds a job with all its tasks, or replaces the job with the same uid, or else with the same namespace and name. An error changes
 // nothing.
 func (m *Mirror) SetJob(job Job) error {
 	m.mutex.Lock()
@@ -284,7 +284,7 @@ func (m *Mirror) leave(slot int, job *jobEntry) {
 	m.changed = true
 }
 
-// RemoveJob removes a job by its uid, or by namespace/name where it has none.
+// RemoveJob removes a job by its uid, or by namespace/name if it has none.
 func (m *Mirror) RemoveJob(id string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -304,7 +304,7 @@ func (m *Mirror) removeJob(id string, slot int) {
 	m.live.jobs--
 }
 
-// SetTask sets the status of a task, by uid, and the node it is on, "" for none. It sends less than setting the job.
+// SetTask sets the status and the node of a task, by uid; "" for no node. It sends less than SetJob.
 func (m *Mirror) SetTask(uid string, status apportionv1.TaskStatus, node string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

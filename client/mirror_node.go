@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// SetNode sets a node: the one of its name is replaced, or it is new. An error changes nothing.
+// SetNode adds a node, or replaces the node with the same name. An error changes nothing.
 func (m *Mirror) SetNode(node Node) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -119,7 +119,7 @@ func (m *Mirror) removeNode(of *mirroredNode) {
 	m.forget(of)
 }
 
-// SetNodeSet sets a node set: the one of its name is replaced, or it is new. Nodes that are not there join it when they are set.
+// SetNodeSet adds a node set, or replaces the node set with the same name. Nodes that do not exist yet join it when they are set.
 func (m *Mirror) SetNodeSet(set NodeSet) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -169,7 +169,7 @@ func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
 // size is about what the encoded node set takes.
 func (e *setEntry) size() int { return len(e.data) + 3*len(e.nodes) }
 
-// RemoveNodeSet removes a node set, to which no job may refer. It sends everything.
+// RemoveNodeSet removes a node set; no job may refer to it. The whole snapshot is sent again.
 func (m *Mirror) RemoveNodeSet(name string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -8,7 +8,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// SetQueue sets a queue: the one of its name is replaced, or it is new. An error changes nothing.
+// SetQueue adds a queue, or replaces the queue with the same name. An error changes nothing.
 func (m *Mirror) SetQueue(queue Queue) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -45,7 +45,7 @@ func (m *Mirror) setQueue(queue *apportionv1.Queue) error {
 	return nil
 }
 
-// RemoveQueue removes a queue, in which no job may be left.
+// RemoveQueue removes a queue; it must have no jobs.
 func (m *Mirror) RemoveQueue(name string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Replace makes the cluster that of a whole snapshot, which stays as it is. What is equal already is not sent again: a scheduler that puts
-// a snapshot together each time still sends only what changed. The snapshot's left_out is ignored. A snapshot that the service would
-// refuse is an error and changes nothing.
+// Replace replaces the cluster by a whole snapshot, which is not modified. Equal entities are not sent again: a scheduler that builds a
+// snapshot each time still sends only what changed. The snapshot's left_out is ignored. A snapshot that the service would refuse is an
+// error and changes nothing.
 func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	if _, err := wire.Compile(snapshot); err != nil {
 		return failure(err)

@@ -9,14 +9,14 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// Tier is a tier of plugins with their default settings, by the names that Plugins returns.
+// Tier returns a tier of plugins with their default settings, by the names that Plugins returns.
 type Tier []string
 
-// Plugins returns the names of plugins, in no particular order: Volcano's name where Volcano has the plugin, and forms of some with a
-// suffix, such as capacity/hierarchical.
+// Plugins returns the names of plugins, in no particular order: Volcano's name if Volcano has the plugin, with a suffix for some forms,
+// such as capacity/hierarchical.
 func Plugins() []string { return catalogue.Forms() }
 
-// Policy returns a policy of the given tiers, combined as Volcano combines them.
+// Policy returns a policy of the given tiers, combined as in Volcano.
 func Policy(tiers ...Tier) (*apportionv1.Policy, error) {
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
 	for _, names := range tiers {
@@ -33,14 +33,14 @@ func Policy(tiers ...Tier) (*apportionv1.Policy, error) {
 	return policy, nil
 }
 
-// VolcanoDefault returns the configuration that Volcano uses if it is given none, without the plugins that take no part in the decisions
-// made here (predicates, nodeorder): priority, gang and conformance; overcommit, drf and proportion.
+// VolcanoDefault returns Volcano's default configuration, without the plugins that take no part in Apportion's decisions (predicates,
+// nodeorder): priority, gang and conformance; overcommit, drf and proportion.
 func VolcanoDefault() *apportionv1.Policy {
 	policy, _ := Preset("proportion")
 	return policy
 }
 
-// Presets returns the names that Preset knows.
+// Presets returns the valid names for Preset.
 func Presets() []string {
 	var names []string
 	for name := range catalogue.Presets() {
@@ -49,7 +49,7 @@ func Presets() []string {
 	return names
 }
 
-// Preset returns a policy by name, and whether there is one: Volcano's default configuration with the division of that name, such as
+// Preset returns a policy by name, and whether it exists: Volcano's default configuration with the division of that name, such as
 // proportion (the default itself) or capacity-hierarchical.
 func Preset(name string) (*apportionv1.Policy, bool) {
 	for known, names := range catalogue.Presets() {

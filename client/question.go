@@ -6,11 +6,11 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// SharesQuestion asks for the shares of queues.
+// SharesQuestion requests the shares of queues.
 type SharesQuestion struct {
 	// Queues by name. Nil: all.
 	Queues []string
-	// Fields that are wanted. Nil: all.
+	// Fields to return. Nil: all.
 	Fields []apportionv1.ShareField
 	// JobShares adds every job's share in DRF.
 	JobShares bool
@@ -20,9 +20,9 @@ type SharesQuestion struct {
 	Explain bool
 }
 
-// EnqueueQuestion asks which jobs may enter their queues; each permit changes what the next job sees.
+// EnqueueQuestion asks which jobs may enter their queues; each permit affects the next decision.
 type EnqueueQuestion struct {
-	// Jobs by uid, or namespace/name, in the order of asking. Nil: all.
+	// Jobs by uid, or namespace/name, in this order. Nil: all.
 	Jobs []string
 	// AsAction decides as Volcano's enqueue action does: pending jobs only, queue by queue in queue order.
 	AsAction bool
@@ -32,13 +32,13 @@ type EnqueueQuestion struct {
 type AllocatableQuestion struct {
 	// Tasks by uid, or namespace/name.
 	Tasks []string
-	// Jointly asks for all tasks together; they must belong to one queue.
+	// Jointly checks all tasks together; they must belong to one queue.
 	Jointly bool
-	// Simulation asks by the numbers alone, whatever the queue's state.
+	// Simulation uses only the numbers, regardless of the queue's state.
 	Simulation bool
 	// Preemptive also asks whether the queues may take the resources from others.
 	Preemptive bool
-	// Explain adds every comparison that was made.
+	// Explain adds every comparison.
 	Explain bool
 }
 
@@ -47,17 +47,17 @@ type VictimsQuestion struct {
 	// Claimant by uid, or namespace/name.
 	Claimant string
 	// With are further tasks of the claimant's job, by uid or namespace/name, that claim together with it. Only policies that reclaim by
-	// plans take them.
+	// plans support them.
 	With []string
-	// Room is where the claimants are to be placed. Only policies that reclaim by plans look at it.
+	// Room is where the claimants are to be placed. Only policies that reclaim by plans use it.
 	Room apportionv1.ClaimRoom
 	// Candidates by uid, or namespace/name, in this order. Nil: every task that Volcano's action would consider.
 	Candidates []string
-	// Preempt asks for victims within the claimant's queue, instead of in other queues.
+	// Preempt selects victims within the claimant's queue instead of other queues.
 	Preempt bool
-	// EligibleOnly first leaves out what Volcano's action leaves out.
+	// EligibleOnly first excludes the tasks that Volcano's action excludes.
 	EligibleOnly bool
-	// Explain adds every check that was made.
+	// Explain adds every check.
 	Explain bool
 }
 
@@ -67,29 +67,29 @@ type NodesQuestion struct {
 	Tasks []string
 	// Nodes by name. Nil: all.
 	Nodes []string
-	// Top limits the answer to that many best nodes of each task, best first. 0: all nodes in the order asked.
+	// Top limits the answer to this number of best nodes for each task, best first. 0: all nodes in the order of the question.
 	Top uint32
 	// ByPlugin adds each plugin's score, Explain a reason for each node that does not fit.
 	ByPlugin, Explain bool
-	// Jointly adds whether all tasks have room at the same time.
+	// Jointly adds whether all tasks have room together.
 	Jointly bool
 }
 
 // ExplainQuestion asks why jobs wait.
 type ExplainQuestion struct {
-	// Jobs by uid, or namespace/name. Nil: all that wait, in groups by cause.
+	// Jobs by uid, or namespace/name. Nil: all waiting jobs, grouped by cause.
 	Jobs []string
 }
 
-// PlanQuestion asks how a job gets its place.
+// PlanQuestion asks where a job can be placed, and which tasks must be evicted for it.
 type PlanQuestion struct {
-	// Job by uid, or namespace/name. Empty where Tasks are given.
+	// Job by uid, or namespace/name. Empty if Tasks are given.
 	Job string
-	// Tasks of one job by uid, or namespace/name, all of which are to be placed. Nil: those that the gang of the job needs.
+	// Tasks of one job by uid, or namespace/name, all to be placed. Nil: those that the gang of the job needs.
 	Tasks []string
-	// Means says what may be done for the job. Unspecified: anything.
+	// Means selects how the plan may make room. Unspecified: by any means.
 	Means apportionv1.PlanMeans
-	// MaxVictims bounds the victims. 0: no bound.
+	// MaxVictims limits the number of victims. 0: no limit.
 	MaxVictims uint32
 }
 
@@ -104,7 +104,7 @@ func (q *PlanQuestion) step() *apportionv1.PlanStep {
 	return step
 }
 
-// Shares asks who deserves what, who has what, and who comes first.
+// Shares returns what each queue deserves and holds, and the order of queues.
 func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
 	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
 	if asked.Queues != nil {
@@ -127,7 +127,7 @@ func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*S
 	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares(), Fallback: from.by}, nil
 }
 
-// Enqueue asks which jobs may enter their queues.
+// Enqueue decides which jobs may enter their queues.
 func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (*Admissions, error) {
 	step := &apportionv1.EnqueueStep{}
 	if asked.Jobs != nil {
@@ -149,7 +149,7 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 	return newAdmissions(in, response, from), nil
 }
 
-// Allocatable asks whether the queues of tasks may use that much more.
+// Allocatable decides whether the queues of tasks may use that much more.
 func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
 	tasks := &apportionv1.Tasks{Uid: asked.Tasks}
 	request := &apportionv1.CheckAllocatableRequest{
@@ -175,7 +175,7 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 	return newAllowances(in, asked, response, from), nil
 }
 
-// Victims asks which tasks a task may evict.
+// Victims returns the tasks that a task may evict.
 func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
 	claimant := &apportionv1.Tasks{Uid: append([]string{asked.Claimant}, asked.With...)}
 	var candidates *apportionv1.Tasks
@@ -205,7 +205,7 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 	return newVictims(in, response, from), nil
 }
 
-// ScoreNodes asks where tasks fit, and how well.
+// ScoreNodes returns the nodes on which tasks fit, with scores.
 func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) (*Scores, error) {
 	step := &apportionv1.NodesStep{
 		Tasks: &apportionv1.Tasks{Uid: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
@@ -225,7 +225,7 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 	return newScores(in, asked, response, from), nil
 }
 
-// Explain asks why jobs wait.
+// Explain explains why jobs wait.
 func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (*Explanations, error) {
 	step := &apportionv1.ExplainStep{}
 	if asked.Jobs != nil {
@@ -242,7 +242,7 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: from.by}, nil
 }
 
-// Plan asks where the tasks of a job go, and which tasks must be evicted for that.
+// Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
 	response, from, err := question[apportionv1.PlanRequest, apportionv1.PlanResponse]{
 		kind: KindPlan, call: calls.Plan,
@@ -255,7 +255,7 @@ func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan,
 	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: from.by}, nil
 }
 
-// Simulate answers steps in order, each on the state that the steps before it left. A step that failed has an answer with an error.
+// Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
 	response, from, err := question[apportionv1.SimulateRequest, apportionv1.SimulateResponse]{
 		kind: KindSimulate, call: calls.Simulate,

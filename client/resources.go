@@ -9,16 +9,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Resources are quantities by the name of their dimension, as Kubernetes writes them: {"cpu": "500m", "memory": "4Gi",
-// "nvidia.com/gpu": "8"}; Unlimited has no bound. A name that is left out is absent, which is not the same as "0". Nil is no statement
-// at all, Resources{} an empty one.
+// Resources are quantities by the name of their dimension, as Kubernetes writes them: {"cpu": "500m", "memory": "4Gi", "nvidia.com/gpu":
+// "8"}; Unlimited has no bound. A missing name is absent, which differs from "0". Nil means that no resources are given, Resources{} that
+// they are empty.
 type Resources map[string]string
 
-// Unlimited is the quantity without a bound.
+// Unlimited is the quantity without an upper bound.
 const Unlimited = quantity.Unlimited
 
-// Amounts are the quantities of a resource in an answer, which rests on basis. Fractions are rounded to the thousandth, memory to the byte;
-// the exact numbers are in the resource itself. Nil stays nil.
+// Amounts returns the quantities of a resource in an answer with this basis. Fractions are rounded to the thousandth, memory to the byte;
+// the exact numbers are in the resource itself. It returns nil for nil.
 func Amounts(basis *apportionv1.Basis, resource *apportionv1.Resource) Resources {
 	if resource == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// RoutingHeader is the name of the metadata that a Mirror sends with each of its calls. Its value is chosen at random for each mirror and
-// stays the same. A balancer that chooses the replica by a consistent hash of this header keeps a mirror with the replica that holds its
-// snapshots: Envoy's ring hash by a hash policy on the header, HAProxy's `balance hdr(apportion-mirror)` with `hash-type consistent`, and
-// gRPC's ring_hash with requestHashHeader.
+// RoutingHeader is the name of the metadata that a Mirror sends with each of its calls. Its value is a random constant of the mirror. A
+// load balancer that chooses the replica by a consistent hash of this header keeps a mirror with the replica that holds its snapshots:
+// Envoy's ring hash by a hash policy on the header, HAProxy's `balance hdr(apportion-mirror)` with `hash-type consistent`, and gRPC's
+// ring_hash with requestHashHeader.
 const RoutingHeader = "apportion-mirror"
 
 // mirrorServiceConfig is client/mirror-service-config.json.
@@ -20,8 +20,8 @@ const RoutingHeader = "apportion-mirror"
 //go:embed mirror-service-config.json
 var mirrorServiceConfig string
 
-// MirrorServiceConfig returns the gRPC service config in JSON for calls that carry RoutingHeader: that of ServiceConfig with a ring hash of
-// this header in place of round robin. A Client uses it for the calls of its mirrors.
+// MirrorServiceConfig returns the gRPC service config in JSON for calls with RoutingHeader: that of ServiceConfig with a ring hash of this
+// header instead of round robin. A Client uses it for the calls of its mirrors.
 func MirrorServiceConfig() string { return mirrorServiceConfig }
 
 // routed marks the context of a call that is about a mirror.

@@ -14,12 +14,12 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Session is a conversation about one snapshot: its steps are answered on the state that earlier ones left, which ends with it. It is safe
-// for concurrent use; batches are answered one after the other.
+// Session runs steps on one snapshot, each on the state that the previous steps left. The state ends with the session. It is safe for
+// concurrent use; batches are answered one after the other.
 //
-// The state is the replica's. When that is lost, or says that it goes away, the session is opened at another one, and the steps that
-// changed something are done again there; equal engines and policies come to equal states. Where they are not equal, or the steps were too
-// many to keep, the session has ended: Do says so with ErrMoved, or ErrLogFull.
+// The state is kept by a replica. When the replica is lost or drains, the session is opened on another one, and the steps that changed
+// something are repeated there; equal engines and policies give equal states. If they are not equal, or there are too many steps to keep,
+// the session ends: Do returns ErrMoved or ErrLogFull.
 type Session struct {
 	client *Client
 	in     Input
@@ -37,11 +37,11 @@ type Session struct {
 }
 
 var (
-	// ErrMoved is that of a session whose policy or engine was another one where it should have gone on.
+	// ErrMoved is returned if the policy or engine differs on the replica to which a session moves.
 	ErrMoved = errors.New("the session cannot continue: policy or engine have changed")
-	// ErrLogFull is that of a session that was lost after more steps than WithSessionLog keeps.
+	// ErrLogFull is returned if a session is lost after more steps than WithSessionLog keeps.
 	ErrLogFull = errors.New("the session was lost, and has too many steps to repeat")
-	// ErrClosed is that of a session after Close.
+	// ErrClosed is returned by a session after Close.
 	ErrClosed = errors.New("the session is closed")
 )
 
@@ -53,7 +53,7 @@ type conversation interface {
 	close()
 }
 
-// OpenSession opens a session on the input. It ends with Close, or with ctx; a deadline for opening alone is that of KindSession.
+// OpenSession opens a session on the input. It ends with Close, or with ctx; the deadline of KindSession applies only to opening.
 //
 //nolint:contextcheck // The session's context is made of ctx.
 func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
@@ -79,12 +79,12 @@ func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
 	return s, nil
 }
 
-// Basis is what the answers rest on.
+// Basis returns the basis of the answers.
 func (s *Session) Basis() *apportionv1.Basis { return s.basis }
 
-// Do answers steps in order. A step that failed has an answer with an error, and changed nothing. After an error of Do itself nothing of
-// the batch has been done; the session goes on with the next batch unless the error is ErrMoved, ErrLogFull or ErrClosed, or its context
-// has ended.
+// Do runs steps in order. A failed step has an answer with an error, and changes nothing. After an error of Do itself, nothing of the batch
+// has been executed; the session can continue with the next batch unless the error is ErrMoved, ErrLogFull or ErrClosed, or its context has
+// ended.
 func (s *Session) Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -11,8 +11,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Snapshot builds a snapshot from names and Kubernetes quantities. Things are added in any order; each keeps the position in which it was
-// added. Faults are collected until Build.
+// Snapshot builds a snapshot from names and Kubernetes quantities. Entities are added in any order; each keeps the position in which it was
+// added. Errors are collected until Build.
 type Snapshot struct {
 	message    apportionv1.Snapshot
 	dimensions dimensions
@@ -41,15 +41,15 @@ type placement struct {
 // maxFaults bounds how many faults a SnapshotError lists; it counts all of them.
 const maxFaults = 50
 
-// SnapshotError holds the faults of a snapshot that was built, in the order in which they were made.
+// SnapshotError contains the errors of a snapshot, in the order in which they occurred.
 type SnapshotError struct {
 	// Faults are the first 50, each with its path.
 	Faults []string
-	// Total counts all of them.
+	// Total is their number.
 	Total int
 }
 
-// Error lists the faults, one a line.
+// Error lists the errors, one per line.
 func (e *SnapshotError) Error() string {
 	text := strings.Join(e.Faults, "\n")
 	if e.Total > len(e.Faults) {
@@ -58,12 +58,12 @@ func (e *SnapshotError) Error() string {
 	return text
 }
 
-// NewSnapshot begins an empty snapshot, which is valid.
+// NewSnapshot returns an empty snapshot, which is valid.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{nodes: make(map[string]uint32), dimensions: dimensions{index: make(map[string]uint32)}}
 }
 
-// AsOf sets the clock of all decisions.
+// AsOf sets the time of all decisions.
 func (s *Snapshot) AsOf(now time.Time) *Snapshot {
 	s.message.AsOf = now.UnixNano()
 	return s
@@ -75,7 +75,7 @@ func (s *Snapshot) Cluster(label string) *Snapshot {
 	return s
 }
 
-// Total sets the cluster's total, which is otherwise the sum of what all nodes offer.
+// Total sets the cluster's total, which by default is the sum over all nodes.
 func (s *Snapshot) Total(total Resources) *Snapshot {
 	s.message.Total = s.resource("total", total)
 	return s
@@ -223,8 +223,7 @@ func (t *Task) detailed() bool {
 		t.NodeSet != "" || len(t.Unjudged) > 0 || t.Condition != ""
 }
 
-// Build returns the snapshot, or a *SnapshotError, and ends the building. The service checks further: names that occur twice, jobs on
-// unknown queues.
+// Build returns the snapshot, or a *SnapshotError. The service makes further checks: duplicate names, jobs on unknown queues.
 func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
 	for _, p := range s.placed {
 		node, ok := s.nodes[p.node]

@@ -45,8 +45,8 @@ const (
 	updateNoNode = protowire.Number(5)
 )
 
-// Snapshot returns the State as a whole snapshot, which belongs to the caller. Answers about the State are those about this snapshot, but
-// for positions: what is removed leaves a position, until everything is sent again.
+// Snapshot returns the State as a whole snapshot, which belongs to the caller. Answers about the State are those about this snapshot,
+// except for positions: a removed entity leaves an unused position until everything is sent again.
 func (s *State) Snapshot() *apportionv1.Snapshot {
 	snapshot, _ := s.decoded()
 	return snapshot

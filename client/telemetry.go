@@ -13,13 +13,13 @@ import (
 	"google.golang.org/grpc/stats/opentelemetry"
 )
 
-// WithMeter has the client measured: gRPC's own client metrics (grpc.client.attempt.duration and its like), and the counters
+// WithMeter enables metrics: gRPC's own client metrics (grpc.client.attempt.duration and others), and the counters
 // apportion.client.retries, apportion.client.fallbacks and apportion.client.session.moves.
 func WithMeter(provider metric.MeterProvider) Option {
 	return func(s *settings) { s.meter = provider }
 }
 
-// WithTracer makes a span of each call, and sends its context along; without a propagator as W3C Trace Context.
+// WithTracer creates a span for each call and propagates its context; without a propagator, as W3C Trace Context.
 func WithTracer(provider trace.TracerProvider, propagator propagation.TextMapPropagator) Option {
 	return func(s *settings) {
 		s.tracer, s.propagator = provider, propagator

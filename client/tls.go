@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// TLSFiles is a TLS configuration of PEM files: the authorities to trust (empty: the system's roots), and what to show (certificate and
-// key; empty: nothing). What is shown is read again for each connection, so that certificates may be renewed in place.
+// TLSFiles returns a TLS configuration from PEM files: the CA certificates to trust (empty: the system's roots), and the client certificate
+// and key (empty: none). The client certificate is read again for each connection, so it can be renewed in place.
 func TLSFiles(authority, certificate, key string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authority != "" {

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// TokenSource returns the bearer token to show. It is asked for each call, so that a token may be changed without a new Client.
+// TokenSource returns the bearer token. It is called for each call, so a token can change without a new Client.
 type TokenSource func(context.Context) (string, error)
 
-// Token is a source of always the same token.
+// Token returns a source of a constant token.
 func Token(token string) TokenSource {
 	return func(context.Context) (string, error) { return token, nil }
 }
 
-// TokenFile is a source of what a file holds, read again when it is older than some seconds: secrets that are mounted change in place.
+// TokenFile returns a source that reads the token from a file, again after some seconds: mounted secrets change in place.
 func TokenFile(name string) TokenSource {
 	const age = 10 * time.Second
 	var mutex sync.Mutex
@@ -43,7 +43,7 @@ func TokenFile(name string) TokenSource {
 	}
 }
 
-// WithToken shows a bearer token with each call. Over WithPlaintext every listener on the network can read it.
+// WithToken sends a bearer token with each call. With WithPlaintext it is readable on the network.
 func WithToken(source TokenSource) Option {
 	return func(s *settings) { s.token = source }
 }
@@ -63,7 +63,7 @@ func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 	return map[string]string{"authorization": "Bearer " + token}, nil
 }
 
-// RequireTransportSecurity keeps a token off connections that somebody took for encrypted.
+// RequireTransportSecurity prevents gRPC from sending a token over an unencrypted connection unless WithPlaintext is set.
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
 // tokenOptions show the token.

@@ -14,8 +14,8 @@ import (
 // chunkSize is how much of a snapshot one message carries.
 const chunkSize = 256 << 10
 
-// Upload is a snapshot that was sent once and is named by its digest from then on. Questions about it send it again by themselves to a
-// replica that does not hold it. It is safe for concurrent use; the snapshot must not change any more.
+// Upload is a snapshot that is sent once and then referred to by its digest. Questions about it automatically send it again to a replica
+// that does not hold it. It is safe for concurrent use; the snapshot must not change any more.
 type Upload struct {
 	snapshot *apportionv1.Snapshot
 	digest   string
@@ -25,10 +25,10 @@ type Upload struct {
 	data []byte
 }
 
-// Digest is the SHA-256 of the bytes that were sent; empty in process.
+// Digest returns the SHA-256 of the sent bytes; empty in process.
 func (u *Upload) Digest() string { return u.digest }
 
-// Upload sends a snapshot, for use in Input. It pays where more than one question is asked about it.
+// Upload sends a snapshot, for use in Input. Use it for more than one question about a snapshot.
 func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*Upload, error) {
 	if c.remote == nil {
 		return &Upload{snapshot: snapshot}, nil

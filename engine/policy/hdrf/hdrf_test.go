@@ -225,7 +225,7 @@ func TestOfConflictingWeightsTheOneWhoseJobComesFirstCounts(t *testing.T) {
 		}
 	}
 	require.Equal(t, []policy.Warning{
-		warning(0, "weight 3 of the path is below 1 or no number and counts as 1"),
+		warning(0, "weight 3 of the path is below 1 or not a number, and counts as 1"),
 		warning(0, "weight 2 of the path is ignored: an earlier job's queue weighs that node differently"),
 		warning(2, "weight 2 of the path is ignored: an earlier job's queue weighs that node differently"),
 	}, warnings)
