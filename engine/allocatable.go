@@ -5,8 +5,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Allocatable reports whether every plugin lets the tasks' queue use that much more. The tasks belong to one queue; several are asked
-// as their sum. A plugin may say why it permits; of a rejection only the reasons of the plugin that rejects are kept.
+// Allocatable reports whether every plugin permits the tasks' queue to use that much more. The tasks belong to one queue; several are
+// tested as their sum. A plugin may give reasons for a permit; a rejection has only the reasons of the plugin that rejects.
 func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	q, r := s.request(tasks)
 	before := why.Len()
@@ -20,7 +20,7 @@ func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *polic
 	return true
 }
 
-// Preemptive reports whether every plugin lets the tasks' queue take that much from others.
+// Preemptive reports whether every plugin permits the tasks' queue to take that much from others.
 func (s *Session) Preemptive(tasks []model.TaskID, why *policy.Reasons, checks *policy.Checks) bool {
 	q, r := s.request(tasks)
 	for _, p := range s.by.preemptive {
@@ -47,7 +47,7 @@ func (s *Session) request(tasks []model.TaskID) (model.QueueID, policy.Request) 
 	return q, policy.Request{Row: row, BestEffort: v.BestEffort(row), Tasks: tasks}
 }
 
-// IsOverused reports whether some plugin says that a queue uses all it may.
+// IsOverused reports whether a queue is overused according to some plugin.
 func (s *Session) IsOverused(q model.QueueID, why *policy.Reasons) bool {
 	for _, p := range s.by.overused {
 		if p.Overused(q, why) {

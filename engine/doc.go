@@ -1,5 +1,5 @@
-// Package engine decides: who deserves what, who may enter, allocate, reclaim and preempt, and why. It takes values and returns values;
-// it knows no wire format, clock, log or goroutine, and equal input gives equal answers to the last bit.
+// Package engine decides about shares of queues, admission, allocation, reclaim and preemption, and returns reasons. It takes values and
+// returns values; it uses no wire format, clock, log or goroutine, and equal input gives bit-for-bit equal answers.
 //
 // A snapshot is compiled once into a model (package model). Open combines a model with a Policy into a Session, which answers
 // questions, follows events, and undoes what-ifs exactly:
@@ -12,8 +12,8 @@
 //	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}}}}, nil)
 //	share, ok := s.Shares()[0].Share(queue)
 //
-// A Session is for one goroutine at a time; a model may be shared by any number of sessions.
+// A Session may be used by one goroutine at a time; a model may be shared by any number of sessions.
 package engine
 
-// Version names the semantics of this engine. Equal version, snapshot and policy: equal answers.
+// Version is the version of the semantics of this engine. Equal version, snapshot and policy give equal answers.
 const Version = "0.1.0"

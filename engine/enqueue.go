@@ -7,14 +7,14 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Enqueueable reports whether a job may enter its queue by the plugins' votes, whatever its phase: no opinion is a permit (Volcano's
+// Enqueueable reports whether a job may enter its queue by the plugins' votes, regardless of its phase: no opinion is a permit (Volcano's
 // JobEnqueueable). A permit books what the plugins book.
 func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
 	return s.EnqueueVote(j, why) != policy.Reject
 }
 
-// EnqueueVote is Enqueueable with no opinion told from a permit. The first tier with a permit and no rejection decides; a rejection decides
-// at once. What a plugin booked stays booked when a later plugin of its tier rejects.
+// EnqueueVote is Enqueueable, but distinguishes no opinion from a permit. The first tier with a permit and no rejection decides; a
+// rejection decides at once. A plugin's booking stays when a later plugin of its tier rejects.
 func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 	vote, tier := policy.Abstain, 0
 	for _, e := range s.by.enqueue {
@@ -33,8 +33,8 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 	return vote
 }
 
-// Enqueue does for one job what Volcano's enqueue action does: only a pending job is asked, one without minimum resources enters
-// unasked, and an admitted job is in phase Inqueue from then on. It reports whether the job was admitted.
+// Enqueue does for one job what Volcano's enqueue action does: only a pending job is considered, a job without minimum resources enters
+// without a check, and an admitted job is then in phase Inqueue. It reports whether the job was admitted.
 func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 	if s.view.Phase(j) != model.PhasePending {
 		why.Add(policy.Because("", policy.JobNotPending, model.None))
@@ -52,8 +52,8 @@ func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 	return true
 }
 
-// PendingInOrder lists the pending jobs in the order in which the enqueue action takes them: queue by queue, job by job. Volcano puts a
-// queue back after each of its jobs, but nothing that enqueueing changes moves a queue or a job.
+// PendingInOrder lists the pending jobs in the order of the enqueue action: queue by queue, job by job. Volcano puts a queue back after
+// each of its jobs, but enqueueing does not change the order of queues or jobs.
 func (s *Session) PendingInOrder() []model.JobID {
 	pending := s.byQueue(func(j model.JobID) bool { return s.view.Phase(j) == model.PhasePending })
 	return slices.Concat(pending...)

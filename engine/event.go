@@ -6,10 +6,10 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// ErrWrongStatus is returned for an event that a task's status does not allow. Volcano would book twice, or panic.
+// ErrWrongStatus is returned for an event that a task's status does not permit. Volcano would book twice, or panic.
 var ErrWrongStatus = errors.New("the task is not in a status that this event can start from")
 
-// ErrNotBooked is returned for taking off a task that holds resources by its status alone: SetStatus gave it that status, no plugin has
+// ErrNotBooked is returned for releasing a task that holds resources only because of its status: it was set by SetStatus, no plugin has
 // booked it, and the accounts of its queue would become negative.
 var ErrNotBooked = errors.New("the task was never booked: its status was set without an account")
 
@@ -27,10 +27,9 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 	return nil
 }
 
-// Book gives a task that no plugin has booked the status that its scheduler gave it, on the node if one is given, and every plugin books
-// it.
-// Volcano's handlers of allocation run for more than allocations: for a task that is pipelined, which holds nothing yet, and for one whose
-// eviction is undone, which runs again. The caller keeps account of who is booked.
+// Book sets the status of a task that no plugin has booked, on the node if one is given, and every plugin books it. Volcano's allocation
+// handlers also run for a task that is pipelined, which holds nothing yet, and for a task whose eviction is undone, which runs again. The
+// caller tracks which tasks are booked.
 func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
 	s.note(t, as, true)
 	s.move(t, as, n)
@@ -39,8 +38,8 @@ func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
 	}
 }
 
-// Deallocate takes a task off that holds resources: it gets the status given, which holds none, and every plugin gives its resources
-// back. It fails for a task that the plugins have not booked.
+// Deallocate releases a task that holds resources: it gets the given status, which holds none, and every plugin releases its resources. It
+// fails for a task that the plugins have not booked.
 func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 	if !s.view.Status(t).Holds() || to.Holds() {
 		return ErrWrongStatus
@@ -78,7 +77,7 @@ func (s *state) stray(t model.TaskID, astray bool) {
 	s.astray[t] = true
 }
 
-// Unbook gives a booked task the status that its scheduler gave it, and every plugin gives its resources back; see Book.
+// Unbook sets the status of a booked task, and every plugin releases its resources; see Book.
 func (s *Session) Unbook(t model.TaskID, as model.Status) {
 	s.note(t, as, false)
 	s.move(t, as, model.None)
@@ -87,8 +86,8 @@ func (s *Session) Unbook(t model.TaskID, as model.Status) {
 	}
 }
 
-// SetStatus changes the status of a task without telling the plugins that it holds or ceases to hold resources, so that the accounts of
-// queues stay as they are, except those of plugins whose accounts are what statuses say.
+// SetStatus changes the status of a task without notifying the plugins, so the accounts of queues stay unchanged, except those of plugins
+// whose accounts follow statuses.
 func (s *Session) SetStatus(t model.TaskID, to model.Status) {
 	s.note(t, to, s.booked(t))
 	s.move(t, to, model.None)

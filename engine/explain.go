@@ -9,12 +9,12 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// CheckKind is one of the questions that decide whether a job goes on. The values are those of the contract's CheckKind.
+// CheckKind is a check that can block a job. The values are those of the contract's CheckKind.
 type CheckKind uint8
 
 // The checks, in the order in which they hold a job back.
 const (
-	// CheckAdmission asks whether the job may enter its queue, by itself.
+	// CheckAdmission asks whether the job, by itself, may enter its queue.
 	CheckAdmission CheckKind = 1
 	// CheckTasks asks whether the job has the tasks that its gang needs.
 	CheckTasks CheckKind = 2
@@ -24,26 +24,26 @@ const (
 	CheckShare CheckKind = 4
 	// CheckNodes asks whether the nodes have room for what the gang needs.
 	CheckNodes CheckKind = 5
-	// CheckOrder asks whether jobs that come first leave enough.
+	// CheckOrder asks whether the jobs that are served before leave enough.
 	CheckOrder CheckKind = 6
 	// CheckConstraints asks whether placement depends on what the snapshot does not express.
 	CheckConstraints CheckKind = 7
-	// CheckEviction asks who could be evicted for the job.
+	// CheckEviction asks which tasks could be evicted for the job.
 	CheckEviction CheckKind = 8
 )
 
-// Outcome is how a check went. The values are those of the contract's CheckOutcome.
+// Outcome is the outcome of a check. The values are those of the contract's CheckOutcome.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// Passed does not hold the job back.
+	// Passed: it does not block the job.
 	Passed Outcome = 1
-	// Failed holds the job back.
+	// Failed: it blocks the job.
 	Failed Outcome = 2
-	// Noted decides nothing by itself.
+	// Noted: it is informative only.
 	Noted Outcome = 3
-	// NotKnown may hold the job back.
+	// NotKnown: it may block the job.
 	NotKnown Outcome = 4
 )
 
@@ -51,52 +51,52 @@ const (
 type Finding struct {
 	Check   CheckKind
 	Outcome Outcome
-	// Reasons of a check that failed, the most frequent first.
+	// Reasons of a failed check, the most frequent first.
 	Reasons []policy.Reason
-	// Counts says for each reason of how many nodes (CheckNodes) or of how many tasks (CheckEviction) it holds; else nil.
+	// Counts is the number of nodes (CheckNodes) or tasks (CheckEviction) with each reason; otherwise nil.
 	Counts []int
-	// Task stands for the tasks that the check is about; None: all.
+	// Task represents the tasks that the check is about; None: all.
 	Task model.TaskID
-	// Amount is what is asked for (CheckShare, CheckNodes) or what evictions would free. Absent: nothing is.
+	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.
 	Amount resource.Row
-	// Tasks could be evicted, in order of eviction.
+	// Tasks that could be evicted, in order of eviction.
 	Tasks []model.TaskID
-	// Enough: without those tasks there is room for what the gang needs.
+	// Enough: evicting these tasks makes room for what the gang needs.
 	Enough bool
-	// Jobs come first, in order.
+	// Jobs that are served before, in order.
 	Jobs []model.JobID
 	// Preempt: the tasks that could be evicted belong to the job's own queue.
 	Preempt bool
 }
 
-// Verdict is what the checks of a job come to. The values are those of the contract's PendingVerdict.
+// Verdict is the result of the checks of a job. The values are those of the contract's PendingVerdict.
 type Verdict uint8
 
 // The verdicts.
 const (
 	// Blocked: a check failed.
 	Blocked Verdict = 1
-	// Undetermined: no check failed, but not all that decides is known.
+	// Undetermined: no check failed, but something decisive is unknown.
 	Undetermined Verdict = 2
-	// InTurn: nothing holds the job back but that its scheduler has not served it yet.
+	// InTurn: nothing blocks the job; its scheduler has not served it yet.
 	InTurn Verdict = 3
 	// Complete: the job waits for nothing.
 	Complete Verdict = 4
 )
 
-// Explanation says why a job waits.
+// Explanation explains why a job waits.
 type Explanation struct {
 	Job     model.JobID
 	Verdict Verdict
 	// Blocking is the position of the first finding that failed, or -1.
 	Blocking int
 	Findings []Finding
-	// Waiting tasks are pending, Counted ones among them are counted, not listed; Gated ones are held back by a gate; Needed is how many
-	// of those listed the gang needs at least.
+	// Waiting counts pending tasks; Counted those of them given as counts; Gated those with a gate; Needed is the minimum number of listed
+	// ones that the gang needs.
 	Waiting, Counted, Gated, Needed int
 	// Rank is the position of the job's queue in queue order, or -1.
 	Rank int
-	// Unjudged are the constraints on placement that the snapshot does not express.
+	// Unjudged are the placement constraints that the snapshot does not express.
 	Unjudged model.Constraints
 }
 
@@ -130,17 +130,17 @@ func (e *Explanation) conclude(waits bool) {
 	}
 }
 
-// Explain says of each job why it waits, and changes nothing. With eviction it also says who could be evicted for a job that is held back,
-// which looks at every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError before
-// it does what costs more than is left.
+// Explain explains why each job waits, and changes nothing. With eviction it also returns the tasks that could be evicted for a blocked
+// job, which visits every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError
+// before work that costs more than is left.
 //
-// Admission and the order of jobs are decided as Volcano's actions decide them: the jobs of a queue one after the other, each on the state
-// that those before it left.
+// Admission and the order of jobs are decided as in Volcano's actions: the jobs of a queue one after the other, each on the state that the
+// previous ones left.
 func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
 	return newExplainer(s).each(jobs, eviction, each)
 }
 
-// Causes is Explain without what comes after the check that blocks a job: verdicts, blocking findings and their reasons are the same.
+// Causes is Explain without the findings after the blocking check: verdicts, blocking findings and their reasons are the same.
 func (s *Session) Causes(jobs []model.JobID, each func(*Explanation) error) error {
 	x := newExplainer(s)
 	x.brief = true
@@ -177,7 +177,7 @@ func (x *explainer) spendOnJob() error {
 	return v.Work.Spend(n, v.Dims.Len())
 }
 
-// Waiting lists the jobs that wait to be admitted or have tasks that wait: queue by queue in queue order, job by job in job order.
+// Waiting lists the jobs that wait for admission or have waiting tasks: queue by queue in queue order, job by job in job order.
 func (s *Session) Waiting() []model.JobID {
 	return slices.Concat(s.byQueue(s.waits)...)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Valid reports whether every plugin says that a job can be scheduled at all.
+// Valid reports whether a job can be scheduled at all, according to every plugin.
 func (s *Session) Valid(j model.JobID, why *policy.Reasons) bool {
 	for _, p := range s.by.valid {
 		if !p.Valid(j, why) {
@@ -15,7 +15,7 @@ func (s *Session) Valid(j model.JobID, why *policy.Reasons) bool {
 	return true
 }
 
-// Ready reports whether every plugin says that enough of a job runs.
+// Ready reports whether enough tasks of a job run, according to every plugin.
 func (s *Session) Ready(j model.JobID, why *policy.Reasons) bool {
 	for _, p := range s.by.ready {
 		if !p.Ready(j, why) {
@@ -25,7 +25,7 @@ func (s *Session) Ready(j model.JobID, why *policy.Reasons) bool {
 	return true
 }
 
-// Pipelined reports whether every plugin says that enough of a job runs or waits for resources that are being released.
+// Pipelined reports whether enough tasks of a job run or wait for resources that are being released, according to every plugin.
 func (s *Session) Pipelined(j model.JobID, why *policy.Reasons) bool {
 	for _, p := range s.by.pipelined {
 		if !p.Pipelined(j, why) {
@@ -35,7 +35,7 @@ func (s *Session) Pipelined(j model.JobID, why *policy.Reasons) bool {
 	return true
 }
 
-// Starving reports whether a job lacks tasks that it needs: the first tier that has an opinion decides, and all its plugins must say so
+// Starving reports whether a job lacks tasks that it needs: the first tier with an opinion decides, and all its plugins must agree
 // (Volcano's JobStarving). Without any opinion no job starves.
 func (s *Session) Starving(j model.JobID, why *policy.Reasons) bool {
 	if len(s.by.starving) == 0 {

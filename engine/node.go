@@ -9,9 +9,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Fits reports whether every plugin lets a task run on a node, the node takes new tasks, and is among those that the task may use. The
-// first that does not hold gives the reason, a plugin's before the node's, so that plugins answer as they do where nodes take all tasks. It
-// says nothing of what the node has left: see HasRoom.
+// Fits reports whether every plugin permits a task on a node, the node takes new tasks, and is among those that the task may use. The first
+// failed condition gives the reason, a plugin's before the node's, so that plugins answer as they do for nodes that take all tasks. It does
+// not test the node's free resources: see HasRoom.
 func (s *Session) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	for _, p := range s.by.predicate {
 		if !p.Fits(t, n, why) {
@@ -55,7 +55,7 @@ func (s *Session) Scorers() []Scorer {
 	return list
 }
 
-// HasRoom reports whether a node has left what a task asks for, with Volcano's tolerance (Resource.LessEqual on NodeInfo.Idle).
+// HasRoom reports whether a node has enough free resources for a task, with Volcano's tolerance (Resource.LessEqual on NodeInfo.Idle).
 func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	v := s.view
 	idle := &s.scratch
@@ -72,8 +72,8 @@ func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) b
 	return false
 }
 
-// BestNodes appends to dst the positions of the top nodes that fit, the highest score first; among equal scores the node of the lowest rank
-// wins, and of one node that is listed twice the first. With top <= 0 it appends all positions in the order of the list.
+// BestNodes appends to dst the positions of the top nodes that fit, the highest score first; ties are broken by the lowest rank, then by
+// position. With top <= 0 it appends all positions in the order of the list.
 func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) []int {
 	if top <= 0 {
 		for i := range fits {
@@ -100,7 +100,7 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 	return dst
 }
 
-// NodeRanks returns the position of each of the given nodes when all nodes are listed by name.
+// NodeRanks returns the position of each of the given nodes in the list of all nodes sorted by name.
 func (s *Session) NodeRanks(nodes []model.NodeID) []int32 {
 	byNode := make([]int32, len(s.view.Nodes))
 	for rank, n := range s.view.NodeOrder {

@@ -8,30 +8,30 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Comparison is how two things of one kind compare.
+// Comparison is the result of comparing two items of one kind.
 type Comparison struct {
 	// Plugins is the first plugin's comparison that is not 0: negative if the left comes first.
 	Plugins int
-	// Less: the left comes first, fallbacks included.
+	// Less: the left comes first, including fallbacks.
 	Less bool
 }
 
-// CompareQueues compares two queues by priority of service. Where no plugin tells them apart, the older one comes first, then the one
-// whose name is smaller.
+// CompareQueues compares two queues by order of service. If no plugin distinguishes them, the older one comes first, then the one with the
+// smaller name.
 func (s *Session) CompareQueues(l, r model.QueueID) Comparison {
 	c := s.by.compareQueues(l, r)
 	return Comparison{c, c < 0 || c == 0 && olderQueue(s.view, l, r)}
 }
 
-// CompareVictimQueues compares two queues by who loses tasks first to a claimant's queue. Where no plugin tells them apart, it is the
-// reverse of CompareQueues.
+// CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
+// is the reverse of CompareQueues.
 func (s *Session) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
 	c := s.by.compareVictimQueues(l, r, claimant)
 	return Comparison{c, s.by.lessVictimQueue(s.view, l, r, claimant)}
 }
 
-// CompareJobs compares two jobs by priority of service. Where no plugin tells them apart, the older one comes first, then the one whose
-// uid is smaller.
+// CompareJobs compares two jobs by order of service. If no plugin distinguishes them, the older one comes first, then the one with the
+// smaller uid.
 func (s *Session) CompareJobs(l, r model.JobID) Comparison {
 	c := s.by.compareJobs(l, r)
 	if c != 0 {
@@ -41,26 +41,26 @@ func (s *Session) CompareJobs(l, r model.JobID) Comparison {
 	return Comparison{0, older(lj.CreateTime, rj.CreateTime, lj.UID, rj.UID)}
 }
 
-// CompareTasks compares two tasks by priority of service. Where no plugin tells them apart, the smaller index within the role comes
-// first, then the older one, then the one whose uid is smaller.
+// CompareTasks compares two tasks by order of service. If no plugin distinguishes them, the smaller index within the role comes first, then
+// the older one, then the one with the smaller uid.
 func (s *Session) CompareTasks(l, r model.TaskID) Comparison {
 	c := s.by.compareTasks(l, r)
 	return Comparison{c, s.by.lessTask(s.view, l, r)}
 }
 
-// CompareVictims compares two candidates by who is evicted first for a claimant: by their queues, then by their jobs, then by
-// themselves, the last in service first (Volcano's BuildVictimsPriorityQueue).
+// CompareVictims compares two candidates by order of eviction for a claimant: by their queues, then by their jobs, then by themselves, the
+// last in service first (Volcano's BuildVictimsPriorityQueue).
 func (s *Session) CompareVictims(l, r, claimant model.TaskID) Comparison {
 	return s.by.compareVictims(s.view, l, r, s.view.QueueOf(claimant))
 }
 
-// SortVictims sorts candidates by who is evicted first for a claimant.
+// SortVictims sorts candidates by order of eviction for a claimant.
 func (s *Session) SortVictims(claimant model.TaskID, candidates []model.TaskID) {
 	sortVictims(s.view, &s.by, claimant, candidates)
 }
 
-// Sort sorts ids, which are of distinct things, by less, which puts one of any two first. A comparison that is not transitive has no
-// sorted order; the result is then one that depends on nothing but the comparison and the order of name.
+// Sort sorts distinct ids by less, which orders any two. A comparison that is not transitive has no sorted order; the result then depends
+// only on the comparison and the order of name.
 func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) {
 	slices.SortFunc(ids, name)
 	slices.SortStableFunc(ids, func(l, r ID) int {
@@ -74,9 +74,9 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 	})
 }
 
-// Transitive reports whether each of a sorted list of ids comes before all that follow it: whether less orders them at all. It compares
-// every pair of up to limit ids. Of more it compares about limit² pairs, each id with the ids that follow it next, so that it costs less
-// than the sort did: an order that fails only at a distance passes.
+// Transitive reports whether each id of a sorted list comes before all that follow it, that is, whether less is an order on them. It
+// compares every pair of up to limit ids. For more ids it compares about limit² pairs, each id with the next ids, so that it costs less
+// than the sort: violations between distant ids are not detected.
 func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool {
 	following := len(sorted)
 	if len(sorted) > limit {
@@ -92,7 +92,7 @@ func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool
 	return true
 }
 
-// QueuesInOrder sorts queues by priority of service.
+// QueuesInOrder sorts queues by order of service.
 func (s *Session) QueuesInOrder(queues []model.QueueID) {
 	if len(s.by.queueOrder) > 0 {
 		if r, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && r.RankQueues(queues) {
@@ -102,7 +102,7 @@ func (s *Session) QueuesInOrder(queues []model.QueueID) {
 	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
 }
 
-// JobsInOrder sorts jobs by priority of service.
+// JobsInOrder sorts jobs by order of service.
 func (s *Session) JobsInOrder(jobs []model.JobID) {
 	Sort(jobs, s.jobName, func(l, r model.JobID) bool { return s.CompareJobs(l, r).Less })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// PlacementOutcome says whether tasks have room on nodes at the same time. The values are those of the contract's PlacementOutcome.
+// PlacementOutcome says whether tasks have room on nodes together. The values are those of the contract's PlacementOutcome.
 type PlacementOutcome uint8
 
 // The outcomes of a placement.
@@ -18,7 +18,7 @@ const (
 	Placed PlacementOutcome = 1
 	// NoPlacement: it is proven that no choice of nodes has room for all tasks.
 	NoPlacement PlacementOutcome = 2
-	// PlacementUnknown: best fit has found no placement, and the search for another one has reached its bound.
+	// PlacementUnknown: best fit found no placement, and the search for another one reached its bound.
 	PlacementUnknown PlacementOutcome = 3
 )
 
@@ -30,21 +30,20 @@ const (
 	placementCells = 1 << 22
 )
 
-// Placement says whether tasks have room on nodes at the same time.
+// Placement says whether tasks have room on nodes together.
 type Placement struct {
 	Outcome PlacementOutcome
-	// Nodes has the node of each task, in the order asked; nil unless all are placed.
+	// Nodes has the node of each task, in the given order; nil unless all are placed.
 	Nodes []model.NodeID
 	// Most is the largest number of the tasks for which room was found.
 	Most int
 }
 
-// Place reports whether tasks have room on the given nodes at the same time, by Fits and HasRoom as they would be answered task by task.
-// Nothing is booked.
+// Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked.
 //
-// It is exact for tasks that are alike, and wherever one kind of task alone, or one dimension alone, has no room. For the rest it tries
-// best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes, whatever they ask for. The
-// outcome is PlacementUnknown beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
+// It is exact for equal tasks, and if one kind of task alone, or one dimension alone, has no room. Otherwise it tries best fit, then every
+// placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The outcome is PlacementUnknown
+// beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
 func (s *Session) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
 	p := placer{session: s, tasks: tasks, nodes: nodes, room: s.view.Idle, trials: placementTrials}
 	return p.place()

@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Means says how a plan may make room. The values are those of the contract's PlanMeans.
+// Means selects how a plan may make room. The values are those of the contract's PlanMeans.
 type Means uint8
 
 // The means.
@@ -23,15 +23,14 @@ const (
 	ByAny Means = 4
 )
 
-// PlanQuestion asks how the tasks of a job get their place.
+// PlanQuestion asks where the tasks of a job can be placed, and which tasks must be evicted for them.
 type PlanQuestion struct {
 	Job model.JobID
-	// Tasks are to be placed, all of them; they are pending, of the job, and each occurs once. nil: those that the gang needs at least, or
-	// one task of a job that has its minimum.
+	// Tasks to place: pending, of the job, each once. nil: the minimum that the gang needs, or one task of a job that has its minimum.
 	Tasks []model.TaskID
 	// Means is one of the above.
 	Means Means
-	// MaxVictims bounds the victims; 0: no bound.
+	// MaxVictims limits the number of victims; 0: no limit.
 	MaxVictims int
 	// Quick leaves out what costs most: smaller sets of victims are not tried beyond those that the search task by task finds, a miss has
 	// nothing but its check, and victims do not say whether they could return.
@@ -43,40 +42,40 @@ type PlanOutcome uint8
 
 // The outcomes of a plan.
 const (
-	// PlanMade: the plan was carried out by events of the session and undone again.
+	// PlanMade: the plan was executed by events of the session and undone.
 	PlanMade PlanOutcome = 1
-	// NoPlan: it is proven that there is none.
+	// NoPlan: it is proven that there is no plan.
 	NoPlan PlanOutcome = 2
-	// PlanNotFound: none was found, and it is not proven that there is none.
+	// PlanNotFound: no plan was found, but this is not proven.
 	PlanNotFound PlanOutcome = 3
 )
 
-// Plan says where the tasks of a job go, and which tasks are evicted for that. It is whole or not at all.
+// Plan contains the placement of the tasks of a job, and the tasks to evict for it: all or nothing.
 type Plan struct {
 	Job     model.JobID
 	Outcome PlanOutcome
 	// Least: it is proven that no plan has fewer victims.
 	Least bool
-	// CutShort: the search ended at a bound on its work.
+	// CutShort: the search reached a bound on its work.
 	CutShort bool
-	// Enters: the job is to be admitted first, and may be.
+	// Enters: the job must be admitted first, and may be.
 	Enters bool
 	// Ready: the job has its minimum after the plan.
 	Ready bool
-	// Tasks are those asked about, in order of service.
+	// Tasks are the requested ones, in order of service.
 	Tasks []model.TaskID
 	// Nodes are those of Tasks; nil without a plan.
 	Nodes []model.NodeID
-	// Released says for each task whether its node has room only after tasks are gone that are being released already.
+	// Released says for each task whether its node has room only after tasks that are already being released are gone.
 	Released []bool
-	// Victims are in the order in which they are to be evicted.
+	// Victims are in the order of eviction.
 	Victims []Evicted
-	// Fall and Rise are by how much a plan of a policy with a potential lowers and raises it; nil for other policies, and where no task of
-	// other queues is evicted.
+	// Fall and Rise are the amounts by which a plan of a policy with a potential lowers and raises it; nil for other policies, and if no
+	// task of other queues is evicted.
 	Fall, Rise *[3]*big.Rat
-	// Miss says what a plan lacks; nil with a plan.
+	// Miss describes the nearest miss; nil with a plan.
 	Miss *Miss
-	// Looked counts the nodes and the sets of victims that the search asked the policy about.
+	// Looked counts the nodes and sets of victims for which the search evaluated the policy.
 	Looked int
 }
 
@@ -89,12 +88,12 @@ type Evicted struct {
 	For model.TaskID
 	// Own: it belongs to the queue of the job.
 	Own bool
-	// Limit: it is evicted so that a queue stays within its limit, and the node of For has room without it.
+	// Limit: it is evicted to keep a queue within its limit; the node of For has room without it.
 	Limit bool
-	// Tier is the position of the tier that decided; Plugins are those of it that let the task go.
+	// Tier is the position of the tier that decided; Plugins are its plugins that permit the eviction.
 	Tier    int
 	Plugins []string
-	// Returns says what the victim could do at once.
+	// Returns says how the victim could get its place back at once.
 	Returns Return
 }
 
@@ -103,7 +102,7 @@ type Return uint8
 
 // The ways to return.
 const (
-	// NoReturn: it could not, by what the policy says of the state after the plan.
+	// NoReturn: it could not, according to the policy in the state after the plan.
 	NoReturn Return = 1
 	// ServedFirst: its queue is served before that of the job, and may use the room that the victim left before the job gets it.
 	ServedFirst Return = 2
@@ -111,37 +110,35 @@ const (
 	TakesBack Return = 3
 )
 
-// Miss says what a plan lacks.
+// Miss describes why there is no plan.
 type Miss struct {
-	// Check is what no plan gets past.
+	// Check that fails.
 	Check CheckKind
 	// Reasons of the check, or in CheckNodes why no task may be evicted.
 	Reasons []policy.Reason
-	// Placed is for how many of the tasks a place was found.
+	// Placed is the number of tasks for which a place was found.
 	Placed int
-	// Task has no place; None: the miss is about all.
+	// Task without a place; None: the miss is about all.
 	Task model.TaskID
-	// Node is where Task lacks least once all tasks are gone that it may evict there, or None; Short is what it lacks there, absent if
-	// nothing.
+	// Node is where Task lacks least after all possible evictions there, or None; Short is what it lacks there, absent if nothing.
 	Node  model.NodeID
 	Short resource.Row
-	// Protected says what keeps tasks on Node, and Counts of how many tasks that is true.
+	// Protected are the reasons that protect tasks on Node, and Counts the number of tasks with each.
 	Protected []policy.Reason
 	Counts    []int
-	// Victims is how many victims a plan needs that has more than it may; 0: that is not what it lacks.
+	// Victims is the number of victims of a plan that exceeds the limit; 0: there is no such plan.
 	Victims int
 }
 
 // planEvaluations bounds the nodes that a search asks the policy about, each time that it starts afresh.
 const planEvaluations = 1 << 13
 
-// Plan finds a place for tasks of a job, with as few victims as it can: fewer before more, then those of lower priority, then younger ones,
-// then by name. Every limit of the policy holds afterwards and the policy lets every victim go; what is answered was carried out by the
-// events of the session, and undone. No victim can be left out: its node, or a limit, lacks it.
+// Plan finds a place for tasks of a job, with as few victims as possible: fewer victims first, then lower priorities, then younger tasks,
+// then names. Afterwards every limit of the policy holds, and the policy permits every eviction; before it is returned, a plan is executed
+// by the events of the session, and undone. Every victim is necessary for its node or for a limit.
 //
-// The search looks at each running task once and then, for each task to place, at the few nodes that promise most; where victims are few
-// and candidates too it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a
-// *policy.WorkError.
+// The search visits each running task once and then, for each task to place, the few most promising nodes; if there are few victims and
+// candidates, it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}}
 	x := explainer{Session: s}

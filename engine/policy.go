@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Decision is a kind of question that a plugin takes part in; the values are those of the contract's Decision.
+// Decision is a kind of decision in which a plugin takes part; the values are those of the contract's Decision.
 type Decision uint8
 
 // The decisions.
@@ -50,31 +50,31 @@ func (s Decisions) Has(d Decision) bool { return s>>d&1 != 0 }
 // Entry is a plugin in a tier.
 type Entry struct {
 	Plugin policy.Plugin
-	// Disabled are the decisions that the plugin takes no part in.
+	// Disabled are the decisions from which the plugin is excluded.
 	Disabled Decisions
 }
 
 // Tier is a list of plugins that decide together.
 type Tier []Entry
 
-// Walk says how tiers are combined where plugins choose victims.
+// Walk selects how tiers are combined when plugins choose victims.
 type Walk uint8
 
 const (
-	// Strict says that a tier in which some plugin voted has decided, even for no victims.
+	// Strict: the first tier in which some plugin voted decides, even if there are no victims.
 	Strict Walk = iota
-	// Volcano says that an empty intersection starts afresh with the next plugin, and a tier without victims leaves the decision to the
-	// next (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
+	// Volcano: after an empty intersection the next plugin starts afresh, and a tier without victims leaves the decision to the next
+	// (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
 	Volcano
 )
 
-// Policy is what a session decides by.
+// Policy is the policy of a session.
 type Policy struct {
 	Tiers []Tier
 	Walk  Walk
 }
 
-// Check returns a *model.Error if a plugin occurs twice: its accounts would be kept, and its votes counted, twice.
+// Check returns a *model.Error if a plugin occurs twice, because its votes would be counted twice.
 func (p Policy) Check() error {
 	var faults model.Error
 	seen := map[string]string{}

@@ -6,7 +6,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Session answers questions about one model by one policy, and follows what changes.
+// Session answers questions about one model by one policy, and tracks changes.
 type Session struct {
 	policy Policy
 	*state
@@ -73,14 +73,14 @@ type table struct {
 	victims          victimOrder
 }
 
-// Open returns a session on a model. stop, if not nil, is asked now and then during long work, and Open then returns
-// policy.ErrStopped. Violations of the policy, or of the snapshot as a plugin reads it, are an *model.Error.
+// Open returns a session on a model. stop, if not nil, is called periodically during long work; if it returns true, Open returns
+// policy.ErrStopped. Violations of the policy, or of the snapshot as read by a plugin, are a *model.Error.
 func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
 	return OpenWithin(m, p, stop, nil)
 }
 
-// OpenWithin is Open for a session that spends work: where opening costs more than is left the error is a *policy.WorkError. The session
-// goes on to spend of it whenever it is opened again.
+// OpenWithin is Open for a session that spends work: if opening costs more than is left, the error is a *policy.WorkError. The session
+// continues to spend from it whenever it is opened again.
 func OpenWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (*Session, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -163,11 +163,11 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	}
 }
 
-// View returns the state that questions see. Callers only read it.
+// View returns the state that questions use. Callers must not modify it.
 func (s *Session) View() *policy.View { return s.view }
 
-// Policy returns what the session decides by.
+// Policy returns the policy of the session.
 func (s *Session) Policy() Policy { return s.policy }
 
-// Stop replaces the function that long work asks whether to stop.
+// Stop replaces the function by which long work checks whether to stop.
 func (s *Session) Stop(stop func() bool) { s.view.Stop = stop }

@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Divider is a plugin that divides: whichever of its fields are not nil it answers.
+// Divider is a plugin that divides; its non-nil fields are the supported questions.
 type Divider struct {
 	Name   string
 	State  policy.State

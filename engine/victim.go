@@ -16,9 +16,9 @@ type Ballot struct {
 	Victims []model.TaskID
 }
 
-// Choice says which tasks a claimant may evict.
+// Choice is the decision which tasks a claimant may evict.
 type Choice struct {
-	// Decided: some plugin voted in a tier that was asked. False: no plugin has an opinion.
+	// Decided: some plugin voted in a consulted tier. False: no plugin has an opinion.
 	Decided bool
 	// Tier that decided, -1 for none.
 	Tier    int
@@ -27,9 +27,9 @@ type Choice struct {
 	Ballots []Ballot
 	// Spared has an entry for each protection, in order of plugins and candidates. It is valid until the session's next such choice.
 	Spared []policy.Check
-	// Checks has every check; nil unless explained.
+	// Checks has every check; nil unless requested.
 	Checks []policy.Check
-	// Plan is that of the plugin whose tier decided; nil if that is no policy.Planner. Victims are then the plan's.
+	// Plan of the plugin whose tier decided; nil if it is not a policy.Planner. Victims are then the plan's.
 	Plan *policy.Plan
 }
 
@@ -38,8 +38,7 @@ func (s *Session) Reclaimable(claimant model.TaskID, candidates []model.TaskID, 
 	return s.Reclaim(&policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
 }
 
-// Reclaim decides which candidates of other queues a claimant may evict. Plugins that make no plan are asked about the claimant's first
-// task.
+// Reclaim decides which candidates of other queues a claimant may evict. Plugins without plans consider the claimant's first task.
 func (s *Session) Reclaim(c *policy.Claim, explain bool) Choice {
 	return s.choose(s.by.reclaim, c, explain)
 }
@@ -49,7 +48,7 @@ func (s *Session) Preemptable(claimant model.TaskID, candidates []model.TaskID, 
 	return s.choose(s.by.preempt, &policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
 }
 
-// Plans reports whether some plugin reclaims by plans, which may be for several tasks and for a room.
+// Plans reports whether some plugin reclaims by plans, which support several tasks and a room.
 func (s *Session) Plans() bool {
 	return slices.ContainsFunc(s.by.reclaim, func(v voter) bool { return v.planner != nil })
 }
@@ -174,8 +173,8 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 }
 
 // Candidates lists the tasks that the reclaim action (or the preempt action) considers for a claimant: job by job in the order of their
-// uids, within a job the newest first, those of one age by uid or namespace/name, and those without either by number. It returns
-// policy.ErrStopped if asked to stop.
+// uids, within a job the newest first, those of the same age by uid or namespace/name, and those without either by number. It returns
+// policy.ErrStopped if it is stopped.
 func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
 	v := s.view
 	var candidates []model.TaskID
@@ -197,7 +196,7 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 	return candidates, nil
 }
 
-// Eligible says whether the reclaim action (or the preempt action) considers a candidate for a claimant at all, and if not, why
+// Eligible reports whether the reclaim action (or the preempt action) considers a candidate for a claimant, and if not, why
 // (pkg/scheduler/actions/reclaim and preempt).
 func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (policy.Reason, bool) {
 	v := s.view
@@ -225,7 +224,8 @@ func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (poli
 	return policy.Because("", code, theirs), false
 }
 
-// Protections maps each candidate to what the first plugin of the deciding tier, or of any tier if none decided, said that protects it.
+// Protections maps each candidate to the reasons of the first plugin that protects it: of the deciding tier, or of any tier if none
+// decided.
 func (c *Choice) Protections(v *policy.View) map[model.TaskID]*policy.Check {
 	protected := make(map[model.TaskID]*policy.Check, len(c.Spared))
 	for i := range c.Spared {

@@ -8,11 +8,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// MaxWarnings bounds what Warnings returns.
+// MaxWarnings is the maximum number of warnings that Warnings returns.
 const MaxWarnings = 100
 
-// Warnings names input that is decided, but may not be meant so: first what holds by every policy, then what each plugin finds, in order
-// of the policy. Where there are more than MaxWarnings the last one says so.
+// Warnings reports input that is valid but probably unintended: first findings for every policy, then those of each plugin, in order of the
+// policy. If there are more than MaxWarnings, the last one says so.
 func (s *Session) Warnings() []policy.Warning {
 	var list []policy.Warning
 	found := 0

@@ -15,13 +15,14 @@ type mark struct {
 	state *state
 }
 
-// Mark remembers the present state and returns a number for Rollback.
+// Mark marks the current state and returns a number for Rollback.
 func (s *Session) Mark() int {
 	s.marks = append(s.marks, mark{s.view.Journal.Mark(), s.state})
 	return len(s.marks) - 1
 }
 
-// Rollback undoes everything since a mark: afterwards every answer is bit for bit what it was. The mark stays; later ones are gone.
+// Rollback undoes everything since a mark: afterwards every answer is bit-for-bit the same as at the mark. The mark stays valid; later
+// marks are removed.
 func (s *Session) Rollback(number int) error {
 	if number < 0 || number >= len(s.marks) {
 		return ErrNoMark
@@ -38,7 +39,7 @@ func (s *Session) Rollback(number int) error {
 	return nil
 }
 
-// Keep makes the present state the one that Restore returns to; marks set before are gone.
+// Keep makes the current state the one that Restore returns to; earlier marks are removed.
 func (s *Session) Keep() {
 	for range s.marks {
 		s.view.Journal.Release()
@@ -47,7 +48,7 @@ func (s *Session) Keep() {
 	s.kept = mark{s.view.Journal.Mark(), s.state}
 }
 
-// Restore undoes everything since Keep, marks included: a session that answered one caller is as new for the next.
+// Restore undoes everything since Keep, including marks, so that a session can be reused for the next caller.
 func (s *Session) Restore() {
 	journal := s.view.Journal
 	journal.Rollback(s.kept.at)
@@ -63,10 +64,10 @@ func (s *Session) Restore() {
 	}
 }
 
-// Scratch returns for how many checks there is memory that one question about victims leaves to the next. Restore lets go of large memory.
+// Scratch returns the number of checks for which memory is kept from one question about victims to the next. Restore releases large memory.
 func (s *Session) Scratch() int { return cap(s.spared) }
 
-// Try carries out a change that may fail half way; if it fails, everything is as before.
+// Try executes a change that may fail; if it fails, it restores the previous state.
 func (s *Session) Try(change func() error) error {
 	before, at := s.state, s.view.Journal.Mark()
 	journal := s.view.Journal
@@ -79,11 +80,10 @@ func (s *Session) Try(change func() error) error {
 	return err
 }
 
-// Change goes on from what a change makes of the state reached so far, as if a new scheduling session were opened on the result: sums are
-// formed and shares divided anew, jobs admitted before count as Inqueue, tasks count by their present status. Every answer is, to the last
-// bit, that of a session opened on a snapshot of that result. feed says what changes; its faults are an *model.Error, a result that costs
-// more than is left is a *policy.WorkError, and either changes nothing.
-// See model.Model.Change for what the numbers of jobs and tasks are afterwards.
+// Change applies a change to the current state, as if a new scheduling session were opened on the result: sums and shares are computed
+// again, jobs admitted before count as Inqueue, tasks count by their current status. Every answer is bit-for-bit that of a session opened
+// on a snapshot of the result. feed makes the change; its violations are a *model.Error, a result that costs more than is left is a
+// *policy.WorkError, and either changes nothing. See model.Model.Change for the numbers of jobs and tasks afterwards.
 func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
 	if err := s.view.Work.Spend(s.view.Jobs.Len()+s.view.Tasks.Len(), 1); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
 	return s.reopen(v)
 }
 
-// Remove withdraws jobs, as if a new scheduling session were opened without them.
+// Remove removes jobs, as if a new scheduling session were opened without them.
 func (s *Session) Remove(jobs []model.JobID) error {
 	return s.Change(nil, func(b *model.Builder) {
 		for i, j := range jobs {

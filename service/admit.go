@@ -25,12 +25,12 @@ const anonymous = "anonymous"
 
 type identityKey struct{}
 
-// WithIdentity returns a context that says who calls. Snapshots are held for an identity and found by no other.
+// WithIdentity returns a context with the identity of the caller. Snapshots are held per identity.
 func WithIdentity(ctx context.Context, identity string) context.Context {
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// IdentityOf returns who calls.
+// IdentityOf returns the identity of the caller.
 func IdentityOf(ctx context.Context) string {
 	if identity, ok := ctx.Value(identityKey{}).(string); ok {
 		return identity
@@ -131,7 +131,7 @@ func (s *Server) begin(ctx context.Context, method string) (end func(), err erro
 	return s.admission.Begin(TenantOf(ctx))
 }
 
-// TenantOf returns by what a caller shares the server with others: its identity, or its address where it has none.
+// TenantOf returns the key by which the server is shared among callers: the identity, or the address of a caller without one.
 func TenantOf(ctx context.Context) string {
 	identity := IdentityOf(ctx)
 	if identity != anonymous {

@@ -88,7 +88,8 @@ func (c *connection) check() {
 	_ = c.Close()
 }
 
-// Close closes the connection and gives back what is booked for its responses: gRPC frees no response of a connection that is closed.
+// Close closes the connection and releases the memory booked for its responses, because gRPC does not free the responses of a closed
+// connection.
 func (c *connection) Close() error {
 	c.mutex.Lock()
 	c.closed = true
@@ -109,10 +110,10 @@ func (c *connection) Close() error {
 // RemoteAddr returns the address of the peer. It leads the calls of the connection to it.
 func (c *connection) RemoteAddr() net.Addr { return remoteAddr{c.Conn.RemoteAddr(), c} }
 
-// NetConn returns the connection beneath.
+// NetConn returns the underlying connection.
 func (c *connection) NetConn() net.Conn { return c.Conn }
 
-// Begin notes a call on a connection that counts its calls. end notes that it is over.
+// Begin counts a call on the connection until end is called.
 func (c *connection) Begin() (end func()) {
 	if counting, ok := c.Conn.(interface{ Begin() func() }); ok {
 		return counting.Begin()

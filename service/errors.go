@@ -40,7 +40,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 // pushback is the trailer that tells gRPC after how many milliseconds to repeat a call.
 func pushback(fault *wire.Fault) string { return strconv.FormatInt(fault.Retry.Milliseconds(), 10) }
 
-// StatusOf returns an error as it is sent, and nil for nil.
+// StatusOf returns the status that is sent for an error, and nil for nil.
 func StatusOf(err error) error {
 	if err == nil {
 		return nil

@@ -170,7 +170,7 @@ type messageStream struct {
 	first bool
 }
 
-// RecvMsg receives one message. It waits for memory as long as the stream lasts: the client is held back meanwhile.
+// RecvMsg receives one message. It waits for memory as long as the stream lasts, which blocks the client.
 func (s *messageStream) RecvMsg(request any) error {
 	const patience = admission.Forever
 	var inline *snapshot
@@ -193,7 +193,7 @@ func (s *messageStream) RecvMsg(request any) error {
 	return err
 }
 
-// SendMsg sends one message once there is memory for it: its client is held back meanwhile.
+// SendMsg sends one message once there is memory for it, which blocks the client.
 func (s *messageStream) SendMsg(response any) error {
 	r, out := s.call.reply, s.call.server.outbox
 	s.call.reply = nil

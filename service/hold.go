@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Hold takes the bytes of a snapshot as UploadSnapshot does, for the identity of ctx, and returns the digest that names it. The program
-// that runs the server calls it; no client can.
+// Hold stores the bytes of a snapshot as UploadSnapshot does, for the identity of ctx, and returns its digest. It is for the program that
+// runs the server, not for clients.
 func (s *Server) Hold(ctx context.Context, data []byte) (digest string, err error) {
 	sum := sha256.Sum256(data)
 	digest = "sha256:" + hex.EncodeToString(sum[:])

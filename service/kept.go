@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Kept is a snapshot that the program of the server keeps up to date, and that requests may name. It is for any number of goroutines.
+// Kept is a snapshot that the server's program maintains, and to which requests refer by name. It is safe for concurrent use.
 type Kept struct {
 	server *Server
 	name   string
@@ -53,8 +53,8 @@ type version struct {
 	view *apportionv1.SnapshotView
 }
 
-// Keep returns a snapshot without a version, which requests may name from now on. now completes the view of the newest version, or of none:
-// up to when it holds what happened, and whether it is complete. It is called for each answer, by several goroutines.
+// Keep returns a snapshot without a version, to which requests may refer from now on. now completes the view of the newest version, or of
+// none, with its time and completeness. It is called for each answer, concurrently.
 func (s *Server) Keep(name string, now func(*apportionv1.SnapshotView)) *Kept {
 	k := &Kept{server: s, name: name, now: now}
 	s.keptMutex.Lock()
@@ -65,8 +65,8 @@ func (s *Server) Keep(name string, now func(*apportionv1.SnapshotView)) *Kept {
 	return k
 }
 
-// Put makes the bytes of a snapshot the newest version, within the limits of a snapshot and after waiting for its turn. view says what it is
-// made of.
+// Put makes the bytes of a snapshot the newest version, within the limits of a snapshot and after waiting for its turn. view describes its
+// contents.
 func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotView) error {
 	s := k.server
 	sum := sha256.Sum256(data)
@@ -119,7 +119,7 @@ func (k *Kept) viewOf(v *version) *apportionv1.SnapshotView {
 	return view
 }
 
-// Bytes is about what the versions take that are held.
+// Bytes returns the approximate size of the stored versions.
 func (k *Kept) Bytes() int64 {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -243,7 +243,7 @@ func (s *Server) keptVersion(ctx context.Context, digest string) *entry {
 	return nil
 }
 
-// ListSnapshots tells which snapshots the caller may name.
+// ListSnapshots lists the snapshots that the caller may use.
 func (c *call) ListSnapshots(ctx context.Context, _ *apportionv1.ListSnapshotsRequest) (*apportionv1.ListSnapshotsResponse, error) {
 	s := c.server
 	kept, _ := s.kept.Load().(map[string]*Kept)

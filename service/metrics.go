@@ -223,7 +223,7 @@ func (s *Server) measure(ctx context.Context, method string, messages *receiver,
 	}
 }
 
-// NewMeter returns a provider whose metrics are shown by a Prometheus registry, and sent to further readers.
+// NewMeter returns a provider that exports its metrics to a Prometheus registry and to further readers.
 func NewMeter(registry prometheus.Registerer, readers ...sdkmetric.Reader) (*sdkmetric.MeterProvider, error) {
 	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
 	if err != nil {

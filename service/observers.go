@@ -16,26 +16,26 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Observer is told what was decided, once the answer is made and before it is sent. It must be quick, for the caller waits; it may keep
-// the messages of a Decision and must not change them.
+// Observer receives decisions after the answer is computed and before it is sent. It must be fast, because the caller waits; it may keep
+// the messages of a Decision but must not modify them.
 type Observer interface {
-	// Wants says whether to observe a unary call, or a session that is about to open. The policy's name is "" where the request carries
-	// one of its own.
+	// Wants reports whether to observe a unary call, or a session that is about to open. The policy's name is "" if the request contains a
+	// policy.
 	Wants(ctx context.Context, method, policyName string) bool
-	// Observe is called for each call wanted, and for each batch of each session wanted, its opening included.
+	// Observe is called for each observed call, and for each batch of each observed session, including its opening.
 	Observe(ctx context.Context, d *Decision)
 }
 
-// Receiver is an Observer that is also told of snapshots that were sent to be held.
+// Receiver is an Observer that also receives uploaded snapshots.
 type Receiver interface {
-	// Received may keep the bytes and must not change them.
+	// Received may keep the bytes but must not modify them.
 	Received(ctx context.Context, r Received)
 }
 
-// Received is a snapshot that was sent to be held.
+// Received is an uploaded snapshot.
 type Received struct {
 	Digest string
-	// Base is the digest of the snapshot that Data is a Change of; "" if Data is the snapshot.
+	// Base is the digest of the snapshot that Data changes; "" if Data is the whole snapshot.
 	Base string
 	Data []byte
 }
@@ -49,40 +49,40 @@ func (s *Server) received(ctx context.Context, what Received) {
 	}
 }
 
-// Decision is what one unary call, or one batch of a session, asked and was answered.
+// Decision contains the questions and answers of one unary call, or of one batch of a session.
 type Decision struct {
-	// Method is its name without the service's.
+	// Method is its name without that of the service.
 	Method string
 	// Session is nil for a unary call.
 	Session *SessionID
-	// Scheduler is the path at which Volcano's extender plugin asks, and Sent what it was answered, in its own form. Method is then the
-	// verb of the plugin.
+	// Scheduler is the path of Volcano's extender plugin, and Sent the response in the plugin's format. Method is then the verb of the
+	// plugin.
 	Scheduler string
 	Sent      []byte
-	// Batch counts the batches of a session from 1; 0 is its opening. Last says that the session has ended and nothing was asked.
+	// Batch counts the batches of a session from 1; 0 is its opening. Last means that the session ended, without a question.
 	Batch uint64
 	Last  bool
-	// PolicyName is "" where the request carries the policy.
+	// PolicyName is "" if the request contains the policy.
 	PolicyName string
 	Policy     *apportionv1.Policy
 	Snapshot   Snapshot
-	// Texts says that the reasons in the answers carry their texts.
+	// Texts is true if the reasons in the answers have texts.
 	Texts bool
-	// Basis is nil if the call failed before there was any.
+	// Basis is nil if the call failed before it was known.
 	Basis *apportionv1.Basis
 	// Answers are in the order of Steps; there are fewer if Err ended the call.
 	Steps   []*apportionv1.Step
 	Answers []*apportionv1.Answer
-	// Err is the status that was sent in place of an answer.
+	// Err is the status that was sent instead of an answer.
 	Err error
-	// Began is when the steps came to their turn, Took how long answering them took.
+	// Began is the time when execution of the steps began, Took its duration.
 	Began time.Time
 	Took  time.Duration
-	// AnswerBytes is about the size of the answers, and never less.
+	// AnswerBytes is an upper estimate of the size of the answers.
 	AnswerBytes int
 }
 
-// Decide answers steps once more as a method does: all together, or one by one up to the first that fails.
+// Decide answers steps again as a method does: all together, or one by one up to the first that fails.
 func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	if !oneByOne[method] {
 		return session.DoAll(steps)
@@ -104,29 +104,29 @@ var oneByOne = map[string]bool{
 	"Explain": true, "Plan": true,
 }
 
-// QuestionOf names the kind of a step as the metrics do.
+// QuestionOf returns the name of the kind of a step as used in metrics.
 func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf(step)] }
 
-// SessionID tells sessions apart while they live: equal pointers, same session.
+// SessionID identifies a session while it exists: equal pointers mean the same session.
 type SessionID struct{ Number uint64 }
 
-// NewSessionID numbers a session that is held elsewhere among those of the service.
+// NewSessionID returns an ID for a session that is not run by the service.
 func (s *Server) NewSessionID() *SessionID { return &SessionID{Number: s.numbered.Add(1)} }
 
-// SessionMethod is the method that observers are asked about who may want to observe a session.
+// SessionMethod is the method with which Observer.Wants is called for a session.
 const SessionMethod = sessionMethod
 
-// Snapshot is what a decision was about, in whatever form it came.
+// Snapshot is the input of a decision, in any form.
 type Snapshot struct {
-	// Digest is that of the encoded bytes; "" if it was not computed.
+	// Digest of the encoded bytes; "" if it was not computed.
 	Digest string
-	// Model is set where it is not lent to the call; it may be kept.
+	// Model is set if it may be kept.
 	Model *model.Model
-	// Message is set if the snapshot came as one.
+	// Message is set if the snapshot was received as a message.
 	Message *apportionv1.Snapshot
-	// Base is the digest of the snapshot that the bytes are a Change of; "" if they are the snapshot.
+	// Base is the digest of the snapshot that the bytes change; "" if they are the whole snapshot.
 	Base string
-	// Named is the cluster's name where it is known apart from the snapshot.
+	// Named is the cluster's name if it is known independently of the snapshot.
 	Named string
 
 	data   []byte
@@ -145,11 +145,10 @@ func (s *Snapshot) Cluster() string {
 	}
 }
 
-// Size is the number of encoded bytes; 0 if they are not at hand.
+// Size is the number of encoded bytes; 0 if they are not available.
 func (s *Snapshot) Size() int { return len(s.data) }
 
-// Bytes returns the encoded bytes, if they are at hand. They may be read until the function that is returned is called, which must be
-// called once.
+// Bytes returns the encoded bytes, if they are available. They are valid until the returned function is called, which must be called once.
 func (s *Snapshot) Bytes() ([]byte, func()) {
 	if s.buffer == nil {
 		return s.data, func() {}

@@ -19,110 +19,110 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Options of a Server. The zero value is usable: what is zero has the value of DefaultOptions, but for the times of which zero means none
-// or never, as their comments say.
+// Options of a Server. The zero value is usable: a zero field has the value of DefaultOptions, except times for which the comment defines
+// zero as none or never.
 type Options struct {
-	// Policies that requests may name.
+	// Policies by name, for requests.
 	Policies map[string]*apportionv1.Policy
-	// Permit returns an error, a *wire.Fault to be told, if the caller of a context may not name a cluster. nil: everybody may name any.
+	// Permit returns an error, a *wire.Fault to be sent, if the caller of a context may not use a cluster. nil: all callers may use all
+	// clusters.
 	Permit func(ctx context.Context, cluster string) error
-	// PermitSnapshot returns an error, a *wire.Fault to be told, if the caller of a context may not ask about a kept snapshot of a name.
-	// nil: every caller may.
+	// PermitSnapshot returns an error, a *wire.Fault to be sent, if the caller of a context may not use a maintained snapshot. nil: all
+	// callers may.
 	PermitSnapshot func(ctx context.Context, name string) error
-	// Own returns whether the caller of a context owns a queue: of snapshots that the server holds for others it then sees its queues, those
-	// below them, and the sums of all other queues. The function that is returned is nil for a caller who may see everything. nil: every
-	// caller may.
+	// Own returns a function that reports whether the caller of a context owns a queue: in snapshots that the server maintains, such a
+	// caller sees its queues, those below them, and the sums of all other queues. The returned function is nil for a caller that may see
+	// everything. nil: all callers may.
 	Own func(ctx context.Context) func(queue string) bool
-	// Observers are told what was decided. They are not told of answers that show a caller its own queues alone.
+	// Observers receive decisions, except answers that are restricted to the caller's own queues.
 	Observers []Observer
 
-	// AnswerBytes bounds one answer.
+	// AnswerBytes limits the size of one answer.
 	AnswerBytes int
-	// ExplainBytes bounds the answer to one step that asks for derivations.
+	// ExplainBytes limits the size of the answer to one step with derivations.
 	ExplainBytes int
-	// Work bounds what opening a session, and then one call or batch, may cost, in the units of policy.Work.
+	// Work limits the cost of opening a session, and then of one call or batch, in the units of policy.Work.
 	Work int64
-	// UndoBytes bounds what a call or session remembers for rollbacks.
+	// UndoBytes limits the memory of a call or session for rollbacks.
 	UndoBytes int64
-	// CallTime bounds a unary call, and each batch of a session, whatever deadline its caller sets. Below 0: nothing.
+	// CallTime limits the duration of a unary call, and of each batch of a session, regardless of the caller's deadline. Below 0: no limit.
 	CallTime time.Duration
-	// SnapshotBytes bounds a snapshot sent in chunks, ReceivingBytes all that are being received at a time.
+	// SnapshotBytes limits the size of a snapshot sent in chunks, ReceivingBytes the total size of all snapshots being received.
 	SnapshotBytes, ReceivingBytes int64
-	// UploadTime bounds how long a snapshot may take to come in chunks. Below 0: any time.
+	// UploadTime limits the duration of an upload. Below 0: no limit.
 	UploadTime time.Duration
-	// CacheBytes bounds the snapshots held, IdentityBytes those of one identity, as compiled. IdentityBytes is half of a
-	// CacheBytes that is given without it.
+	// CacheBytes limits the compiled size of all stored snapshots, IdentityBytes that of one identity. IdentityBytes defaults to half of a
+	// given CacheBytes.
 	CacheBytes, IdentityBytes int64
 
-	// Sessions bounds the sessions open at a time.
+	// Sessions limits the number of open sessions.
 	Sessions int
-	// IdentitySessions bounds the sessions of one identity. It is half of Sessions where these are given without it.
+	// IdentitySessions limits the open sessions of one identity. It defaults to half of a given Sessions.
 	IdentitySessions int
-	// SessionBytes bounds what open sessions take: what is compiled for them, and what they change.
+	// SessionBytes limits the memory of open sessions: compiled models and changes.
 	SessionBytes int64
-	// SessionTime ends a session after this long, SessionIdle one whose client has said nothing for this long.
-	// Below 0: never.
+	// SessionTime is the maximum duration of a session, SessionIdle the maximum time without a message from its client. Below 0: no limit.
 	SessionTime, SessionIdle time.Duration
-	// PendingBatches is how many batches of a session may be unanswered.
+	// PendingBatches is the maximum number of unanswered batches of a session.
 	PendingBatches int
 
-	// Limits of what a request may hold.
+	// Limits of the contents of a request.
 	Limits Limits
-	// Overload says how work is admitted.
+	// Overload configures how work is admitted.
 	Overload admission.Options
 
-	// RequestBytes bounds one message received, decompressed.
+	// RequestBytes limits the decompressed size of one received message.
 	RequestBytes int
-	// HeaderBytes bounds the headers of one call.
+	// HeaderBytes limits the size of the headers of one call.
 	HeaderBytes uint32
-	// MessageTime bounds how long the message of a unary call may take to come.
+	// MessageTime limits the time for the message of a unary call to arrive.
 	MessageTime time.Duration
-	// AnswerTime bounds how long a client may take to read an answer. Its connection is closed then.
+	// AnswerTime limits the time for a client to read an answer. After it the connection is closed.
 	AnswerTime time.Duration
-	// HandshakeTime bounds how long a new connection may take to become one, TLS included.
+	// HandshakeTime limits the time to establish a connection, including TLS.
 	HandshakeTime time.Duration
-	// ConnectionStreams bounds the calls on one connection at a time.
+	// ConnectionStreams limits the number of concurrent calls on one connection.
 	ConnectionStreams uint32
-	// ConnectionResets is how many calls of a connection may be reset by the client, or refused by their headers, each second on average.
-	// A connection with more is closed.
+	// ConnectionResets is the number of calls of a connection that may be reset by the client, or refused because of their headers, per
+	// second on average. A connection with more is closed.
 	ConnectionResets int
-	// HealthWatches bounds the streams of health and reflection at a time.
+	// HealthWatches limits the number of concurrent streams of health and reflection.
 	HealthWatches int
-	// ConnectionAge makes clients connect anew after this long, so that new replicas get their part. 0: never.
+	// ConnectionAge is the age at which clients must reconnect, so that new replicas get their share. 0: no limit.
 	ConnectionAge time.Duration
-	// ConnectionGrace is how long calls under way on a connection of that age may go on. 0: until they end.
+	// ConnectionGrace is the time for running calls on a connection of that age to complete. 0: no limit.
 	ConnectionGrace time.Duration
-	// ConnectionIdle closes connections without calls after this long. 0: never.
+	// ConnectionIdle is the time after which a connection without calls is closed. 0: never.
 	ConnectionIdle time.Duration
-	// ConnectionPing is how long a client may say nothing before it is asked whether it still lives.
+	// ConnectionPing is the time without data from a client after which the server sends a keepalive ping.
 	ConnectionPing time.Duration
-	// DrainDelay is how long the server still takes calls after its health says NOT_SERVING. 0: not at all.
+	// DrainDelay is the time for which the server still accepts calls after its health returns NOT_SERVING. 0: none.
 	DrainDelay time.Duration
-	// DrainTime is how long calls under way may then take to end by themselves.
+	// DrainTime is the time for running calls to complete after that.
 	DrainTime time.Duration
-	// NoReflection leaves gRPC reflection out.
+	// NoReflection disables gRPC reflection.
 	NoReflection bool
 
-	// Logger of calls and of faults of the server itself. nil: nothing is logged.
+	// Logger of calls and of internal errors. nil: no log.
 	Logger *slog.Logger
-	// Registry receives the metrics. nil: a new one.
+	// Registry of the metrics. nil: a new one.
 	Registry *prometheus.Registry
-	// Meter receives gRPC's own metrics. nil: they go to Registry.
+	// Meter of gRPC's own metrics. nil: they go to Registry.
 	Meter metric.MeterProvider
-	// Tracer receives a span for each call, and Propagator reads whose part it is. nil: nothing is traced.
+	// Tracer of a span for each call; Propagator extracts its parent. nil: no traces.
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
-	// Tap is asked, in order, when the headers of a call have come and before any message is read; health is exempt. Each returns the
-	// context of the call, or an error that refuses it. They must be quick: a connection waits for them.
+	// Tap functions are called, in order, when the headers of a call have arrived and before any message is read, except for health. Each
+	// returns the context of the call, or an error that refuses it. They must be fast, because they block the connection.
 	Tap []tap.ServerInHandle
-	// Unary and Stream are interceptors within those of the server: who calls, and what he may.
+	// Unary and Stream are interceptors that run inside those of the server, for authentication and authorization.
 	Unary  []grpc.UnaryServerInterceptor
 	Stream []grpc.StreamServerInterceptor
 	// Transport are further options, such as credentials.
 	Transport []grpc.ServerOption
 }
 
-// DefaultOptions returns the limits and times of a server where nothing else is said. Configuration shows these.
+// DefaultOptions returns the default limits and times of a server, as shown by the configuration.
 func DefaultOptions() Options {
 	return Options{
 		AnswerBytes: wire.DefaultAnswerBytes, ExplainBytes: wire.DefaultExplainBytes, UndoBytes: wire.DefaultUndoBytes,
@@ -185,8 +185,8 @@ func complete(v, defaults reflect.Value) {
 	}
 }
 
-// Limits bounds what one request, or one batch of a session, may hold. Each is known by its field's name in snake case, which an error
-// tells with the value and the maximum.
+// Limits limits the contents of one request, or of one batch of a session. Errors contain the name of the field in snake case, the value
+// and the maximum.
 type Limits struct {
 	// Dimensions, Nodes, Queues, Jobs, Groups and Tasks bound a snapshot, and what a batch of steps adds to it; QueueDepth how deep queues
 	// are nested, TextBytes each name and uid, NodeSets the node sets.
@@ -194,9 +194,9 @@ type Limits struct {
 
 	// Steps of one call or batch.
 	Steps int64
-	// QuestionBytes is all of a message but its snapshot: questions, steps, the policy.
+	// QuestionBytes is the size of a message without its snapshot: questions, steps, the policy.
 	QuestionBytes int64
-	// PolicyBytes bounds a policy.
+	// PolicyBytes is the size of a policy.
 	PolicyBytes int64
 	// Chunks of one snapshot.
 	Chunks int64

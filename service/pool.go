@@ -28,7 +28,7 @@ func sizeOf(n int) (size, class int) {
 	return size, exponent*steps + (size>>shift)%steps
 }
 
-// Get returns n bytes that hold anything.
+// Get returns n bytes with arbitrary contents.
 func (b *buffers) Get(n int) *[]byte {
 	size, class := sizeOf(n)
 	if data, ok := b[class].get(); ok {
@@ -39,7 +39,7 @@ func (b *buffers) Get(n int) *[]byte {
 	return &data
 }
 
-// Put takes back what Get lent.
+// Put returns bytes from Get to the pool.
 func (b *buffers) Put(data *[]byte) {
 	if spoil != nil {
 		spoil((*data)[:cap(*data)])

@@ -111,7 +111,7 @@ type codec struct {
 
 func newCodec(o *outbox) codec { return codec{encoding.GetCodecV2(protocodec.Name), o} }
 
-// Marshal encodes a response, those of the contract into memory that is used again.
+// Marshal encodes a response; responses of the contract use pooled memory.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r, ok := v.(*reply)
 	if !ok {
@@ -169,7 +169,7 @@ const (
 	largestLent = 8 << 20
 )
 
-// Put takes the memory back; with Get it makes of every lent a pool for itself, as gRPC wants it.
+// Put returns the memory to the pool; with Get it implements gRPC's buffer pool.
 func (l *lent) Put(*[]byte) {
 	if r := l.reply; r != nil {
 		l.reply = nil
@@ -185,7 +185,7 @@ func (l *lent) Put(*[]byte) {
 	}
 }
 
-// Get returns fresh memory. gRPC does not ask for it.
+// Get returns new memory. gRPC does not call it.
 func (l *lent) Get(length int) *[]byte {
 	fresh := make([]byte, length)
 	return &fresh

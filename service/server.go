@@ -28,8 +28,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Server answers the calls of the contract, and serves them on listeners from readiness to the last call. It is for any number of
-// goroutines.
+// Server answers the calls of the contract, and serves them on listeners from readiness to the last call. It is safe for concurrent use.
 type Server struct {
 	options Options
 	log     *slog.Logger
@@ -73,7 +72,7 @@ type rule struct {
 	digest string
 }
 
-// New returns a server that is not ready yet, or what is wrong with the named policies.
+// New returns a server that is not ready yet, or an error about the named policies.
 //
 //nolint:gocritic // Options are given once.
 func New(options Options) (*Server, error) {
@@ -116,8 +115,7 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// SetPolicies replaces the policies that requests may name, all of them at once, or none and returns what is wrong with any. Calls and
-// sessions that have begun go on with what they found.
+// SetPolicies replaces all named policies at once, or none if any is invalid. Running calls and sessions keep their policies.
 func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	rules := make(map[string]rule, len(policies))
 	var faults []error
@@ -161,7 +159,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 // Registry returns the metrics.
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
-// Ready reports whether the server takes calls, as its health says.
+// Ready reports whether the server accepts calls, as its health does.
 func (s *Server) Ready() bool {
 	response, err := s.health.Check(context.Background(), &healthv1.HealthCheckRequest{})
 	return err == nil && response.GetStatus() == healthv1.HealthCheckResponse_SERVING
@@ -172,8 +170,8 @@ func (s *Server) setHealth(status healthv1.HealthCheckResponse_ServingStatus) {
 	s.health.SetServingStatus(apportionv1.ApportionService_ServiceDesc.ServiceName, status)
 }
 
-// Serve serves until ctx ends, and then drains: first health says NOT_SERVING, then no new calls are taken, then those under way get
-// DrainTime to end. It returns nil after a drain, and otherwise what a listener failed with. A server serves once.
+// Serve serves until ctx ends, and then drains: health returns NOT_SERVING, then new calls are rejected, then running calls have DrainTime
+// to complete. It returns nil after a drain, and otherwise the error of a listener. It may be called once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, l := range listeners {

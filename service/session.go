@@ -16,7 +16,7 @@ import (
 
 type sessionStream = grpc.BidiStreamingServer[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
 
-// RunSession holds a conversation about one snapshot.
+// RunSession runs a session on one snapshot.
 func (c *call) RunSession(stream sessionStream) error {
 	if err := c.converse(stream); err != nil {
 		return c.server.fail(stream.Context(), err)

@@ -21,8 +21,7 @@ import (
 // message as a message of gRPC is, and Call answers them, so that all that holds for calls of gRPC holds for them. What an answer takes is
 // booked until the context of the call ends, which must be when the answer has been sent.
 
-// Admit asks the taps about a call, and returns its context or the status that refuses it. The call is counted until the context that was
-// given ends.
+// Admit calls the taps for a call, and returns its context or the status that refuses it. The call is counted until the given context ends.
 func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	in, err := s.tap(ctx, call)
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Server) Admit(ctx context.Context, call *tap.Info) (context.Context, er
 	return in, nil
 }
 
-// Call answers a unary call within the interceptors: it is logged, and a panic is an INTERNAL.
+// Call answers a unary call within the interceptors: it is logged, and a panic becomes INTERNAL.
 func (s *Server) Call(ctx context.Context, method string, request any, handle grpc.UnaryHandler) (any, error) {
 	info := &grpc.UnaryServerInfo{Server: s.Direct(), FullMethod: method}
 	for _, intercept := range slices.Backward(s.unary) {
@@ -48,39 +47,39 @@ func (s *Server) Call(ctx context.Context, method string, request any, handle gr
 	return handle(ctx, request)
 }
 
-// Transfer is the message of a unary call that Admit let in. Memory is booked for it before it takes any.
+// Transfer is the message of a unary call admitted by Admit. Its memory is booked before it is allocated.
 type Transfer struct {
 	call    *call
 	message message
 }
 
-// NewTransfer returns a transfer that has received nothing, for the caller of ctx. Close must be called at its end.
+// NewTransfer returns an empty transfer for the caller of ctx. Close must be called at its end.
 func (s *Server) NewTransfer(ctx context.Context) *Transfer {
 	identity := TenantOf(ctx)
 	held := admission.NewBookings(s.inbox.budget, identity, spareBytes)
 	return &Transfer{call: &call{server: s, transported: true, messages: &receiver{inbox: s.inbox, identity: identity, held: held}}}
 }
 
-// Close gives back what the transfer holds.
+// Close releases the memory of the transfer.
 func (t *Transfer) Close() {
 	t.Drop()
 	t.call.messages.held.Close()
 }
 
-// Drop gives back what the message takes, once the call is answered.
+// Drop releases the memory of the message, once the call is answered.
 func (t *Transfer) Drop() {
 	t.call.snapshot.free()
 	t.message.free()
 }
 
-// Hold waits for memory that the answer takes until Close.
+// Hold waits for memory for the answer, which is booked until Close.
 func (t *Transfer) Hold(ctx context.Context, bytes int64) error {
 	_, err := t.call.messages.held.Book(ctx, bytes, t.call.messages.patience)
 	return t.status(ctx, err)
 }
 
-// Receive receives the message from a reader that ends with it. announced is its length, or below 0 if that is not known. Memory is booked
-// as the message grows. Errors are statuses, here and of the other methods.
+// Receive receives the message from a reader that ends with it. announced is its length, or below 0 if it is unknown. Memory is booked as
+// the message grows. Errors of all methods are statuses.
 func (t *Transfer) Receive(ctx context.Context, from io.Reader, announced int64) error {
 	in := t.call.messages
 	if announced > in.maximum {
@@ -97,10 +96,10 @@ func (t *Transfer) Receive(ctx context.Context, from io.Reader, announced int64)
 	return nil
 }
 
-// Data is the message.
+// Data returns the message.
 func (t *Transfer) Data() []byte { return t.message.data() }
 
-// Cut takes a frame off the message, and leaves what follows the first bytes.
+// Cut removes a frame from the message: its first bytes.
 func (t *Transfer) Cut(first int) {
 	data := t.message.data()[first:]
 	t.message.buffer, t.message.length = mem.SliceBuffer(data), int64(len(data))
@@ -128,8 +127,8 @@ func undecompressed(err error) error {
 	return invalidRequest("", "the message cannot be decompressed")
 }
 
-// Transcode decodes a message that is not in protobuf's encoding, and encodes it so. It waits for a turn in which as many bytes may be
-// taken for each byte of the message as decoding takes at most.
+// Transcode converts a message from another encoding to protobuf's. It waits for its turn, with the maximum memory that decoding takes for
+// each byte of the message.
 func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, into proto.Message, decode func(data []byte) error) error {
 	s := t.call.server
 	p, end := follow(ctx)
@@ -155,12 +154,12 @@ func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, i
 	return nil
 }
 
-// Decode decodes the message into a request, within the limits of a request, and but for its snapshot, which is compiled from its bytes.
+// Decode decodes the message into a request, within the limits of a request, except its snapshot, which is compiled from its bytes.
 func (t *Transfer) Decode(ctx context.Context, request proto.Message) error {
 	return t.status(ctx, t.call.messages.decode(ctx, &t.message, request, &t.call.snapshot))
 }
 
-// Service answers the request that was decoded, by the method of the call.
+// Service answers the decoded request by the method of the call.
 func (t *Transfer) Service() apportionv1.ApportionServiceServer { return t.call }
 
 func (t *Transfer) replace(m message) {
@@ -176,8 +175,8 @@ func (t *Transfer) status(ctx context.Context, err error) error {
 	return t.call.server.fail(ctx, err)
 }
 
-// MessageTime is the longest time for the message of a unary call to come.
+// MessageTime returns the maximum time for the message of a unary call to arrive.
 func (s *Server) MessageTime() time.Duration { return s.options.MessageTime }
 
-// MessageLate is the fault of a unary call whose message does not come in time.
+// MessageLate returns the error of a unary call whose message does not arrive in time.
 func (s *Server) MessageLate() error { return messageLate(s.options.MessageTime) }

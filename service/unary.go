@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/service/admission"
 )
 
-// EvaluateShares tells who deserves what, who has what, and who comes first.
+// EvaluateShares returns what each queue deserves and holds, and the order of queues.
 func (c *call) EvaluateShares(
 	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
 ) (*apportionv1.EvaluateSharesResponse, error) {
@@ -21,7 +21,7 @@ func (c *call) EvaluateShares(
 	return &apportionv1.EvaluateSharesResponse{Basis: basis, Shares: answers[0].GetShares()}, nil
 }
 
-// CheckEnqueue tells which jobs may enter their queues.
+// CheckEnqueue decides which jobs may enter their queues.
 func (c *call) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
 	basis, answers, err := c.decide(ctx, "CheckEnqueue", r.GetInput(),
 		&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: r.GetEnqueue()}})
@@ -31,7 +31,7 @@ func (c *call) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequ
 	return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: answers[0].GetEnqueue()}, nil
 }
 
-// CheckAllocatable tells which tasks' queues may use that much more, and which may take it from others.
+// CheckAllocatable decides which tasks' queues may use that much more, and which may take it from others.
 func (c *call) CheckAllocatable(
 	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
 ) (*apportionv1.CheckAllocatableResponse, error) {
@@ -61,7 +61,7 @@ func (c *call) CheckAllocatable(
 	return out, nil
 }
 
-// SelectVictims answers which tasks a task may evict.
+// SelectVictims returns the tasks that a task may evict.
 func (c *call) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
 	step := &apportionv1.Step{}
 	switch q := r.GetQuestion().(type) {
@@ -83,7 +83,7 @@ func (c *call) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRe
 	return out, nil
 }
 
-// ScoreNodes tells where tasks fit, and how well.
+// ScoreNodes returns the nodes on which tasks fit, with scores.
 func (c *call) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
 	if r.GetNodes() == nil {
 		return nil, c.server.fail(ctx, invalidRequest("nodes", "nothing is asked"))
@@ -96,7 +96,7 @@ func (c *call) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest)
 	return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answers[0].GetNodes()}, nil
 }
 
-// Explain tells why jobs wait.
+// Explain explains why jobs wait.
 func (c *call) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*apportionv1.ExplainResponse, error) {
 	basis, answers, err := c.decide(ctx, "Explain", r.GetInput(),
 		&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: r.GetExplain()}})
@@ -106,7 +106,7 @@ func (c *call) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*app
 	return &apportionv1.ExplainResponse{Basis: basis, Explain: answers[0].GetExplain()}, nil
 }
 
-// Plan tells how a job gets its place.
+// Plan returns where a job can be placed, and which tasks must be evicted for it.
 func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportionv1.PlanResponse, error) {
 	if r.GetPlan() == nil {
 		return nil, c.server.fail(ctx, invalidRequest("plan", "no question is given"))
@@ -118,7 +118,7 @@ func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportion
 	return &apportionv1.PlanResponse{Basis: basis, Plan: answers[0].GetPlan()}, nil
 }
 
-// Simulate does any list of steps.
+// Simulate runs a list of steps.
 func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	basis, answers, err := c.decide(ctx, "Simulate", r.GetInput(), r.GetSteps()...)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// UploadSnapshot takes a snapshot to be named by digest afterwards.
+// UploadSnapshot stores a snapshot, so that later calls can refer to it by digest.
 func (c *call) UploadSnapshot(
 	stream grpc.ClientStreamingServer[apportionv1.UploadSnapshotRequest, apportionv1.UploadSnapshotResponse],
 ) error {

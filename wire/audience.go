@@ -9,13 +9,13 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Audience is a reader who may see some queues, and of the others their sums. It belongs to one model.
+// Audience is a reader that may see some queues, and only the sums of the others. It belongs to one model.
 type Audience struct {
 	// owns are the queues that the reader sees with their jobs; shows adds the ancestors of these, which are seen without theirs.
 	owns, shows []bool
 }
 
-// NewAudience returns the reader who owns the queues whose names match, and all queues below them.
+// NewAudience returns the reader that owns the queues with matching names, and all queues below them.
 func NewAudience(m *model.Model, own func(name string) bool) *Audience {
 	a := &Audience{owns: make([]bool, len(m.Queues)), shows: make([]bool, len(m.Queues))}
 	for q := range m.Queues {
@@ -52,13 +52,13 @@ func pathOf(m *model.Model, q model.QueueID) []model.QueueID {
 // Owns reports whether the reader sees a queue and its jobs. Without an audience every queue is seen.
 func (a *Audience) Owns(q model.QueueID) bool { return a == nil || has(a.owns, q) }
 
-// Shows reports whether the reader sees a queue, as one of its own or as an ancestor of these.
+// Shows reports whether the reader sees a queue, as one of its own or as an ancestor of one.
 func (a *Audience) Shows(q model.QueueID) bool { return a == nil || has(a.shows, q) }
 
 func has(set []bool, q model.QueueID) bool { return q >= 0 && int(q) < len(set) && set[q] }
 
-// Restrict makes the answers that follow those for an audience: steps that it may not ask fail with PERMISSION_DENIED, and texts give no
-// names of queues, jobs and tasks that it may not see. nil: everything is answered, as at the beginning.
+// Restrict restricts later answers to an audience: steps that it may not use fail with PERMISSION_DENIED, and texts contain no names of
+// queues, jobs and tasks that it may not see. nil: no restriction, which is the default.
 func (s *Session) Restrict(a *Audience) {
 	s.audience = a
 	s.named = nil
@@ -193,7 +193,7 @@ func denied(field string) *Fault {
 	}
 }
 
-// Silenced is a fault without the words and numbers that may come from the snapshot.
+// Silenced returns a fault without texts and numbers from the snapshot.
 func (f *Fault) Silenced() *Fault {
 	return &Fault{Code: f.Code, Reason: f.Reason, Text: "the question has no answer for a caller that may see its own queues alone"}
 }

@@ -12,9 +12,9 @@ import (
 // A batch of a session mostly holds small steps of a few kinds. What the protobuf library makes in nine pieces of memory for each of them
 // is made here in one or two.
 
-// DecodeBatch fills an empty request with an encoded batch of steps: with what the protobuf library makes of the same bytes, but for
-// unknown fields, which are left out. Other requests, unusual encodings and bytes that are no message are left to the library: the result
-// is then false, and the request is as it was.
+// DecodeBatch decodes an encoded batch of steps into an empty request, with the same result as the protobuf library except for unknown
+// fields, which are dropped. For other requests, unusual encodings and invalid bytes it returns false and leaves the request unchanged; use
+// the library for them.
 func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
 	var f field
 	var body []byte

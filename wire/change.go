@@ -17,10 +17,10 @@ import (
 // changeDomain keeps the digests of results apart from those of whole snapshots.
 const changeDomain = "apportion.v1.Change\x00"
 
-// ChangePrefix returns what stands before the bytes of a Change where the digest of its result is formed.
+// ChangePrefix returns the bytes that precede those of a Change in the digest of its result.
 func ChangePrefix(base string) []byte { return []byte(changeDomain + base + "\x00") }
 
-// ChangeDigest returns how the contract names the result of an encoded Change of the snapshot of a digest.
+// ChangeDigest returns the digest of the result of an encoded Change, given the digest of its base.
 func ChangeDigest(base string, change []byte) string {
 	h := sha256.New()
 	h.Write(ChangePrefix(base))
@@ -43,8 +43,8 @@ const (
 	updateNoNode = 5
 )
 
-// CompileChange returns the model that an encoded Change makes of another one, which stays as it is. It stays valid when the decoder is
-// used again. What the result exceeds of the limits of g is a fault, as are bytes that are no Change.
+// CompileChange returns the result of applying an encoded Change to a model, which is not modified. The result stays valid when the decoder
+// is used again. It fails if the result exceeds the limits of g, or if the bytes are not a Change.
 func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model.Model, error) {
 	own := d.c.b
 	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0

@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// ClusterOf returns the cluster that an encoded Snapshot names, reading no deeper than its top level; "" if the bytes are no Snapshot, of
-// which the caller that compiles them receives.
+// ClusterOf returns the cluster's name in an encoded Snapshot, reading only its top level; "" if the bytes are not a Snapshot, which is
+// reported when they are compiled.
 func ClusterOf(data []byte) string {
 	cluster := ""
 	var f field

@@ -12,13 +12,12 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// CompileBytes returns the model of an encoded Snapshot: what Compile returns for the message that the protobuf library decodes from the
-// same bytes, without that message. One message of each kind is filled again and again, so that a task costs its strings and nothing
-// else. Bytes that are no Snapshot are an INVALID_ARGUMENT.
+// CompileBytes returns the model of an encoded Snapshot: the result of Compile for the decoded message, without decoding the whole message.
+// One message of each kind is reused, so that a task allocates only its strings. Bytes that are not a Snapshot are INVALID_ARGUMENT.
 func CompileBytes(data []byte) (*model.Model, error) { return new(Decoder).Compile(data) }
 
-// Decoder compiles one encoded Snapshot after the other in the same memory. It fills messages that it reuses and hands each to the
-// compiler before it fills the next. The zero value is ready.
+// Decoder compiles one encoded Snapshot after the other in the same memory. It reuses messages and passes each to the compiler before it
+// decodes the next. The zero value is ready for use.
 type Decoder struct {
 	c     compiler
 	node  nodeSlot
@@ -41,10 +40,10 @@ type Decoder struct {
 	requests requests
 }
 
-// Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay as they are.
+// Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay valid.
 func (d *Decoder) Compile(data []byte) (*model.Model, error) { return d.CompileWithin(data, Guard{}) }
 
-// CompileWithin is Compile within limits, and ends when it is asked to with policy.ErrStopped.
+// CompileWithin is Compile within limits; it returns policy.ErrStopped if it is stopped.
 func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
 	if g.Size == nil {
 		size := Measure(data)

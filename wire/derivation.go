@@ -85,7 +85,7 @@ func (r *rounds) Round(remaining resource.Row, totalWeight int64) error {
 	return out.check("explain.queues")
 }
 
-// Step adds what the last round does for a queue.
+// Step adds the result of the last round for a queue.
 func (r *rounds) Step(step *proportion.Step) error {
 	out, round := &r.session.out, r.out.Rounds[len(r.out.Rounds)-1]
 	round.Shares = append(round.Shares, &apportionv1.ProportionShare{

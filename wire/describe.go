@@ -6,9 +6,9 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// SnapshotOf returns a snapshot whose model answers as the given one: what was built of something else than a snapshot can so be kept, and
-// asked again. Things keep their order, and their numbers unless a Change removed or replaced something; what the model does not know, as
-// the cluster's name, is not in it. It shares strings with the model.
+// SnapshotOf returns a snapshot that compiles to a model with the same answers, so that a model that was built otherwise can be stored.
+// Entities keep their order, and their numbers unless a Change removed or replaced something; data that is not in the model, such as the
+// cluster's name, is missing. It shares strings with the model.
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total)}

@@ -11,13 +11,13 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// Digest returns how the contract names bytes: `sha256:` and 64 hexadecimal digits.
+// Digest returns the digest of bytes in the form of the contract: `sha256:` and 64 hexadecimal digits.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// PolicyDigest returns the digest of a policy's canonical form: policies that were read as the same have the same.
+// PolicyDigest returns the digest of a policy's canonical form: equivalent policies have equal digests.
 func PolicyDigest(p *apportionv1.Policy) string { return canonicalDigest(Canonical(p)) }
 
 func canonicalDigest(canonical *apportionv1.Policy) string {
@@ -28,8 +28,8 @@ func canonicalDigest(canonical *apportionv1.Policy) string {
 	return Digest(data)
 }
 
-// Canonical returns what a valid policy was read as: defaults written out, settings that count as others replaced by these, switches
-// in order, what is not known left out.
+// Canonical returns a valid policy as it is read: with defaults, with effective settings instead of equivalent ones, with sorted switches,
+// and without unknown fields.
 func Canonical(p *apportionv1.Policy) *apportionv1.Policy {
 	out := &apportionv1.Policy{TierWalk: p.GetTierWalk()}
 	if out.TierWalk == apportionv1.TierWalk_TIER_WALK_UNSPECIFIED {

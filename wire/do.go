@@ -24,7 +24,7 @@ func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	return answer, nil
 }
 
-// Do is Ask with a fault as an answer.
+// Do is Ask, but returns a fault as an answer.
 func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 	answer, err := s.Ask(step)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 	return answer
 }
 
-// DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned in place of
-// answers only if the answers altogether are too large, or they are no longer needed; some of the steps have then been done.
+// DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned instead of
+// answers only if the answers together are too large, or are no longer needed; some of the steps have then been executed.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.begin()
 	defer s.end()

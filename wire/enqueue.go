@@ -66,7 +66,7 @@ func faultAt(path, format string, args ...any) *model.Error {
 	return faults
 }
 
-// EnqueueVote is an enqueue step about one job, by the votes, that tells no opinion from a permit: in the step's answer both are one. The
+// EnqueueVote is an enqueue step for one job, by the votes, that distinguishes no opinion from a permit, unlike the step's answer. The
 // reasons are added to why.
 func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, *apportionv1.Answer) {
 	s.out.begin(s.engine.View().Dims, s.maximum)

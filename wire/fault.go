@@ -21,7 +21,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Domain is that of every ErrorInfo.
+// Domain of every ErrorInfo.
 const Domain = "apportion.dev"
 
 const (
@@ -31,21 +31,21 @@ const (
 	maxText = 256
 )
 
-// Fault is an error as the contract has it.
+// Fault is an error of the contract.
 //
 //nolint:errname // An error is a value of this, not named after what it is in Go.
 type Fault struct {
 	Code   codes.Code
 	Reason apportionv1.ErrorReason
-	// Field is the path of what is meant, where it is one field and no violation.
+	// Field is the path of the field, if the error is about one field and has no violations.
 	Field string
-	// Text is for people.
+	// Text is a human-readable message.
 	Text string
 	// Violations become a google.rpc.BadRequest.
 	Violations *model.Error
 	// Metadata of the ErrorInfo.
 	Metadata map[string]string
-	// Retry is when to try again; 0: that is not known to help. It becomes a google.rpc.RetryInfo.
+	// Retry is the delay before a retry; 0: a retry is not known to help. It becomes a google.rpc.RetryInfo.
 	Retry time.Duration
 }
 
@@ -70,19 +70,19 @@ func (f *Fault) within(prefix string) *Fault {
 	return &out
 }
 
-// Invalid returns an INVALID_ARGUMENT of the given violations.
+// Invalid returns an INVALID_ARGUMENT with the given violations.
 func Invalid(reason apportionv1.ErrorReason, violations *model.Error) *Fault {
 	return &Fault{Code: codes.InvalidArgument, Reason: reason, Text: violations.Error(), Violations: violations}
 }
 
-// InvalidField returns an INVALID_ARGUMENT of one violation.
+// InvalidField returns an INVALID_ARGUMENT with one violation.
 func InvalidField(reason apportionv1.ErrorReason, path, format string, args ...any) *Fault {
 	violations := &model.Error{}
 	violations.Add(path, format, args...)
 	return Invalid(reason, violations)
 }
 
-// AsFault returns the Fault that an error is or wraps. Every other error is a fault of this program, of which the text tells nothing.
+// AsFault returns the Fault that an error is or wraps. Every other error is an internal error, with a text that reveals nothing.
 func AsFault(err error) *Fault {
 	var fault *Fault
 	switch {
@@ -100,8 +100,8 @@ func AsFault(err error) *Fault {
 	return &Fault{Code: codes.Internal, Reason: apportionv1.ErrorReason_ERROR_REASON_INTERNAL, Text: "internal error"}
 }
 
-// Status returns an error as it is sent: with an ErrorInfo, and a BadRequest of the violations that fit. Metadata `field` is the Field
-// (`narrow` where that would make the answer smaller), `violations` the number of violations.
+// Status returns the status that is sent for an error: with an ErrorInfo, and a BadRequest of the violations that fit. Metadata `field` is
+// the Field (`narrow` if narrowing it makes the answer smaller), `violations` the number of violations.
 func Status(err error) *status.Status {
 	fault := AsFault(err)
 	st := &status.Status{Code: int32(fault.Code), Message: cut(fault.Error(), 2*maxText)}
@@ -134,7 +134,7 @@ func Status(err error) *status.Status {
 	return st
 }
 
-// ReasonName returns an error reason without its prefix, as an ErrorInfo has it.
+// ReasonName returns an error reason without its prefix, as in an ErrorInfo.
 func ReasonName(reason apportionv1.ErrorReason) string {
 	return strings.TrimPrefix(reason.String(), "ERROR_REASON_")
 }

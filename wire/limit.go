@@ -12,25 +12,25 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 )
 
-// Limits bounds what a snapshot may hold; 0 is no bound. They are told apart by the names under which an operator sets them.
+// Limits limits the contents of a snapshot; 0 is no limit. Errors contain the names by which an operator sets them.
 type Limits struct {
 	Dimensions, Nodes, NodeSets, Queues, QueueDepth, Jobs, Groups, Tasks int64
-	// TextBytes bounds each name and uid. Below 128 it counts as 128.
+	// TextBytes limits each name and uid. Below 128 it counts as 128.
 	TextBytes int64
 }
 
-// Guard is what compiling a snapshot is held to. The zero value holds to nothing.
+// Guard contains the limits for compiling a snapshot. The zero value has none.
 type Guard struct {
 	Limits Limits
-	// Size is what Measure says of the snapshot, where that is known already.
+	// Size is the result of Measure for the snapshot, if it is already known.
 	Size *Size
-	// Sums says that no more is asked than what tasks add up to; see OnlySums. The model then need not have the tasks.
+	// Sums is true if only sums of tasks are needed; see OnlySums. The model then need not have the tasks.
 	Sums bool
-	// Stop is asked now and then whether anybody still waits. nil: somebody does.
+	// Stop is called periodically; it returns true if the caller no longer waits. nil: never.
 	Stop func() bool
 }
 
-// Exceeded returns the fault of a request that is larger than a limit allows: sent again unchanged, it fails again.
+// Exceeded returns the fault of a request that exceeds a limit: a retry fails again.
 func Exceeded(limit string, value, maximum int64, text string) *Fault {
 	return &Fault{
 		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
@@ -40,14 +40,14 @@ func Exceeded(limit string, value, maximum int64, text string) *Fault {
 	}
 }
 
-// Size is what an encoded Snapshot holds.
+// Size counts the contents of an encoded Snapshot.
 type Size struct {
 	Bytes, Dimensions, Nodes, NodeSets, Queues, Jobs, Groups, Tasks int64
-	// NodeSetBytes is what the node sets take.
+	// NodeSetBytes is the size of the node sets.
 	NodeSetBytes int64
-	// Updates counts what a Change removes, and the tasks that it updates.
+	// Updates counts the entities that a Change removes, and the tasks that it updates.
 	Updates int64
-	// TaskBytes is what the tasks that are written out one by one take.
+	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
 
 	layout layout
@@ -70,8 +70,8 @@ func (z *Size) around(data []byte) [2][]byte {
 	return [2][]byte{data[:l.from], data[l.to:]}
 }
 
-// Measure counts what an encoded Snapshot holds without decoding any of it: one step for each thing, and nothing allocated. Of bytes that
-// are no Snapshot it counts what stands before the fault.
+// Measure counts the contents of an encoded Snapshot without decoding it, in one step for each entity and without allocations. For invalid
+// bytes it counts what precedes the error.
 func Measure(data []byte) Size {
 	return measureIn(data, min(len(data)/partBytes, processor.Count(), maxParts))
 }
@@ -181,7 +181,7 @@ func (z *Size) group(b []byte) {
 	}
 }
 
-// Within returns a *Fault that names the first limit which is exceeded.
+// Within returns a *Fault with the first exceeded limit.
 func (z Size) Within(l Limits) error {
 	for _, one := range [...]struct {
 		limit          string
@@ -204,7 +204,7 @@ func (z Size) Within(l Limits) error {
 	return nil
 }
 
-// Memory estimates what compiling a snapshot of this size and opening a session on it takes, before either is done.
+// Memory estimates, in advance, the memory for compiling a snapshot of this size and opening a session on it.
 func (z Size) Memory() int64 {
 	// cpu and memory are dimensions of every model.
 	row := rowBytes(int(z.Dimensions) + 2)
@@ -219,8 +219,8 @@ func (z Size) Memory() int64 {
 		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks
 }
 
-// MeasureSteps counts the steps in an encoded message whose field of this number they are, and what the jobs that they add hold, without
-// decoding any.
+// MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without
+// decoding them.
 func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 	var f field
 	for s := (scanner{rest: data}); s.next(&f); {

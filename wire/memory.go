@@ -6,7 +6,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Extent counts what steps are about, the plugins that are asked, and those of them that choose victims.
+// Extent counts the entities that steps are about, the plugins, and those of them that choose victims.
 type Extent struct {
 	Dimensions, Nodes, Queues, Jobs, Tasks, Plugins, Voters int64
 }
@@ -53,7 +53,7 @@ func (e *Extent) ask(p *apportionv1.Policy) {
 	}
 }
 
-// SizeOf is Measure of a snapshot that is decoded already.
+// SizeOf is Measure for a decoded snapshot.
 func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	z := Size{
 		Bytes: bytes, Dimensions: int64(len(s.GetDimensions())), Nodes: int64(len(s.GetNodes())), NodeSets: int64(len(s.GetNodeSets())),
@@ -90,8 +90,8 @@ const (
 	plannedTask, plannedNode = 256, 512
 )
 
-// StepMemory estimates what answering steps takes, before any of them is done: the answers to all, and the work on the one that takes most.
-// Answers that exceed AnswerBytes or ExplainBytes end there, and so does what a session remembers at UndoBytes.
+// StepMemory estimates, in advance, the memory for answering steps: all answers, plus the work on the most expensive step. Answers are
+// limited by AnswerBytes and ExplainBytes, and the memory for rollbacks by UndoBytes.
 func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
 	o.complete()
 	a := asking{Extent: e, explain: explainFactor * int64(o.ExplainBytes)}
@@ -125,7 +125,7 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
 	return bytes
 }
 
-// StepMemory estimates what answering steps in this session takes, before any of them is done.
+// StepMemory estimates, in advance, the memory for answering steps in this session.
 func (s *Session) StepMemory(steps []*apportionv1.Step) int64 {
 	return StepMemory(steps, ExtentOf(s.engine.View().Model, s.policy), Options{
 		AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum,

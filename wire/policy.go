@@ -46,7 +46,7 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 	return out, nil
 }
 
-// OnlySums reports whether all steps ask for shares, by plugins that look at no task: all they ask of tasks is what they add up to.
+// OnlySums reports whether all steps request shares, by plugins that use only sums of tasks.
 func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 	compiled, err := Policy(p)
 	if err != nil {

@@ -19,24 +19,24 @@ const (
 	DefaultExplainBytes = 32 << 20
 )
 
-// DefaultWork bounds what one call may cost where Options says nothing.
+// DefaultWork is the default of Options.Work.
 const DefaultWork = policy.DefaultWork
 
 // Options of a Session; the zero value is usable.
 type Options struct {
 	// Stop is asked now and then during long work whether anybody still waits. nil: somebody does.
 	Stop func() bool
-	// AnswerBytes bounds the answers to one Do or DoAll, by an estimate that is never too low. 0: DefaultAnswerBytes.
+	// AnswerBytes limits the answers to one Do or DoAll, by an upper estimate. 0: DefaultAnswerBytes.
 	AnswerBytes int
-	// ExplainBytes bounds the answer to one step that asks for derivations, likewise. 0: DefaultExplainBytes.
+	// ExplainBytes limits the answer to one step with derivations, in the same way. 0: DefaultExplainBytes.
 	ExplainBytes int
-	// Work bounds what opening, and then one Ask or DoAll, may cost, in the units of policy.Work. 0: DefaultWork.
+	// Work limits the cost of opening, and then of one Ask or DoAll, in the units of policy.Work. 0: DefaultWork.
 	Work int64
-	// UndoBytes bounds, by an estimate, what is remembered for rollbacks. 0: DefaultUndoBytes.
+	// UndoBytes limits, by an estimate, the memory for rollbacks. 0: DefaultUndoBytes.
 	UndoBytes int64
 }
 
-// Session answers steps about one model by one policy. It is for one goroutine at a time.
+// Session answers steps about one model by one policy. It may be used by one goroutine at a time.
 type Session struct {
 	engine  *engine.Session
 	policy  *apportionv1.Policy
@@ -59,7 +59,7 @@ type Session struct {
 	plugins, depth int
 }
 
-// Open returns a session. Faults of the policy, or of the snapshot as a plugin reads it, are a *Fault.
+// Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
 func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, error) {
 	compiled, err := Policy(p)
 	if err != nil {
@@ -102,19 +102,19 @@ func (o *Options) complete() {
 	}
 }
 
-// Stop replaces the function that long work asks whether to stop.
+// Stop replaces the function by which long work checks whether to stop.
 func (s *Session) Stop(stop func() bool) {
 	s.stop = stop
 	s.engine.Stop(stop)
 }
 
-// AnswerBytes returns about the size of what the last Ask or DoAll answered, and never less.
+// AnswerBytes returns an upper estimate of the size of the last answers of Ask or DoAll.
 func (s *Session) AnswerBytes() int { return s.out.maximum - s.out.left }
 
-// Engine returns the engine's session. Callers only read it.
+// Engine returns the engine's session. Callers must not modify it.
 func (s *Session) Engine() *engine.Session { return s.engine }
 
-// Basis returns what the answers rest on: all but the digest of the snapshot, which only its bytes have.
+// Basis returns the basis of the answers, without the digest of the snapshot, which depends on its bytes.
 func (s *Session) Basis() *apportionv1.Basis {
 	basis := &apportionv1.Basis{
 		EngineVersion: engine.Version, PolicyDigest: s.digest, Dimensions: s.engine.View().Dims.OrderedNames(),

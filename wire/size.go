@@ -13,7 +13,7 @@ func rowBytes(width int) int64 { return sizeOf[resource.Row](1) + 8*int64(width)
 
 func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().Size()) }
 
-// ModelBytes estimates the memory that a model takes, its texts left out: these are part of what the snapshot was encoded as.
+// ModelBytes estimates the memory of a model without its texts, which are part of the encoded snapshot.
 func ModelBytes(m *model.Model) int64 {
 	const indexEntry = 24
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
@@ -30,8 +30,7 @@ func sumBytes(m *model.Model, n int) int64 {
 	return int64(n) * (8 + sizeOf[model.QueueSum](1) + (8+4)*6*int64(m.Dims.Len()))
 }
 
-// OwnBytes estimates the memory that a model takes beside that of the model it was made of by a change; that is all of it for one that came
-// whole.
+// OwnBytes estimates the memory of a model that it does not share with the base of its change; for a model that was built whole, all of it.
 func OwnBytes(m *model.Model) int64 {
 	o := m.Own
 	if o == nil {
@@ -47,7 +46,7 @@ func OwnBytes(m *model.Model) int64 {
 		page*int64(o.Pages+len(m.QueueJobs)) + indexEntry*int64(o.Nodes+o.Queues) + 4*int64(o.Order) + int64(max(o.Bytes, 0))
 }
 
-// ChangeMemory estimates what compiling an encoded change of a model and opening a session on the result takes, before either is done.
+// ChangeMemory estimates, in advance, the memory for compiling an encoded change of a model and opening a session on the result.
 func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
 	const smallPage, largePage, page = 8, 64, 24
 	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/smallPage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
@@ -76,8 +75,8 @@ func members(m *model.Model) int64 {
 	return sizeOf[model.NodeID](n)
 }
 
-// Bytes estimates the memory that a session takes beside its model, once tasks have changed: the accounts of its plugins and the
-// changing part of the view.
+// Bytes estimates the memory of a session in addition to its model, once tasks have changed: the accounts of its plugins and the changing
+// part of the view.
 func (s *Session) Bytes() int64 {
 	v := s.engine.View()
 	// The plugins that divide keep about this many rows for each queue.

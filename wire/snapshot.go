@@ -9,8 +9,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model keeps the
-// snapshot's strings and nothing else of it.
+// Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model retains only the
+// snapshot's strings.
 func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	c := compiler{b: model.NewBuilder(snapshot.GetAsOf())}
 	c.b.Dimensions(snapshot.GetDimensions())

@@ -5,7 +5,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Texts sets whether the reasons in the answers that follow carry their texts. A session begins without.
+// Texts sets whether the reasons in later answers have texts. The default is false.
 func (s *Session) Texts(wanted bool) {
 	s.named = nil
 	s.out.text = nil

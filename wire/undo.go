@@ -8,7 +8,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// DefaultUndoBytes bounds what a session remembers for rollbacks where Options says nothing.
+// DefaultUndoBytes is the default of Options.UndoBytes.
 const DefaultUndoBytes = 256 << 20
 
 // markBytes is about what a mark takes.
@@ -55,13 +55,13 @@ func (s *Session) leave() {
 	}
 }
 
-// Keep makes the present state the one that Restore returns to.
+// Keep makes the current state the one that Restore returns to.
 func (s *Session) Keep() {
 	s.engine.Keep()
 	s.undo.clear()
 }
 
-// Restore makes a session that answered one caller as new for the next, by undoing everything since Keep.
+// Restore undoes everything since Keep, so that a session can be reused for the next caller.
 func (s *Session) Restore() {
 	s.engine.Restore()
 	s.undo.clear()

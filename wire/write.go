@@ -7,9 +7,9 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Encode returns the bytes that the protobuf library would make of a response, or ok false for messages that it is no faster for. It writes
-// at the end of memory, or of larger memory if that is too small: what is returned is the end of either. Messages of which an answer has
-// many are encoded here, the others by the library. Unknown fields, which no response made by this package has, are left out.
+// Encode returns the same bytes as the protobuf library for a response, or ok false for messages for which it is not faster. It writes at
+// the end of memory, or of larger memory if that is too small: the result is the end of either. Messages that occur many times in an answer
+// are encoded here, the others by the library. Unknown fields, which responses of this package do not have, are dropped.
 func Encode(memory []byte, response any) (encoded, larger []byte, ok bool, err error) {
 	w := writer{memory: memory, at: len(memory)}
 	switch m := response.(type) {

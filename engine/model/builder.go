@@ -8,14 +8,14 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Amounts is a sparse resource vector as a snapshot writes it: Amount[i] belongs to dimension Dimension[i] of the names given to
-// Builder.Dimensions. A nil *Amounts says that no vector was given.
+// Amounts is a sparse resource vector as in a snapshot: Amount[i] belongs to dimension Dimension[i] of the names given to
+// Builder.Dimensions. A nil *Amounts means that no vector is given.
 type Amounts struct {
 	Dimension []uint32
 	Amount    []float64
 }
 
-// QueueSpec is what a snapshot says of a queue. Nil pointers were not given.
+// QueueSpec is the description of a queue in a snapshot. Nil pointers mean absent values.
 type QueueSpec struct {
 	Name, Parent                    string
 	Weight                          uint32
@@ -28,7 +28,7 @@ type QueueSpec struct {
 	CreateTime                      int64
 }
 
-// JobSpec is what a snapshot says of a job; its groups and tasks follow.
+// JobSpec is the description of a job in a snapshot; its groups and tasks follow.
 type JobSpec struct {
 	UID, Name, Namespace, Queue string
 	Priority                    int32
@@ -39,11 +39,11 @@ type JobSpec struct {
 	Condition                   string
 }
 
-// GroupSpec is what a snapshot says of a task group of the newest job.
+// GroupSpec is the description of a task group of the newest job.
 type GroupSpec struct {
 	Role    string
 	Request *Amounts
-	// MinAvailable means something only if HasMin.
+	// MinAvailable is valid only if HasMin.
 	MinAvailable uint32
 	HasMin       bool
 	// NodeSet is the name of a node set, empty for all nodes.
@@ -51,7 +51,7 @@ type GroupSpec struct {
 	Unjudged Constraints
 }
 
-// TaskSpec is what a snapshot says of a task of the newest group.
+// TaskSpec is the description of a task of the newest group.
 type TaskSpec struct {
 	UID, Name   string
 	Status      Status
@@ -69,7 +69,7 @@ type TaskSpec struct {
 	NodeSet string
 }
 
-// NodeSpec is what a snapshot says of a node.
+// NodeSpec is the description of a node in a snapshot.
 type NodeSpec struct {
 	Name                      string
 	Allocatable, UsedByOthers *Amounts
@@ -82,8 +82,8 @@ type NodeSpec struct {
 // maxCount bounds the tasks of one model, given one by one or as counts, so that counts fit into 32 bits.
 const maxCount = 1 << 30
 
-// Builder puts a Model together from queues, nodes, jobs, groups and tasks, in that nesting. It copies amounts, keeps strings, and
-// collects every violation with its path. Dimensions come first; nodes and queues come before the jobs that refer to them.
+// Builder builds a Model from queues, nodes, jobs, groups and tasks, in that nesting. It copies amounts, keeps strings, and collects every
+// violation with its path. Dimensions come first; nodes and queues come before the jobs that refer to them.
 type Builder struct {
 	m Model
 	flat
@@ -131,8 +131,8 @@ func NewBuilder(asOf int64) *Builder {
 	return b
 }
 
-// Reset makes the builder ready for another snapshot, in the memory of the last: the model that it built, and every row of that model,
-// must no longer be used. Strings taken from it stay as they are.
+// Reset prepares the builder for another snapshot and reuses its memory: the model that it built, and every row of that model, must no
+// longer be used. Strings taken from it stay valid.
 func (b *Builder) Reset(asOf int64) {
 	m := &b.m
 	b.untake()
@@ -160,13 +160,13 @@ func (b *Builder) Reset(asOf int64) {
 	b.Dimensions(nil)
 }
 
-// ExpectPlaces makes room for nodes and queues to come. More than that fit as well, at the cost of moving what is there.
+// ExpectPlaces reserves memory for nodes and queues. More can be added, at the cost of a reallocation.
 func (b *Builder) ExpectPlaces(nodes, queues int) {
 	b.m.Nodes, b.m.Queues = room(b.m.Nodes, nodes), room(b.m.Queues, queues)
 }
 
-// Expect makes room for jobs to come and all that they hold, texts being the bytes of all uids and names of tasks at most. More than that
-// fits as well, at the cost of moving what is there.
+// Expect reserves memory for jobs and their contents; texts is the maximum number of bytes of all uids and names of tasks. More can be
+// added, at the cost of a reallocation.
 func (b *Builder) Expect(jobs, groups, tasks, texts int) {
 	b.jobs, b.groups, b.tasks = room(b.jobs, jobs), room(b.groups, groups), room(b.tasks, tasks)
 	b.written = room(b.written, min(texts, maxText))
@@ -180,7 +180,7 @@ func room[T any](s []T, n int) []T {
 	return append(make([]T, 0, len(s)+n), s...)
 }
 
-// Dimensions names what the Dimension numbers of all Amounts refer to. Call it once, first.
+// Dimensions sets the names to which the Dimension numbers of all Amounts refer. Call it once, first.
 func (b *Builder) Dimensions(names []string) {
 	dims, index, err := resource.NewDimensions(names)
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *Builder) Dimensions(names []string) {
 	clear(b.requestIDs)
 }
 
-// Total sets the cluster's total in place of the sum of all nodes.
+// Total sets the cluster's total instead of the sum of all nodes.
 func (b *Builder) Total(total *Amounts) {
 	if row := b.row(total, limited, "total", ""); !row.Absent() {
 		row.Has |= resource.Base
@@ -276,7 +276,7 @@ func (b *Builder) hierarchy(h *Hierarchy) *Hierarchy {
 	return &Hierarchy{Path: b.text.keep(h.Path), Weights: b.text.keep(h.Weights)}
 }
 
-// Job begins a job; the groups that follow are its own.
+// Job begins a job; the following groups belong to it.
 func (b *Builder) Job(s JobSpec) {
 	b.closeJob()
 	b.job++
@@ -375,7 +375,7 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 // Task adds a task to the newest group.
 func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
 
-// AddTask adds a task to the newest group. The builder keeps nothing of s.
+// AddTask adds a task to the newest group. The builder does not retain s.
 func (b *Builder) AddTask(s *TaskSpec) {
 	b.task++
 	b.counted++
@@ -405,7 +405,7 @@ func (b *Builder) AddTask(s *TaskSpec) {
 	}
 }
 
-// Fault records what the caller of the builder found wrong with the snapshot, such as a number that stands for nothing.
+// Fault records a violation found by the caller of the builder, such as an invalid number.
 func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
 
 // write copies a text of a task.

@@ -7,12 +7,12 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// TaskUpdate is what a Change says of a task whose job stays.
+// TaskUpdate is the update of a task whose job is not replaced.
 type TaskUpdate struct {
 	Status Status
 	// Node may be None.
 	Node NodeID
-	// HasStatus and HasNode say which of them are replaced.
+	// HasStatus and HasNode say which of the two are replaced.
 	HasStatus, HasNode bool
 }
 
@@ -56,19 +56,19 @@ type reached struct {
 	phase Phase
 }
 
-// Change returns a builder of a model that differs from m: what its Node, Queue and Job are given replaces what has that name or uid, or is
-// new, and RemoveNode, RemoveQueue, RemoveJob and UpdateTask do as they say. m does not change. The new model shares with it what both have
-// in common, so that building it takes as long as the change is large.
+// Change returns a builder of a model that differs from m: Node, Queue and Job replace the entity with the same name or uid, or add a new
+// one, and RemoveNode, RemoveQueue, RemoveJob and UpdateTask remove and update. m does not change. The new model shares with it what both
+// have in common, so the cost of building it depends on the size of the change.
 //
-// Positions are stable. What is replaced keeps its position, what is new follows the last one, and what is removed leaves a position that
-// is not used again. The tasks of a job that was set are numbered after the last task; its earlier numbers stand for nothing. Everything
-// else is as in a model that was built of the resulting snapshot at once, to the last bit.
+// Positions are stable: a replaced entity keeps its position, a new one is appended, and the position of a removed one is not reused. The
+// tasks of a job that was set are numbered after the last task; its earlier numbers become invalid. Everything else is bit-for-bit as in a
+// model that was built from the resulting snapshot.
 //
-// Nodes and queues come first, those to be removed before those to be set. Nothing may be named twice, and no job may be left in a queue
-// that was removed. Tasks on a node that was removed are on no node.
+// Nodes and queues come first, removals before additions. No entity may occur twice, and no job may be left in a removed queue. Tasks on a
+// removed node are on no node.
 //
-// Amounts refer to the dimensions given, or to those of the snapshot if none are given. New dimensions make all rows wider, which takes as
-// long as m is large.
+// Amounts refer to the given dimensions, or to those of the snapshot if none are given. New dimensions make all rows wider; the cost of
+// this depends on the size of m.
 func (m *Model) Change(dimensions []string) *Builder {
 	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
 		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{},
@@ -118,13 +118,13 @@ func (m *Model) allDimensions(dimensions []string) ([]string, error) {
 // AsOf sets the time of the snapshot in Unix nanoseconds.
 func (b *Builder) AsOf(t int64) { b.m.AsOf = t }
 
-// OnlyNew says that the jobs set must not be there yet.
+// OnlyNew requires that the jobs that are set do not exist yet.
 func (b *Builder) OnlyNew() { b.change.onlyNew = true }
 
-// SumTotal makes the cluster's total the sum of all nodes again.
+// SumTotal resets the cluster's total to the sum of all nodes.
 func (b *Builder) SumTotal() { b.m.explicit = false }
 
-// RemoveNode removes a node, which is the i-th to be removed.
+// RemoveNode removes a node, the i-th removed one.
 func (b *Builder) RemoveNode(i int, name string) {
 	path := fmt.Sprintf("remove_nodes[%d]", i)
 	if !b.claim(b.change.nodeNames, "node", name, path) {
@@ -140,7 +140,7 @@ func (b *Builder) RemoveNode(i int, name string) {
 	b.change.nodesGone = append(b.change.nodesGone, n)
 }
 
-// RemoveQueue removes a queue, which is the i-th to be removed.
+// RemoveQueue removes a queue, the i-th removed one.
 func (b *Builder) RemoveQueue(i int, name string) {
 	path := fmt.Sprintf("remove_queues[%d]", i)
 	if !b.claim(b.change.queueNames, "queue", name, path) {
@@ -156,7 +156,7 @@ func (b *Builder) RemoveQueue(i int, name string) {
 	b.change.queuesGone = append(b.change.queuesGone, gone{q, path})
 }
 
-// RemoveJob removes a job, which is the i-th to be removed.
+// RemoveJob removes a job, the i-th removed one.
 func (b *Builder) RemoveJob(i int, uid string) {
 	path := fmt.Sprintf("remove_jobs[%d]", i)
 	j, ok := b.change.base.Job(uid)
@@ -167,7 +167,7 @@ func (b *Builder) RemoveJob(i int, uid string) {
 	b.removeJob(j, path)
 }
 
-// RemoveJobAt is RemoveJob of a job that is there.
+// RemoveJobAt is RemoveJob for an existing job.
 func (b *Builder) RemoveJobAt(i int, j JobID) { b.removeJob(j, fmt.Sprintf("remove_jobs[%d]", i)) }
 
 func (b *Builder) removeJob(j JobID, path string) {
@@ -176,10 +176,10 @@ func (b *Builder) removeJob(j JobID, path string) {
 	}
 }
 
-// TaskOf returns the task of a uid in the model that is changed.
+// TaskOf returns the task with this uid in the changed model.
 func (b *Builder) TaskOf(uid string) (TaskID, bool) { return b.change.base.TaskOf(uid) }
 
-// UpdateTask changes a task, which is the i-th to be changed. Its job must be neither set nor removed.
+// UpdateTask updates a task, the i-th updated one. Its job must be neither set nor removed.
 func (b *Builder) UpdateTask(i int, t TaskID, u TaskUpdate) {
 	base := b.change.base
 	switch {

@@ -1,5 +1,5 @@
-// Package model is the compiled form of a snapshot: queues, jobs, tasks and nodes with names turned into small integers and requests
-// into dense rows. A Model never changes once built and may be shared by any number of sessions.
+// Package model is the compiled form of a snapshot: queues, jobs, tasks and nodes, with small integers for names and dense rows for
+// requests. A Model is immutable and may be shared by any number of sessions.
 package model
 
 import "github.com/apportion/apportion/engine/resource"
@@ -7,10 +7,10 @@ import "github.com/apportion/apportion/engine/resource"
 // QueueID is the position of a queue in its snapshot.
 type QueueID int32
 
-// JobID is the position of a job in its snapshot; jobs added later follow.
+// JobID is the position of a job in its snapshot; added jobs follow.
 type JobID int32
 
-// TaskID numbers the tasks through the whole snapshot, in the order they were built; tasks of jobs added later follow.
+// TaskID numbers the tasks across the whole snapshot, in the order in which they were built; tasks of added jobs follow.
 type TaskID int32
 
 // NodeID is the position of a node in its snapshot.
@@ -45,11 +45,11 @@ func (s Status) Holds() bool {
 	return s == Allocated || s == Binding || s == Bound || s == Running
 }
 
-// Occupies reports whether a task of this status uses its node, if it is on one: all but finished ones and pipelined ones, which wait for
-// what others are about to release (Volcano's NodeInfo.AddTask).
+// Occupies reports whether a task of this status uses its node, if it is on one: all except finished tasks and pipelined tasks, which wait
+// for resources that others release (Volcano's NodeInfo.AddTask).
 func (s Status) Occupies() bool { return s != Succeeded && s != Failed && s != Pipelined }
 
-// QueueState is the state of a queue; only an Open one admits.
+// QueueState is the state of a queue; only an Open queue admits jobs.
 type QueueState uint8
 
 // The states of a queue.
@@ -72,7 +72,7 @@ const (
 	PhaseCompleted
 )
 
-// Gate says who holds a task back from scheduling.
+// Gate is the kind of gate that keeps a task from being scheduled.
 type Gate uint8
 
 // The gates of a task.
@@ -82,12 +82,12 @@ const (
 	GateOther
 )
 
-// Terms names groups of nodes.
+// Terms lists groups of nodes.
 type Terms struct {
 	Required, Preferred []string
 }
 
-// NodeAffinity binds a queue to groups of nodes; nil terms were not given.
+// NodeAffinity binds a queue to groups of nodes; nil terms are absent.
 type NodeAffinity struct {
 	Affinity, AntiAffinity *Terms
 }
@@ -98,7 +98,7 @@ type Hierarchy struct {
 	Path, Weights string
 }
 
-// Queue is one queue as its snapshot gives it. Absent rows were not given.
+// Queue is one queue of a snapshot. Absent rows were not given.
 type Queue struct {
 	Name        string
 	Parent      string
@@ -114,9 +114,9 @@ type Queue struct {
 	CreateTime  int64
 }
 
-// Job is one job as its snapshot gives it.
+// Job is one job of a snapshot.
 type Job struct {
-	// UID identifies the job: the uid given, or namespace/name.
+	// UID identifies the job: the given uid, or namespace/name.
 	UID          string
 	Name         string
 	Namespace    string
@@ -124,17 +124,17 @@ type Job struct {
 	Priority     int32
 	Phase        Phase
 	MinAvailable int32
-	// MinResources is absent if the job names none.
+	// MinResources is absent if the job has none.
 	MinResources resource.Row
 	CreateTime   int64
-	// Condition is what the job's controller or scheduler last reported, for people.
+	// Condition is the last report of the job's controller or scheduler.
 	Condition string
 	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
 	FirstGroup, EndGroup GroupID
 	FirstTask, EndTask   TaskID
 }
 
-// Count is a number of equal tasks that have no identity.
+// Count is a number of equal tasks without identity.
 type Count struct {
 	Group  GroupID
 	Status Status
@@ -152,14 +152,14 @@ type Group struct {
 	Request int32
 	// Counts are Model.Counts[FirstCount:EndCount].
 	FirstCount, EndCount int32
-	// NodeSet is what its tasks may use that have no set of their own.
+	// NodeSet is the node set of its tasks without their own set.
 	NodeSet NodeSetID
-	// Unjudged are constraints on the placement of its tasks that the snapshot does not express.
+	// Unjudged are placement constraints of its tasks that the snapshot does not express.
 	Unjudged Constraints
 }
 
-// Task is one task as its snapshot gives it, without pointers: a hundred thousand of them are no work for the garbage collector. Its uid
-// and name are Model.TaskUID and TaskName.
+// Task is one task of a snapshot, without pointers, so that the garbage collector does not scan a hundred thousand tasks. Its uid and name
+// are returned by Model.TaskUID and TaskName.
 type Task struct {
 	CreateTime int64
 	uid, name  span
@@ -169,7 +169,7 @@ type Task struct {
 	Request  int32
 	Node     NodeID
 	Priority int32
-	// Index is the position within the role, -1 if not known.
+	// Index is the position within the role, -1 if unknown.
 	Index int32
 	// Detail is a position in Model.Details, or None.
 	Detail      int32
@@ -178,29 +178,29 @@ type Task struct {
 	Preemptable bool
 }
 
-// Detail holds what few tasks have.
+// Detail contains the rarely used properties of a task.
 type Detail struct {
 	PriorityClass string
-	// ScheduleTime and Cooldown are in nanoseconds and mean something only if the flag beside them is set.
+	// ScheduleTime and Cooldown are in nanoseconds and valid only if their flags are set.
 	ScheduleTime, Cooldown       int64
 	HasScheduleTime, HasCooldown bool
 	// NodeSet replaces that of the group unless it is AllNodes.
 	NodeSet NodeSetID
-	// Unjudged are constraints beside those of the group.
+	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged Constraints
-	// Condition is what the task's scheduler last reported, for people.
+	// Condition is the last report of the task's scheduler.
 	Condition string
 }
 
-// Node is one node as its snapshot gives it.
+// Node is one node of a snapshot.
 type Node struct {
 	Name        string
 	Allocatable resource.Row
 	// UsedByOthers is never absent.
 	UsedByOthers resource.Row
-	// Group means something only if Labelled.
+	// Group is valid only if Labelled.
 	Group    string
 	Labelled bool
-	// Unschedulable says why the node takes no new tasks; nil if it takes them.
+	// Unschedulable is the reason why the node takes no new tasks; nil if it takes them.
 	Unschedulable *Unschedulable
 }

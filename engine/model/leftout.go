@@ -1,13 +1,13 @@
 package model
 
-// LeftOutCause says why a job or a pod is not considered. The values are those of the contract's LeftOutCause.
+// LeftOutCause is the reason why a job or a pod is not considered. The values are those of the contract's LeftOutCause.
 type LeftOutCause uint8
 
-// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider. It takes part in no decision.
+// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider. It does not affect decisions.
 type LeftOut struct {
 	Cause           LeftOutCause
 	Namespace, Name string
-	// Queue, Job and Scheduler are what it names; which of them is set depends on the cause.
+	// Queue, Job and Scheduler are the names that it refers to; the cause determines which of them is set.
 	Queue, Job, Scheduler string
 }
 

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// List is a sequence in pages. The models of successive snapshots share the pages in which they agree, so that holding many of them costs
-// little more than holding one.
+// List is a paged sequence. The models of successive snapshots share equal pages, so that many models need little more memory than one.
 type List[ID ~int32, T any] struct {
 	pages [][]T
 	n     int
@@ -20,16 +19,16 @@ const (
 	largePage = 6
 )
 
-// Len returns how many entries there are, which holds for removed ones too.
+// Len returns the number of entries, including removed ones.
 func (l *List[ID, T]) Len() int { return l.n }
 
-// At returns the entry at a position, which callers only read.
+// At returns the entry at a position. Callers must not modify it.
 func (l *List[ID, T]) At(id ID) *T {
 	shift := l.shift & 31
 	return &l.pages[uint32(id)>>shift][uint32(id)&(1<<shift-1)]
 }
 
-// All returns every position and its entry, those of removed ones too.
+// All returns all positions with their entries, including removed ones.
 func (l *List[ID, T]) All() iter.Seq2[ID, *T] {
 	return func(yield func(ID, *T) bool) {
 		for id := range ID(l.n) {
@@ -40,7 +39,7 @@ func (l *List[ID, T]) All() iter.Seq2[ID, *T] {
 	}
 }
 
-// Copied returns a copy of the entries in one piece.
+// Copied returns a contiguous copy of the entries.
 func (l *List[ID, T]) Copied() []T { return slices.Concat(l.pages...) }
 
 // cut makes l the list of the given entries, whose memory it shares.

@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Model is a compiled snapshot. Nothing in it may be changed.
+// Model is a compiled snapshot. It must not be modified.
 type Model struct {
 	Dims resource.Dimensions
 	// AsOf is the time of the snapshot in Unix nanoseconds.
@@ -17,15 +17,15 @@ type Model struct {
 	// Nodes and Queues without a name, jobs without a queue, and tasks that HasTask denies were removed by a Change.
 	Nodes  []Node
 	Queues []Queue
-	// NodeSets are the sets that groups and tasks refer to; the first is AllNodes. Empty if the snapshot has none.
+	// NodeSets are the sets to which groups and tasks refer; the first is AllNodes. Empty if the snapshot has none.
 	NodeSets []NodeSet
-	// LeftOut are jobs and pods that take part in nothing.
+	// LeftOut are jobs and pods that the scheduler does not consider.
 	LeftOut []LeftOut
 	Jobs    List[JobID, Job]
 	Groups  List[GroupID, Group]
 	Counts  List[int32, Count]
 	Tasks   List[TaskID, Task]
-	// Details are the rare properties that Task.Detail points to.
+	// Details are the rarely used properties to which Task.Detail refers.
 	Details List[int32, Detail]
 	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
 	Requests []resource.Row
@@ -34,19 +34,19 @@ type Model struct {
 	// Accounts belong to the jobs at the same positions.
 	Accounts List[JobID, Account]
 
-	// NodeOrder, QueueOrder and JobOrder list everything by name and uid: the order in which sums are formed, so that no answer depends on
-	// the order in which a snapshot lists things.
+	// NodeOrder, QueueOrder and JobOrder are sorted by name and uid: the order in which sums are formed, so that no answer depends on the
+	// order of a snapshot.
 	NodeOrder  []NodeID
 	QueueOrder []QueueID
 	JobOrder   []JobID
 	// QueueJobs lists the jobs of each queue by uid.
 	QueueJobs [][]JobID
 
-	// Own is what a model that was made by a Change does not share with its base; nil for one that was built whole.
+	// Own counts what a model built by a Change does not share with its base; nil for a model that was built whole.
 	Own *Own
 	// Tallied counts the tasks of which the model keeps no more than what they add up to; see Builder.Tally.
 	Tallied int
-	// OffNode counts the tasks that the latest Change took off nodes that it removed.
+	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
 	// text holds the uids and names of tasks.
 	text paper
@@ -65,17 +65,17 @@ type Model struct {
 	requestIndex          runs
 }
 
-// Own counts what a model has of its own: entries, pages of lists, and bytes of texts and indexes.
+// Own counts the unshared parts of a model: entries, pages of lists, and bytes of texts and indexes.
 type Own struct {
 	Nodes, NodeSets, Queues, Sums, Jobs, Groups, Counts, Tasks, Details, Requests, Order int
 	Pages, Bytes                                                                         int
 }
 
-// Account is what a job's tasks add up to.
+// Account contains the sums over a job's tasks.
 type Account struct {
 	// Allocated sums the requests of tasks that hold resources.
 	Allocated resource.Row
-	// Pending sums the requests of pending tasks, gated and best-effort ones included.
+	// Pending sums the requests of pending tasks, including gated and best-effort ones.
 	Pending resource.Row
 	// Gated sums the requests of pending tasks that are held by a gate other than the scheduler's own.
 	Gated resource.Row
@@ -94,7 +94,7 @@ type Account struct {
 // Ready counts tasks that hold resources or have succeeded (Volcano's ReadyTaskNum).
 func (a *Account) Ready() int32 { return ready(&a.Tasks) }
 
-// Valid counts tasks that hold, wait for, or will ask for resources, or have succeeded (Volcano's ValidTaskNum).
+// Valid counts tasks that hold, wait for, or will request resources, or have succeeded (Volcano's ValidTaskNum).
 func (a *Account) Valid() int32 { return valid(&a.Tasks) }
 
 // Holding counts tasks that hold resources (Volcano's CalculateAllocatedTaskNum).
@@ -144,22 +144,22 @@ func (m *Model) CountsOf(g GroupID) iter.Seq[*Count] {
 	}
 }
 
-// HasJob reports whether a job is there: all are but those that a Change removed.
+// HasJob reports whether a job exists: all except those that a Change removed.
 func (m *Model) HasJob(j JobID) bool { return m.Jobs.At(j).Queue != None }
 
-// HasTask reports whether a task is there: all are but those of jobs that a Change removed or replaced.
+// HasTask reports whether a task exists: all except those of jobs that a Change removed or replaced.
 func (m *Model) HasTask(t TaskID) bool {
 	job := m.Jobs.At(m.Tasks.At(t).Job)
 	return job.FirstTask <= t && t < job.EndTask
 }
 
-// HasNode reports whether a node is there: all are but those that a Change removed.
+// HasNode reports whether a node exists: all except those that a Change removed.
 func (m *Model) HasNode(n NodeID) bool { return m.Nodes[n].Name != "" }
 
-// HasQueue reports whether a queue is there: all are but those that a Change removed.
+// HasQueue reports whether a queue exists: all except those that a Change removed.
 func (m *Model) HasQueue(q QueueID) bool { return m.Queues[q].Name != "" }
 
-// TaskKey returns what identifies a task to people: its uid, or namespace/name, or nothing.
+// TaskKey returns the human-readable identifier of a task: its uid, or namespace/name, or "".
 func (m *Model) TaskKey(t TaskID) string {
 	if uid := m.Tasks.At(t).uid; !uid.empty() {
 		return string(m.at(uid))
@@ -173,7 +173,7 @@ func (m *Model) TaskUID(t TaskID) string { return string(m.at(m.Tasks.At(t).uid)
 // TaskName returns a copy of a task's name.
 func (m *Model) TaskName(t TaskID) string { return string(m.at(m.Tasks.At(t).name)) }
 
-// CompareTaskKeys compares what identifies two tasks, as TaskKey returns it.
+// CompareTaskKeys compares the identifiers of two tasks, as returned by TaskKey.
 func (m *Model) CompareTaskKeys(l, r TaskID) int {
 	lt, rt := m.Tasks.At(l), m.Tasks.At(r)
 	if !lt.uid.empty() && !rt.uid.empty() {
@@ -185,7 +185,7 @@ func (m *Model) CompareTaskKeys(l, r TaskID) int {
 	return strings.Compare(m.TaskKey(l), m.TaskKey(r))
 }
 
-// CompareTasks compares two tasks by what identifies them, and tasks without a name by their jobs and numbers.
+// CompareTasks compares two tasks by their identifiers, and tasks without a name by their jobs and numbers.
 func (m *Model) CompareTasks(l, r TaskID) int {
 	if c := m.CompareTaskKeys(l, r); c != 0 {
 		return c
@@ -199,7 +199,7 @@ func (m *Model) CompareTasks(l, r TaskID) int {
 
 func (m *Model) at(s span) []byte { return m.text.at(s) }
 
-// TaskPath returns namespace/name of a task, or nothing if it has no name.
+// TaskPath returns namespace/name of a task, or "" if it has no name.
 func (m *Model) TaskPath(t TaskID) string {
 	task := m.Tasks.At(t)
 	if task.name.empty() {
@@ -208,7 +208,7 @@ func (m *Model) TaskPath(t TaskID) string {
 	return qualified(m.Jobs.At(task.Job).Namespace, string(m.at(task.name)))
 }
 
-// GivenDimensions returns all dimensions in the order in which the snapshot names them, those that it does not name last.
+// GivenDimensions returns all dimensions in the order of the snapshot, followed by those that it does not name.
 func (m *Model) GivenDimensions() []int {
 	list, left := make([]int, 0, m.Dims.Len()), ^resource.Mask(0)>>(resource.MaxDimensions-m.Dims.Len())
 	for _, name := range m.given {
@@ -222,31 +222,31 @@ func (m *Model) GivenDimensions() []int {
 	return list
 }
 
-// Queue returns the queue of a name.
+// Queue returns the queue with this name.
 func (m *Model) Queue(name string) (QueueID, bool) {
 	q, ok := m.queueIndex.find(name, m.queueName)
 	return QueueID(q), ok
 }
 
-// Node returns the node of a name.
+// Node returns the node with this name.
 func (m *Model) Node(name string) (NodeID, bool) {
 	n, ok := m.nodeIndex.find(name, m.nodeName)
 	return NodeID(n), ok
 }
 
-// Job returns the job of a uid.
+// Job returns the job with this uid.
 func (m *Model) Job(uid string) (JobID, bool) {
 	j, ok := m.jobIndex.find(uid, jobTexts{m})
 	return JobID(j), ok
 }
 
-// TaskOf returns the task of a uid.
+// TaskOf returns the task with this uid.
 func (m *Model) TaskOf(uid string) (TaskID, bool) {
 	t, ok := m.taskIndex.find(uid, taskTexts{m})
 	return TaskID(t), ok
 }
 
-// Task returns the task of a uid, or of namespace/name. Where the uid of one task is the path of another, the uid wins.
+// Task returns the task with this uid or namespace/name. If the uid of one task is the path of another, the uid takes precedence.
 func (m *Model) Task(key string) (TaskID, bool) {
 	if t, ok := m.TaskOf(key); ok {
 		return t, true

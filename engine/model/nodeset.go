@@ -9,19 +9,19 @@ import (
 // NodeSetID is a position in Model.NodeSets.
 type NodeSetID int32
 
-// AllNodes is the set of all nodes: what a group has that names none.
+// AllNodes is the set of all nodes, which is the default of a group.
 const AllNodes NodeSetID = 0
 
-// NodeSet is a set of nodes that some tasks are restricted to.
+// NodeSet is a set of nodes to which tasks can be restricted.
 type NodeSet struct {
 	Name string
-	// Rule says for people what makes the set, or is empty.
+	// Rule is a human-readable description of the set, or empty.
 	Rule string
 	// Nodes are in ascending order. Those of AllNodes are not listed.
 	Nodes []NodeID
 }
 
-// Cause says why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
+// Cause is the reason why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
 type Cause uint8
 
 // The causes.
@@ -31,14 +31,14 @@ const (
 	NotReady
 )
 
-// Unschedulable says why a node takes no new tasks.
+// Unschedulable describes why a node takes no new tasks.
 type Unschedulable struct {
 	Cause Cause
-	// Detail is for people and may be empty.
+	// Detail is a human-readable text and may be empty.
 	Detail string
 }
 
-// String says for people why the node takes no new tasks.
+// String returns a human-readable text.
 func (u *Unschedulable) String() string {
 	text := ""
 	switch u.Cause {
@@ -57,17 +57,17 @@ func (u *Unschedulable) String() string {
 	return text + " (" + u.Detail + ")"
 }
 
-// Constraints is a set of constraints on placement that a snapshot does not express. The bits are 1 shifted by the values of the contract's
+// Constraints is a set of placement constraints that a snapshot does not express. The bits are 1 shifted by the values of the contract's
 // PlacementConstraint.
 type Constraints uint16
 
-// NodeSetSpec is what a snapshot says of a node set. The builder copies Nodes.
+// NodeSetSpec is the description of a node set in a snapshot. The builder copies Nodes.
 type NodeSetSpec struct {
 	Name, Rule string
 	Nodes      []uint32
 }
 
-// NodeSet adds a node set; all nodes are there already, and the jobs that refer to it follow.
+// NodeSet adds a node set; all nodes must exist already, and the jobs that refer to it follow.
 func (b *Builder) NodeSet(s NodeSetSpec) {
 	b.takeNodeSets()
 	b.allNodes()
@@ -138,7 +138,7 @@ func (m *Model) NodeSetOf(t TaskID) NodeSetID {
 	return m.Groups.At(task.Group).NodeSet
 }
 
-// Unjudged returns the constraints on a task's placement that the snapshot does not express: those of its group and its own.
+// Unjudged returns the placement constraints of a task that the snapshot does not express: those of its group and its own.
 func (m *Model) Unjudged(t TaskID) Constraints {
 	task := m.Tasks.At(t)
 	c := m.Groups.At(task.Group).Unjudged
@@ -157,7 +157,7 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 	return found
 }
 
-// Takes reports whether a node takes new tasks that are restricted to a set: it is there, in the set and schedulable.
+// Takes reports whether a node takes new tasks that are restricted to a set: it exists, is in the set and is schedulable.
 func (m *Model) Takes(n NodeID, s NodeSetID) bool {
 	return m.HasNode(n) && m.Nodes[n].Unschedulable == nil && m.InSet(s, n)
 }

@@ -7,8 +7,8 @@ func (b *Builder) NewPart() *Builder {
 	return p
 }
 
-// Part makes p, whose memory is used again, a builder of jobs that follow those of b. They refer to the queues and nodes of b, which must
-// all be there already; b and its parts may then be fed at the same time.
+// Part makes p, whose memory is reused, a builder of jobs that follow those of b. They refer to the queues and nodes of b, which must all
+// exist already; b and its parts may then be fed concurrently.
 func (b *Builder) Part(p *Builder) {
 	p.forget()
 	// What p has of these is not its own.
@@ -22,8 +22,8 @@ func (b *Builder) Part(p *Builder) {
 	p.m.Requests = append(p.m.Requests[:0], p.slab.clone(b.m.Requests[0]))
 }
 
-// Join adds the jobs of a part behind those of b, as if b had been fed with them. False: something is wrong with either, and what is told
-// by paths, which count from the first job on; b is of no use then but to be Reset and fed with everything.
+// Join appends the jobs of a part to those of b, as if b had been fed with them. It returns false if either has violations, because their
+// paths count from the first job; b must then be Reset and fed with everything.
 func (b *Builder) Join(p *Builder) bool {
 	b.closeJob()
 	p.closeJob()

@@ -8,9 +8,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// QueueSum is what the jobs of a queue add up to when a session opens, the way Volcano's proportion and capacity both add them up. All sums
-// are formed in the order of the jobs' uids. A row names cpu and memory; it names a scalar if and only if some job brings that scalar in,
-// which policies' comparisons depend on. Callers only read it.
+// QueueSum contains the sums over the jobs of a queue when a session opens, as computed by both proportion and capacity in Volcano. All
+// sums are formed in the order of the jobs' uids. A row names cpu and memory; it names a scalar if and only if some job names that scalar,
+// which affects the policies' comparisons. Callers must not modify it.
 type QueueSum struct {
 	// Allocated sums the tasks that hold resources. Request adds those that are pending, and Gated sums those of them that are held by a
 	// gate other than the scheduler's own.
@@ -21,7 +21,7 @@ type QueueSum struct {
 	Elastic resource.Row
 	// Named sums the requests of all tasks and the minimum resources of all jobs. It names what groups without tasks request too.
 	Named resource.Row
-	// Jobs counts the jobs, of whatever phase and size.
+	// Jobs counts the jobs of any phase and size.
 	Jobs int32
 	// Moving counts the jobs with tasks that are pipelined or releasing.
 	Moving int32
@@ -40,7 +40,7 @@ const (
 	rowsOfSum
 )
 
-// QueueSumOf returns what the jobs of a queue add up to.
+// QueueSumOf returns the sums over the jobs of a queue.
 func (m *Model) QueueSumOf(q QueueID) *QueueSum { return m.sums[q] }
 
 // sumStore is the memory of the sums of a model that is built at once.
@@ -209,15 +209,15 @@ func (g *grain) exact(sums []*QueueSum) bool {
 	return true
 }
 
-// InqueueNeed sets dst to what the permit of a job books as inqueue: its minimum resources less the requests of its gated tasks, floored
-// at 0; every dimension of the minimum stays named. tasks is what its tasks add up to now.
+// InqueueNeed sets dst to what the permit of a job books as inqueue: its minimum resources minus the requests of its gated tasks, floored
+// at 0; every dimension of the minimum stays named. tasks is the account of its tasks now.
 func (m *Model) InqueueNeed(job *Job, tasks *Account, dst *resource.Row) {
 	job.setMinimum(dst)
 	m.deductGated(tasks, dst)
 }
 
-// InqueueLack sets dst to what is booked as inqueue for a job that runs already: what it holds less than its minimum, less the requests
-// of its gated tasks.
+// InqueueLack sets dst to what is booked as inqueue for a running job: the part of its minimum that it does not hold, minus the requests of
+// its gated tasks.
 func (m *Model) InqueueLack(job *Job, tasks *Account, dst *resource.Row) {
 	m.setLack(job, tasks, m.unbooked(), dst)
 	m.deductGated(tasks, dst)

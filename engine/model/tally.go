@@ -9,8 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// ErrTally says that a snapshot has to be read again with all its tasks: something in it is faulty or might be, or sums depend on the order
-// of tasks.
+// ErrTally means that a snapshot must be read again with all its tasks: it is or may be invalid, or sums depend on the order of tasks.
 var ErrTally = errors.New("the tasks of the snapshot cannot be counted only")
 
 // Extent counts jobs, and the groups and tasks in them.

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// MaxListed is how many violations an Error lists; the others are only counted.
+// MaxListed is the number of violations that an Error lists; the others are only counted.
 const MaxListed = 50
 
-// ErrStopped is returned by work that was asked to stop.
+// ErrStopped is returned by work that was stopped.
 var ErrStopped = errors.New("stopped")
 
-// Violation is one fault of an input.
+// Violation is one error in an input.
 type Violation struct {
 	// Path of the field, such as `jobs[17].queue`.
 	Path string
-	// Detail says what is wrong with it, such as `no queue "x"`.
+	// Detail describes the error, such as `no queue "x"`.
 	Detail string
 }
 
-// Error is all faults of an input. The input had no effect.
+// Error contains all violations of an input. The input had no effect.
 type Error struct {
 	// Violations are the first MaxListed, in the order found.
 	Violations []Violation
@@ -28,7 +28,7 @@ type Error struct {
 	Total int
 }
 
-// Add records a fault.
+// Add records a violation.
 func (e *Error) Add(path, format string, args ...any) {
 	e.Total++
 	if len(e.Violations) < MaxListed {
@@ -36,10 +36,10 @@ func (e *Error) Add(path, format string, args ...any) {
 	}
 }
 
-// Full reports whether further faults are only counted, so that callers need not form their paths.
+// Full reports whether further violations are only counted, so that callers need not format their paths.
 func (e *Error) Full() bool { return len(e.Violations) >= MaxListed }
 
-// OrNil returns e as an error, or nil if no fault was recorded.
+// OrNil returns e as an error, or nil if no violation was recorded.
 func (e *Error) OrNil() error {
 	if e == nil || e.Total == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (e *Error) OrNil() error {
 	return e
 }
 
-// Error lists the faults, one a line.
+// Error lists the violations, one per line.
 func (e *Error) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d violation", e.Total)

@@ -2,8 +2,8 @@ package resource
 
 import "math"
 
-// Covers reports whether r is at most limit in every dimension of r, with the absolute tolerance Threshold; what limit does not name is 0
-// there (Volcano's LessEqual with Zero).
+// Covers reports whether r is at most limit in every dimension of r, with the absolute tolerance Threshold; a dimension that limit does not
+// name is 0 there (Volcano's LessEqual with Zero).
 func Covers(limit, r Row) bool { return FirstUncovered(limit, r) < 0 }
 
 // FirstUncovered returns the first dimension in which r exceeds limit by Threshold or more, or -1.
@@ -27,8 +27,8 @@ func Uncovered(limit, r Row) Mask {
 	return over
 }
 
-// Exceeding returns the dimensions of mask in which used + asked is strictly above limit, without tolerance, among those that asked
-// asks for (> 0); what limit does not name is 0 there (Volcano's LessEqualWithDimensionAndResourcesName, negated).
+// Exceeding returns the dimensions of mask in which used + asked is strictly above limit, without tolerance, among those with asked > 0; a
+// dimension that limit does not name is 0 there (Volcano's LessEqualWithDimensionAndResourcesName, negated).
 func Exceeding(limit, used, asked Row, mask Mask) Mask {
 	var over Mask
 	for m := asked.Has & mask; m != 0; m = m.Rest() {
@@ -85,7 +85,7 @@ func (r Row) AtLeastThreshold() Mask {
 }
 
 // DominantShare returns the largest ratio of used to base over the dimensions of mask, and its dimension; (0, -1) if no ratio is above 0.
-// Among equal ratios the first dimension wins. Callers keep dimensions out of mask whose base is no divisor.
+// Among equal ratios the first dimension wins. Callers must exclude dimensions from mask whose base is not a valid divisor.
 func DominantShare(used, base Row, mask Mask) (float64, int) {
 	share, dominant := 0.0, -1
 	for m := mask; m != 0; m = m.Rest() {

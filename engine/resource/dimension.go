@@ -1,8 +1,8 @@
-// Package resource is the arithmetic of resource vectors: named dimensions, dense rows that know which dimensions they name, and the
-// few comparisons that policies take decisions by.
+// Package resource implements the arithmetic of resource vectors: named dimensions, dense rows with the set of dimensions that they name,
+// and the few comparisons that policies use.
 //
-// A dimension of a row is absent, zero, finite or unlimited (+Inf). Absent and zero have equal amounts but differ in presence, and
-// presence decides verdicts, as it does in Volcano's map of scalars (pkg/scheduler/api/resource_info.go).
+// A dimension of a row is absent, zero, finite or unlimited (+Inf). Absent and zero have equal amounts but differ in presence, and presence
+// affects verdicts, as in Volcano's map of scalars (pkg/scheduler/api/resource_info.go).
 package resource
 
 import (
@@ -16,7 +16,7 @@ const (
 	CPU = 0
 	// Memory is the dimension of `memory` in every Dimensions, in bytes.
 	Memory = 1
-	// MaxDimensions bounds the dimensions of one snapshot, cpu and memory included: a row's presence is one machine word.
+	// MaxDimensions is the maximum number of dimensions of one snapshot, including cpu and memory: a row's presence is one machine word.
 	MaxDimensions = 64
 	// Threshold is the absolute tolerance of LessEqual and IsEmpty (Volcano's minResource).
 	Threshold = 0.1
@@ -46,8 +46,8 @@ func (m Mask) First() int { return bits.TrailingZeros64(uint64(m)) }
 // Rest returns the set without its lowest dimension; ranging is for m := set; m != 0; m = m.Rest() { d := m.First() }.
 func (m Mask) Rest() Mask { return m & (m - 1) }
 
-// Dimensions names the dimensions of rows: cpu, memory, then the others by name, so that no result depends on the order in which a
-// snapshot happens to name them. They remember that order for those who answer the snapshot's author.
+// Dimensions contains the names of the dimensions of rows: cpu, memory, then the others sorted by name, so that no result depends on their
+// order in a snapshot. It also stores that order, which is used in answers.
 type Dimensions struct {
 	names []string
 	pods  Mask
@@ -116,14 +116,14 @@ func (d Dimensions) OrderedNames() []string {
 	return names
 }
 
-// Order returns all dimensions in the order in which their names were given, then cpu and memory where they were not. Callers only read
-// it.
+// Order returns all dimensions in the order in which their names were given, then cpu and memory if they were not given. Callers must not
+// modify it.
 func (d Dimensions) Order() []int { return d.order }
 
-// Position returns where dimension i is in Order.
+// Position returns the position of dimension i in Order.
 func (d Dimensions) Position(i int) int { return d.position[i] }
 
-// Index returns the dimension of a name.
+// Index returns the dimension with this name.
 func (d Dimensions) Index(name string) (int, bool) {
 	switch name {
 	case "cpu":
@@ -135,6 +135,5 @@ func (d Dimensions) Index(name string) (int, bool) {
 	return i + 2, ok
 }
 
-// Pods returns the set that holds the dimension `pods`, or the empty set: some of Volcano's comparisons leave it out
-// (IsIgnoredScalarResource).
+// Pods returns the set with the dimension `pods`, or the empty set: some of Volcano's comparisons ignore it (IsIgnoredScalarResource).
 func (d Dimensions) Pods() Mask { return d.pods }

@@ -2,8 +2,8 @@ package resource
 
 import "math"
 
-// Row is one resource vector. V holds an amount for every dimension, 0 where the dimension is absent; Has is the set of dimensions that
-// are present. The zero Row (V == nil) says that no vector is given at all.
+// Row is one resource vector. V holds an amount for every dimension, 0 where the dimension is absent; Has is the set of dimensions that are
+// present. The zero Row (V == nil) means that no vector is given.
 type Row struct {
 	V   []float64
 	Has Mask
@@ -15,7 +15,7 @@ func NewRow(width int) Row { return Row{V: make([]float64, width)} }
 // NewAccount returns a row of zeros with cpu and memory present, as Volcano's EmptyResource.
 func NewAccount(width int) Row { return Row{V: make([]float64, width), Has: Base} }
 
-// NewTable returns n rows of the given width in one piece of memory, each with nothing present.
+// NewTable returns n rows of the given width in one allocation, each with nothing present.
 func NewTable(n, width int) []Row {
 	rows, cells := make([]Row, n), make([]float64, n*width)
 	for i := range rows {
@@ -33,7 +33,7 @@ func NewAccounts(n, width int) []Row {
 	return rows
 }
 
-// Absent reports whether no vector is given at all.
+// Absent reports whether no vector is given.
 func (r Row) Absent() bool { return r.V == nil }
 
 // Clone returns a copy that shares nothing with r. The copy of an absent row is absent.
@@ -97,8 +97,8 @@ func (r *Row) Sub(o Row) {
 	r.Has |= o.Has
 }
 
-// SubWithin subtracts o from r, but where r names no scalar at all only cpu and memory: Volcano's Resource.Sub on a resource without a
-// map of scalars.
+// SubWithin subtracts o from r, but only cpu and memory if r names no scalar: Volcano's Resource.Sub on a resource without a map of
+// scalars.
 func (r *Row) SubWithin(o Row) {
 	if r.Has&^Base == 0 {
 		o.Has &= Base
@@ -106,7 +106,7 @@ func (r *Row) SubWithin(o Row) {
 	r.Sub(o)
 }
 
-// Default is what a dimension that a limit does not name counts as.
+// Default is the value of a dimension that a limit does not name.
 type Default bool
 
 const (
@@ -116,8 +116,8 @@ const (
 	Infinity Default = true
 )
 
-// Min lowers r to limit in every dimension that r names; it never makes a dimension present. Where limit does not name one, missing
-// decides: Infinity leaves r's amount, Zero makes it 0. cpu and memory are always compared (Volcano's MinDimensionResource).
+// Min lowers r to limit in every dimension that r names; it never makes a dimension present. If limit does not name one, missing decides:
+// Infinity leaves r's amount, Zero makes it 0. cpu and memory are always compared (Volcano's MinDimensionResource).
 func (r *Row) Min(limit Row, missing Default) {
 	for m := r.Has; m != 0; m = m.Rest() {
 		d := m.First()
@@ -141,7 +141,7 @@ func (r *Row) Max(o Row) {
 }
 
 // SetExceeded makes r the part of left that exceeds right: cpu and memory are floored at 0, a scalar that does not strictly exceed is
-// absent (Volcano's ExceededPart, which is Diff's first result). What right does not name counts as 0 there. r may be left.
+// absent (Volcano's ExceededPart, which is Diff's first result). A dimension that right does not name counts as 0 there. r may be left.
 func (r *Row) SetExceeded(left, right Row) {
 	has := Base
 	for d := range r.V {

@@ -1,6 +1,6 @@
-// Package catalogue lists the policies of this program. Everything that names policies reads the list: the contract's decoder, digests,
-// metrics, the client, the command line and the reader of Volcano's configuration. A new policy is a package under engine/policy, a
-// message in policy.proto, and a row in Policies.
+// Package catalogue lists the policies of this program. All code that needs the policies reads the list: the contract's decoder, digests,
+// metrics, the client, the command line and the reader of Volcano's configuration. A new policy is a package under engine/policy, a message
+// in policy.proto, and a row in Policies.
 package catalogue
 
 import (
@@ -16,24 +16,24 @@ import (
 
 // Policy is a row of the list.
 type Policy struct {
-	// Name is what answers, reasons and metrics call the plugin. If Volcano has the plugin, it is Volcano's name. Rows that are forms of
-	// one plugin share its name.
+	// Name of the plugin in answers, reasons and metrics. If Volcano has the plugin, it is Volcano's name. Rows that are forms of one
+	// plugin share its name.
 	Name string
 	// Settings converts between the contract's message and the plugin.
 	Settings Settings
-	// Decisions are those that the plugin takes part in, in one of its forms at least.
+	// Decisions in which the plugin, in at least one of its forms, takes part.
 	Decisions engine.Decisions
-	// Forms are the names under which the plugin is chosen without writing its message. Empty: it is chosen by message only.
+	// Forms are the names by which the plugin is selected without its message. Empty: it is selected by message only.
 	Forms []Form
-	// Volcano says that a volcano-scheduler.conf may name the plugin.
+	// Volcano is true if a volcano-scheduler.conf may name the plugin.
 	Volcano bool
-	// Clock says that answers depend on the snapshot's `as_of`.
+	// Clock is true if answers depend on the snapshot's `as_of`.
 	Clock bool
 }
 
 // Form is a plugin with settings, under a name.
 type Form struct {
-	// Name is that of the plugin, or the plugin's with a suffix that names the settings, such as Hierarchical.
+	// Name is that of the plugin, possibly with a suffix for the settings, such as Hierarchical.
 	Name string
 	// Settings is the message of the policy. nil: one without any field set.
 	Settings proto.Message
@@ -41,7 +41,7 @@ type Form struct {
 	Preset [][]string
 }
 
-// Hierarchical is the suffix of the form that Volcano's switch `enableHierarchy` chooses.
+// Hierarchical is the suffix of the form that Volcano's switch `enableHierarchy` selects.
 const Hierarchical = "/hierarchical"
 
 // Of returns the row of a plugin's message, and whether there is one.
@@ -58,7 +58,7 @@ func Of(p *apportionv1.Plugin) (*Policy, bool) {
 	return nil, false
 }
 
-// Named reports whether an answer may name a plugin so.
+// Named reports whether this is the name of a plugin in answers.
 func Named(name string) bool {
 	for i := range Policies {
 		if Policies[i].Name == name {
@@ -107,7 +107,7 @@ func Forms() []string {
 	return names
 }
 
-// Presets yields the presets with their names: that of the form that divides, with a dash in place of the slash.
+// Presets yields the presets with their names: that of the form that divides, with a dash instead of the slash.
 func Presets() iter.Seq2[string, [][]string] {
 	return func(yield func(string, [][]string) bool) {
 		for i := range Policies {
@@ -120,15 +120,15 @@ func Presets() iter.Seq2[string, [][]string] {
 	}
 }
 
-// Read returns the plugin with the settings of p, which is a message of this row. It calls fault for each setting that is not valid, with
-// the setting's path below p.
+// Read returns the plugin with the settings of p, a message of this row. It calls fault for each invalid setting, with the setting's path
+// below p.
 func (r *Policy) Read(p *apportionv1.Plugin, fault Fault) policy.Plugin {
 	prefix := r.Settings.field.TextName() + "."
 	return r.Settings.read(r.Settings.message(p), func(field, format string, args ...any) { fault(prefix+field, format, args...) })
 }
 
-// Canonical returns what p, which is a message of this row, is read as: defaults written out, settings that count as others replaced by
-// these, unknown fields left out. Only the plugin is set.
+// Canonical returns p, a message of this row, as it is read: with defaults, with effective settings instead of equivalent ones, and without
+// unknown fields. Only the plugin is set.
 func (r *Policy) Canonical(p *apportionv1.Plugin) *apportionv1.Plugin {
 	return r.Settings.plugin(r.Settings.canonical(r.Settings.message(p)))
 }

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Fault records a setting that is not valid. The path is that of the setting below its message.
+// Fault records an invalid setting. The path is that of the setting below its message.
 type Fault func(path, format string, args ...any)
 
 // Settings converts between a message of the contract and a plugin; see SettingsOf.
@@ -22,8 +22,7 @@ type Settings struct {
 }
 
 // SettingsOf returns the conversion between the message M, which is a member of the contract's Plugin, and the plugin P. read applies the
-// defaults of settings that are absent, write sets every field. If P has a method Normal, it returns the settings that P counts as
-// others replaced by these.
+// defaults of settings that are absent, write sets every field. If P has a method Normal, it returns the effective settings.
 func SettingsOf[M proto.Message, P policy.Plugin](read func(M, Fault) P, write func(P) M) Settings {
 	var none M
 	s := Settings{
