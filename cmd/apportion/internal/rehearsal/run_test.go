@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -73,6 +74,40 @@ func TestAnEvictedTaskLosesWhatItHasDone(t *testing.T) {
 	result, r = lived(t, "fair", o, greedy, late)
 	require.Equal(t, 8*300/3600.0, result.Use[0].Lost, "what was done since the last checkpoint")
 	require.Equal(t, int64(900+600+(48000+2400-16*900-8*600)/16), r.jobs[0].end)
+}
+
+func TestAProtectedJobIsNotEvicted(t *testing.T) {
+	greedy, late := worker("greedy", "a", 0, 16, 1, 1, 3000), worker("late", "b", 900, 8, 8, 1, 600)
+	greedy.Protected = true
+	result, r := lived(t, "fair", exact(t), greedy, late)
+	require.Equal(t, int64(3000), r.jobs[1].began)
+	require.Zero(t, result.Evictions.Total)
+}
+
+func TestARunEndsWhenItIsNoLongerWanted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v := &Variant{Name: "fair", Snapshot: cluster(2, 1, 1), Policy: preset(t, "fair")}
+	_, err := Run(ctx, v, drawn(1, 100, 2, 16, 3600, 1), options(t))
+	require.Error(t, err)
+}
+
+// TestJobsThatAreDoneLeaveTheSession lets many short jobs pass, of which few run at a time.
+func TestJobsThatAreDoneLeaveTheSession(t *testing.T) {
+	history := &trace.Trace{}
+	for i := range 6000 {
+		history.Jobs = append(history.Jobs, worker(fmt.Sprint("j", i), "a", int64(i)*100, 1, 1, 1, 100))
+	}
+	v := &Variant{Name: "proportion", Snapshot: cluster(2, 1, 1), Policy: preset(t, "proportion")}
+	r, err := start(t.Context(), v, history, exact(t))
+	require.NoError(t, err)
+	most := 0
+	r.watch = func() { most = max(most, r.session.View().Tasks.Len()) }
+	result, err := r.toEnd(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 6000, result.Finished)
+	require.Less(t, most, 5000, "numbers of tasks that are gone are let go of")
+	require.Less(t, len(r.live), 3)
 }
 
 func TestAGangThatLosesATaskStops(t *testing.T) {

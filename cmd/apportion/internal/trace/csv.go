@@ -21,10 +21,11 @@ const (
 	columnTasks    = "tasks"
 	columnMin      = "min"
 	columnSeconds  = "seconds"
+	columnEvict    = "preemptable"
 )
 
 var (
-	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnPriority, columnTasks, columnMin, columnSeconds}
+	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict}
 	requiredColumns = []string{columnArrival, columnQueue, columnSeconds}
 )
 
@@ -37,6 +38,7 @@ var (
 //	priority  of the job; default 0
 //	tasks     number of tasks; default 1
 //	min       how many of them must run at once; default: all
+//	preemptable  whether tasks may be evicted, true or false; default: true
 //
 // Every other column is a resource that each task asks for, such as cpu, memory or gpu, as Kubernetes writes quantities. Lines that begin
 // with # are comments. The error is an *Error if lines are wrong.
@@ -170,6 +172,7 @@ func (c *csvReader) job(fields []string) {
 	job.Priority = int32(c.number(fields, columnPriority, -maxPriority, maxPriority, 0))
 	tasks := c.number(fields, columnTasks, 1, MaxTasks, 1)
 	job.Min = int(c.number(fields, columnMin, 1, tasks, tasks))
+	job.Protected = !c.truth(fields, columnEvict)
 	job.Groups = []Group{{Role: "task", Tasks: int(tasks), Request: c.request(fields)}}
 	if c.faults.Total > before {
 		return
@@ -211,6 +214,19 @@ func (c *csvReader) number(fields []string, column string, least, most, otherwis
 		return otherwise
 	}
 	return number
+}
+
+// truth reads true or false; an absent column or an empty field is true.
+func (c *csvReader) truth(fields []string, column string) bool {
+	i, ok := c.at[column]
+	if !ok || strings.TrimSpace(fields[i]) == "" {
+		return true
+	}
+	truth, err := strconv.ParseBool(strings.TrimSpace(fields[i]))
+	if err != nil {
+		c.faults.add(c.line(), column, "%q is neither true nor false", shorten(fields[i]))
+	}
+	return truth
 }
 
 // arrival reads seconds or a moment. All lines of a file give the same.

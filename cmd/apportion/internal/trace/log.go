@@ -134,6 +134,9 @@ func jobOf(m *model.Model, j model.JobID) Job {
 		Name: strings.Clone(spec.UID), Queue: strings.Clone(m.Queues[spec.Queue].Name),
 		Priority: spec.Priority, Min: int(spec.MinAvailable),
 	}
+	for t := spec.FirstTask; t < spec.EndTask; t++ {
+		job.Protected = job.Protected || !m.Tasks.At(t).Preemptable
+	}
 	for g := spec.FirstGroup; g < spec.EndGroup; g++ {
 		group := m.Groups.At(g)
 		tasks := 0

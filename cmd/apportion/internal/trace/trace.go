@@ -32,6 +32,8 @@ type Job struct {
 	Min int
 	// Seconds is how long the job takes with all its tasks, 1 or above. With half of them it takes twice as long.
 	Seconds int64
+	// Protected says that no task of the job may be evicted.
+	Protected bool
 	// Groups hold the tasks; all tasks of a group ask for the same.
 	Groups []Group
 }

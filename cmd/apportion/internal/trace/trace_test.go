@@ -32,6 +32,12 @@ func TestACSVHasALineForEachJob(t *testing.T) {
 	require.Equal(t, []string{"cpu", "nvidia.com/gpu"}, trace.Resources())
 }
 
+func TestATraceSaysWhichJobsMayNotBeEvicted(t *testing.T) {
+	trace, err := ReadCSV("f", strings.NewReader("arrival,queue,seconds,cpu,preemptable\n0,a,1,1,false\n1,a,1,1,\n2,a,1,1,true\n"))
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false, false}, []bool{trace.Jobs[0].Protected, trace.Jobs[1].Protected, trace.Jobs[2].Protected})
+}
+
 func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 	trace, err := ReadCSV("short.csv", strings.NewReader("seconds,memory,queue,arrival\n5,1Gi,a,2026-03-02T00:01:00Z\n5,1Gi,a,2026-03-02T01:00:00+01:00\n"))
 	require.NoError(t, err)
@@ -59,6 +65,7 @@ func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 		"a quote":           {header + "0,\"j,a,0,2,2,1,1,60\n", "f:2: column 21: extraneous or missing"},
 		"twice":             {header + "0,j,a,0,1,1,1,1,60\n1,j,a,0,1,1,1,1,60\n", `f:3: job: job "j" is in line 2 already`},
 		"moments and times": {header + "0,j,a,0,1,1,1,1,60\n2026-03-02T00:00:00Z,k,a,0,1,1,1,1,60\n", "f:3: arrival: some arrivals are moments"},
+		"neither":           {"arrival,queue,seconds,cpu,preemptable\n0,a,1,1,maybe\n", `f:2: preemptable: "maybe" is neither true nor false`},
 		"no queue":          {header + "0,j, ,0,1,1,1,1,60\n", "f:2: queue: a name of 1 to 1000 bytes is needed"},
 	} {
 		_, err := ReadCSV("f", strings.NewReader(test.file))
