@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (f inputFlags) by(policy string) inputFlags {
 type compared struct {
 	Was     message             `json:"was"`
 	Is      message             `json:"is"`
-	Changes []comparison.Change `json:"changes"`
+	Effects []comparison.Effect `json:"effects"`
 	Omitted int                 `json:"omitted_jobs,omitempty"`
 	// WasAudit and IsAudit are what is unfair about each.
 	WasAudit *audit.Report `json:"was_audit,omitempty"`
@@ -113,14 +114,16 @@ func compare(ctx context.Context, q *question, policy *apportionv1.Policy, first
 	if err != nil {
 		return err
 	}
-	for i := range 4 {
+	for i := range comparison.Needed {
 		if err := errors.Join(was.Err(i), is.Err(i)); err != nil {
 			return err
 		}
 	}
-	changes := plan.Changes(was.Answers, is.Answers, q.snapshot.Names(is.Basis))
+	effects := comparison.Effects(
+		plan.OutcomeOf(was.Answers, q.snapshot.Names(was.Basis)), plan.OutcomeOf(is.Answers, q.snapshot.Names(is.Basis)),
+		shownResource(q.output.resources))
 	before, after := was.Answers[0].GetShares(), is.Answers[0].GetShares()
-	out := compared{Was: message{before}, Is: message{after}, Changes: changes, Omitted: plan.Omitted}
+	out := compared{Was: message{before}, Is: message{after}, Effects: effects, Omitted: plan.Omitted}
 	if out.WasAudit, err = audit.Find(ctx, q.decider, q.Input, audited); err == nil {
 		out.IsAudit, err = audit.Find(ctx, q.decider, other, audited)
 	}
@@ -130,45 +133,28 @@ func compare(ctx context.Context, q *question, policy *apportionv1.Policy, first
 	err = q.writeAny(is.Basis, out, func(p *render.Printer) {
 		p.Line("by %s in place of %s:", second, first)
 		p.Changes(before, after)
-		printChanges(p, changes, plan.Omitted)
+		printEffects(p, effects, plan.Omitted)
 		printBreaches(p, first, out.WasAudit)
 		printBreaches(p, second, out.IsAudit)
 	})
 	if err != nil {
 		return err
 	}
-	return verdict(len(changes) == 0)
+	return verdict(len(effects) == 0)
 }
 
-// printChanges shows the changes except amounts, which have a table of their own.
-func printChanges(p *render.Printer, changes []comparison.Change, omitted int) {
-	const columns = 60
-	table := p.NewTable("WHO", "WHAT", "NOW", "WOULD BE", "WHY").Wrap(columns)
-	for _, c := range changes {
-		if c.What == comparison.Deserved {
-			continue
-		}
-		who := "job " + c.Job
-		if c.Queue != "" {
-			who = "queue " + c.Queue
-		}
-		why := c.Reason
-		if len(c.Taken) > 0 {
-			why = "would evict " + few(c.Taken)
-		} else if len(c.Spared) > 0 {
-			why = "would spare " + few(c.Spared)
-		}
-		table.Row(who, c.What, c.Was, c.Is, why)
-	}
+// printEffects shows effects but for what queues deserve, which has a table of its own.
+func printEffects(p *render.Printer, all []comparison.Effect, omitted int) {
+	table := effectTable(p, slices.DeleteFunc(slices.Clone(all), func(e comparison.Effect) bool {
+		return e.Kind == comparison.LessDeserved || e.Kind == comparison.MoreDeserved
+	}))
 	p.Line("")
 	if table.Empty() {
 		p.Line("no queue and no job would be decided about otherwise")
 	} else {
 		table.Write(p.Out)
 	}
-	if omitted > 0 {
-		p.Line("\n%d more jobs wait whose evictions were not compared", omitted)
-	}
+	printOmitted(p, omitted)
 }
 
 // audited bounds what is tried to find what is unfair.

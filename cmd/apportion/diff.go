@@ -258,20 +258,30 @@ func effectTables(p *render.Printer, d *differences) {
 		p.Line("nothing is decided otherwise")
 		return
 	}
+	effectTable(p, d.Effects).Write(p.Out)
+	printOmitted(p, d.Omitted)
+}
+
+// effectTable is a table of effects. A kind is named in the first of its rows.
+func effectTable(p *render.Printer, list []comparison.Effect) *render.Table {
 	const columns = 60
 	table := p.NewTable("EFFECT", "FOR", "RESOURCE", ">WAS", ">IS", "WHY").Wrap(columns)
 	kind := comparison.Kind("")
-	for i := range d.Effects {
-		e := &d.Effects[i]
+	for i := range list {
+		e := &list[i]
 		words := ""
 		if e.Kind != kind {
 			kind, words = e.Kind, e.Kind.Words()
 		}
 		table.Row(words, about(e), e.Resource, e.Was, e.Is, reason(e))
 	}
-	table.Write(p.Out)
-	if d.Omitted > 0 {
-		p.Line("\n%d more jobs wait whose evictions were not compared", d.Omitted)
+	return table
+}
+
+// printOmitted says how many jobs were not asked about.
+func printOmitted(p *render.Printer, omitted int) {
+	if omitted > 0 {
+		p.Line("\n%d more jobs wait whose evictions were not compared", omitted)
 	}
 }
 

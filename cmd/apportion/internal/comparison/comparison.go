@@ -2,34 +2,9 @@
 package comparison
 
 import (
-	"maps"
-	"slices"
-	"strconv"
-
 	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/client/text"
-	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
-
-// Change is one thing that would be otherwise.
-type Change struct {
-	// Queue or Job is who it is for; Job is namespace/name.
-	Queue string `json:"queue,omitempty"`
-	Job   string `json:"job,omitempty"`
-	// What is asked: deserved, overused, rank, enqueue, allocatable, reclaim or preempt.
-	What string `json:"what"`
-	// Was and Is are the two policies' words, Reason what the second gives for its own.
-	Was    string `json:"was"`
-	Is     string `json:"is"`
-	Reason string `json:"reason,omitempty"`
-	// Spared and Taken are tasks that only the first, or only the second, would evict.
-	Spared []string `json:"spared,omitempty"`
-	Taken  []string `json:"taken,omitempty"`
-}
-
-// Deserved is the What of what a queue deserves.
-const Deserved = "deserved"
 
 // Plan is what both policies are asked.
 type Plan struct {
@@ -92,48 +67,6 @@ func (p *Plan) Steps() []*apportionv1.Step {
 	return steps
 }
 
-// Changes holds the second policy's answers against the first's.
-func (p *Plan) Changes(was, is []*apportionv1.Answer, names text.Names) []Change {
-	c := &changes{Plan: p, names: names}
-	c.deserved(was[sharesAt].GetShares(), is[sharesAt].GetShares())
-	c.standings(was[sharesAt].GetShares(), is[sharesAt].GetShares())
-	c.admissions(was[enqueueAt].GetEnqueue(), is[enqueueAt].GetEnqueue())
-	c.allowances(was[allocatableAt], is[allocatableAt])
-	for i, task := range p.claimants {
-		at := firstClaimantAt + 2*i
-		c.victims("reclaim", task, was[at], is[at])
-		c.victims("preempt", task, was[at+1], is[at+1])
-	}
-	return c.found
-}
-
-type changes struct {
-	*Plan
-
-	names text.Names
-	found []Change
-}
-
-func (c *changes) add(change Change) {
-	if change.Was != change.Is || len(change.Spared)+len(change.Taken) > 0 {
-		c.found = append(c.found, change)
-	}
-}
-
-// deserved compares what queues deserve in the plugins that divide.
-func (c *changes) deserved(was, is *apportionv1.SharesAnswer) {
-	before := map[uint32]*apportionv1.Resource{}
-	for _, q := range dividing(was) {
-		before[q.GetQueue()] = q.GetDeserved()
-	}
-	for _, q := range dividing(is) {
-		c.add(Change{
-			Queue: c.names.Queue(q.GetQueue()), What: Deserved,
-			Was: render.Amounts(c.names, before[q.GetQueue()]), Is: render.Amounts(c.names, q.GetDeserved()),
-		})
-	}
-}
-
 // dividing are the queues of the first plugin that divides among them.
 func dividing(a *apportionv1.SharesAnswer) []*apportionv1.QueueShare {
 	for _, p := range a.GetPlugins() {
@@ -144,53 +77,11 @@ func dividing(a *apportionv1.SharesAnswer) []*apportionv1.QueueShare {
 	return nil
 }
 
-func (c *changes) standings(was, is *apportionv1.SharesAnswer) {
-	before := map[uint32]*apportionv1.QueueStanding{}
-	for _, s := range was.GetStandings() {
-		before[s.GetQueue()] = s
-	}
-	for _, s := range is.GetStandings() {
-		old, name := before[s.GetQueue()], c.names.Queue(s.GetQueue())
-		c.add(Change{
-			Queue: name, What: "overused", Was: yesOrNo(old.GetOverused()), Is: yesOrNo(s.GetOverused()),
-			Reason: text.Reasons(c.names, s.GetReasons()),
-		})
-		c.add(Change{Queue: name, What: "rank", Was: rankOf(old), Is: rankOf(s)})
-	}
-}
-
 func yesOrNo(yes bool) string {
 	if yes {
 		return "yes"
 	}
 	return "no"
-}
-
-func rankOf(s *apportionv1.QueueStanding) string {
-	if s == nil || s.Rank == nil {
-		return "none"
-	}
-	return strconv.Itoa(int(s.GetRank()) + 1)
-}
-
-func (c *changes) admissions(was, is *apportionv1.EnqueueAnswer) {
-	before := map[uint32]*apportionv1.Verdict{}
-	for _, job := range was.GetJobs() {
-		before[job.GetJob()] = job.GetVerdict()
-	}
-	for _, job := range is.GetJobs() {
-		c.verdicts(Change{Job: c.snapshot.JobName(job.GetJob()), What: "enqueue"}, before[job.GetJob()], job.GetVerdict())
-		delete(before, job.GetJob())
-	}
-	for _, job := range slices.Sorted(maps.Keys(before)) {
-		c.verdicts(Change{Job: c.snapshot.JobName(job), What: "enqueue"}, before[job], nil)
-	}
-}
-
-func (c *changes) verdicts(change Change, was, is *apportionv1.Verdict) {
-	change.Was, change.Is = wordOf(was), wordOf(is)
-	change.Reason = text.Reasons(c.names, is.GetReasons())
-	c.add(change)
 }
 
 // wordOf is a verdict in a word. To abstain is to permit.
@@ -205,60 +96,9 @@ func wordOf(v *apportionv1.Verdict) string {
 	}
 }
 
-func (c *changes) allowances(was, is *apportionv1.Answer) {
-	for i, task := range c.claimants {
-		change := Change{Job: lookup.JobName(c.snapshot.Tasks[task].Job), What: "allocatable"}
-		c.verdicts(change, verdictAt(was, i), verdictAt(is, i))
-	}
-}
-
 func verdictAt(a *apportionv1.Answer, i int) *apportionv1.Verdict {
 	if tasks := a.GetAllocatable().GetTasks(); i < len(tasks) {
 		return tasks[i].GetVerdict()
 	}
 	return nil
-}
-
-func (c *changes) victims(what string, claimant uint32, was, is *apportionv1.Answer) {
-	answer := func(a *apportionv1.Answer) *apportionv1.VictimsAnswer {
-		if what == "reclaim" {
-			return a.GetReclaim()
-		}
-		return a.GetPreempt()
-	}
-	before, after := victimsOf(answer(was)), victimsOf(answer(is))
-	c.add(Change{
-		Job: lookup.JobName(c.snapshot.Tasks[claimant].Job), What: what, Was: countOf(was, before), Is: countOf(is, after),
-		Spared: c.tasksIn(before, after), Taken: c.tasksIn(after, before),
-	})
-}
-
-func victimsOf(a *apportionv1.VictimsAnswer) map[uint32]bool {
-	out := make(map[uint32]bool, len(a.GetVictims()))
-	for _, v := range a.GetVictims() {
-		out[v.GetTask()] = true
-	}
-	return out
-}
-
-func countOf(a *apportionv1.Answer, victims map[uint32]bool) string {
-	switch {
-	case a.GetError() != nil:
-		return "an error"
-	case len(victims) == 1:
-		return "1 victim"
-	default:
-		return strconv.Itoa(len(victims)) + " victims"
-	}
-}
-
-// tasksIn names the tasks that are in one set and not in the other.
-func (c *changes) tasksIn(these, without map[uint32]bool) []string {
-	var out []string
-	for _, task := range slices.Sorted(maps.Keys(these)) {
-		if !without[task] {
-			out = append(out, c.snapshot.TaskName(task))
-		}
-	}
-	return out
 }
