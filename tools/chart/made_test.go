@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -115,6 +116,30 @@ func TestTheValuesDocumentedForVolcanoAreTaken(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestOneValueFollowsTheCluster(t *testing.T) {
+	all := made(t, "testdata/follow.yaml")
+	role := of[*rbacv1.ClusterRole](t, all, "ClusterRole/fair-apportion-sharing")
+	read := map[string]bool{}
+	for _, rule := range role.Rules {
+		require.Equal(t, []string{"list", "watch"}, rule.Verbs)
+		for _, resource := range rule.Resources {
+			read[resource] = true
+		}
+	}
+	require.Equal(t, map[string]bool{"queues": true, "podgroups": true, "pods": true, "nodes": true, "priorityclasses": true}, read)
+	binding := of[*rbacv1.ClusterRoleBinding](t, all, "ClusterRoleBinding/fair-apportion-sharing")
+	pod := of[*appsv1.Deployment](t, all, "Deployment/fair-apportion").Spec.Template.Spec
+	require.Equal(t, role.Name, binding.RoleRef.Name)
+	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: pod.ServiceAccountName, Namespace: "sharing"}}, binding.Subjects)
+	require.True(t, *pod.AutomountServiceAccountToken)
+	require.Equal(t, "/readyz", pod.Containers[0].ReadinessProbe.HTTPGet.Path)
+	written := serverConfiguration(t, all, "fair-apportion")
+	require.Equal(t, map[string]any{"enabled": true}, written["follow"])
+	require.Equal(t, map[string]any{"listen": "0.0.0.0:7174", "ui": true}, written["http"])
+	require.Equal(t, corev1.ServiceAffinityClientIP, of[*corev1.Service](t, all, "Service/fair-apportion").Spec.SessionAffinity)
+	require.NotEmpty(t, of[*networkingv1.NetworkPolicy](t, all, "NetworkPolicy/fair-apportion").Spec.Egress)
+}
+
 // mount is where a volume of the pod is mounted, nil if nowhere.
 func mount(pod corev1.PodSpec, path string) *corev1.VolumeMount {
 	for i := range pod.Containers[0].VolumeMounts {
@@ -129,7 +154,7 @@ func TestThePodMayDoNothingButServe(t *testing.T) {
 	for _, file := range settings(t) {
 		pod := of[*appsv1.Deployment](t, made(t, file), "Deployment/"+names(file)).Spec.Template.Spec
 		restricted(t, pod)
-		require.False(t, *pod.AutomountServiceAccountToken)
+		require.Equal(t, strings.HasSuffix(file, "follow.yaml"), *pod.AutomountServiceAccountToken)
 		volumes := map[string]bool{}
 		for _, volume := range pod.Volumes {
 			volumes[volume.Name] = true

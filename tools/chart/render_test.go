@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -72,8 +73,10 @@ var kinds = map[string]func() any{
 	"autoscaling/v2/HorizontalPodAutoscaler": func() any {
 		return &autoscalingv2.HorizontalPodAutoscaler{}
 	},
-	"networking.k8s.io/v1/NetworkPolicy":  func() any { return &networkingv1.NetworkPolicy{} },
-	"monitoring.coreos.com/v1/PodMonitor": func() any { return &podMonitor{} },
+	"rbac.authorization.k8s.io/v1/ClusterRole":        func() any { return &rbacv1.ClusterRole{} },
+	"rbac.authorization.k8s.io/v1/ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+	"networking.k8s.io/v1/NetworkPolicy":              func() any { return &networkingv1.NetworkPolicy{} },
+	"monitoring.coreos.com/v1/PodMonitor":             func() any { return &podMonitor{} },
 }
 
 // podMonitor is what is used of the type of the Prometheus operator.

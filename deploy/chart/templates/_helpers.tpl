@@ -46,14 +46,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- regexReplaceAll "\\.[^.]*$" . "" -}}
 {{- end -}}
 
+{{- /* Whether JSON is served: by itself, or with the page of the cluster that is followed. */ -}}
+{{- define "apportion.http" -}}
+{{- or .Values.http.enabled .Values.follow.enabled -}}
+{{- end -}}
+
 {{- /* What the chart itself writes into the configuration file. */ -}}
 {{- define "apportion.owned" -}}
 listen: ["0.0.0.0:7171"]
 admin:
   listen: "0.0.0.0:7172"
-{{- if .Values.http.enabled }}
+{{- if eq (include "apportion.http" .) "true" }}
 http:
   listen: "0.0.0.0:7174"
+  {{- if .Values.follow.enabled }}
+  ui: true
+  {{- end }}
+{{- end }}
+{{- if .Values.follow.enabled }}
+follow:
+  enabled: true
 {{- end }}
 {{- with .Values.extender }}
 {{- if .schedulers }}

@@ -40,8 +40,12 @@ type kindState struct {
 // listing notes that a list is asked for.
 func (k *kindState) listing() { k.metrics.lists.WithLabelValues(k.resource).Inc() }
 
-// failed notes why the kind cannot be read now.
+// failed notes why the kind cannot be read now. An API server that cannot send lists as a watch says that this is invalid: the reflector
+// lists then.
 func (k *kindState) failed(err error) {
+	if apierrors.IsInvalid(err) {
+		return
+	}
 	k.metrics.errors.WithLabelValues(k.resource).Inc()
 	fault := reason(err)
 	if apierrors.IsNotFound(err) && k.needed {

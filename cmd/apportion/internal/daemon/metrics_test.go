@@ -13,6 +13,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,13 +79,43 @@ extender: {listen: "unix:` + directory + `/extender", schedulers: {/volcano: clu
 metrics: {queues: 10}
 decision_log: {sink: file, file: decisions.jsonl, store: store}
 shadow: {policy: candidate, of: cluster, one_in: 1}
+follow: {enabled: true, kubeconfig: kubeconfig}
 drain: {delay: 0s}
 `
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "kubeconfig"), []byte(`
+clusters: [{name: a, cluster: {server: "`+emptyCluster(t)+`"}}]
+contexts: [{name: a, context: {cluster: a}}]
+current-context: a
+`), 0o600))
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	sources = config.Sources{File: file}
 	settings, err := config.Read(sources)
 	require.NoError(t, err)
 	return settings, sources, roots
+}
+
+// emptyCluster is the address of an API server without objects, which cannot send lists as watches.
+func emptyCluster(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.FormValue("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}`)
+		case r.FormValue("watch") != "":
+			_, _ = io.WriteString(w, `{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "2"}}}`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, `{"kind": "List", "metadata": {"resourceVersion": "1"}, "items": []}`)
+		}
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
 }
 
 // overUnix is a client of HTTP on a socket.
@@ -153,7 +184,8 @@ func exported(t *testing.T) string {
 	var text string
 	require.Eventually(t, func() bool {
 		text = fetch(t, strings.TrimPrefix(settings.Admin.Listen, "unix:"))
-		return strings.Contains(text, `apportion_shadow_decisions_total{`)
+		return strings.Contains(text, `apportion_shadow_decisions_total{`) && strings.Contains(text, `apportion_follow_events_total{`) &&
+			strings.Contains(text, `apportion_follow_complete 1`)
 	}, 10*time.Second, 10*time.Millisecond)
 	return text
 }
