@@ -146,7 +146,7 @@ func TestASessionGoesOnInProcessWhenEveryReplicaIsLost(t *testing.T) {
 		err     string
 	}{
 		"with the service's policy": {[]client.Option{client.WithPolicy("house", proportional(t))}, ""},
-		"without it":                {nil, "nor can it in process: "},
+		"without it":                {nil, "in-process fallback failed too: "},
 		"with another policy":       {[]client.Option{client.WithPolicy("house", client.VolcanoDefault())}, "policy or engine have changed"},
 	} {
 		r := startReplica(t, house(t, proportional(t)))

@@ -303,7 +303,7 @@ func TestWhatAMirrorRefusesChangesNothing(t *testing.T) {
 		`no job "j7"`:                              m.RemoveJob("j7"),
 		`no task "t7"`:                             m.SetTask("t7", apportionv1.TaskStatus_TASK_STATUS_RUNNING, "n0"),
 		"snapshot.jobs[0].queue":                   m.Replace(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{{Name: "a", Queue: "nowhere"}}}),
-		"the state is that of a mirror of another": shareError(t, c, other.State()),
+		"the state belongs to a mirror of another": shareError(t, c, other.State()),
 	} {
 		require.ErrorContains(t, err, text)
 	}

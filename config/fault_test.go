@@ -68,7 +68,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"one token for two":                     {"identities:\n- {name: a, tokens: [" + hash + "]}\n- {name: b, tokens: [" + hash + "]}\n", []string{":3: identities[1].tokens[0]: the same token is at identities[0].tokens[0]"}},
 		"an identity without callers":           {"identities: [{name: a}]\n", []string{":1: identities[0]: no caller can have this identity"}},
 		"names in no certificate":               {"identities: [{name: a, dns: [a.b]}]\n", []string{":1: identities[0]: clients show no certificates without tls.client_ca"}},
-		"no SPIFFE ID":                          {"identities:\n- name: a\n  spiffe:\n  - http://x\n", []string{":4: identities[0].spiffe[0]: a SPIFFE ID is expected"}},
+		"no SPIFFE ID":                          {"identities:\n- name: a\n  spiffe:\n  - http://x\n", []string{":4: identities[0].spiffe[0]: expected a SPIFFE ID"}},
 		"no method":                             {"identities:\n- name: a\n  tokens: [" + hash + "]\n  methods: [Simulates]\n", []string{":4: identities[0].methods[0]: no such method: one of EvaluateShares, "}},
 		"no cluster":                            {"identities:\n- name: a\n  tokens: [" + hash + "]\n  clusters: ['*a']\n", []string{":4: identities[0].clusters[0]: a name is expected"}},
 		"no snapshot":                           {"identities:\n- name: a\n  tokens: [" + hash + "]\n  snapshots: ['*a']\n", []string{":4: identities[0].snapshots[0]: a name is expected"}},

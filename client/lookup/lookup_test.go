@@ -42,7 +42,7 @@ func TestANameThatIsNearlyRightIsOffered(t *testing.T) {
 	_, err = s.Queue("web")
 	require.EqualError(t, err, `no queue "web"`)
 	_, err = s.Queue("")
-	require.EqualError(t, err, "no name of a queue is given")
+	require.EqualError(t, err, "the name of the queue is missing")
 }
 
 func TestAnAddedJobLeavesTheFormerSnapshotAlone(t *testing.T) {

@@ -214,11 +214,11 @@ func TestFaultyFilesAreRefusedAtTheStartAndLeaveARunningServerAsItWas(t *testing
 				certtest.Write(t, k, leaf.Key)
 			}, "names no server",
 		},
-		"an empty authority":    {func(_, _, a string) { certtest.Write(t, a, nil) }, "no certificate in it is valid"},
+		"an empty authority":    {func(_, _, a string) { certtest.Write(t, a, nil) }, "it contains no certificate that is valid"},
 		"a leaf as authority":   {func(_, _, a string) { certtest.Write(t, a, good.Certificate) }, "signs no others"},
 		"a key in the bundle":   {func(_, _, a string) { certtest.Write(t, a, append(authority.PEM(), good.Key...)) }, "no certificate"},
 		"words in the bundle":   {func(_, _, a string) { certtest.Write(t, a, append(authority.PEM(), "words"...)) }, "not PEM"},
-		"an expired authority":  {func(_, _, a string) { certtest.Write(t, a, certtest.New(t, certtest.Expired).PEM()) }, "no certificate in it is valid"},
+		"an expired authority":  {func(_, _, a string) { certtest.Write(t, a, certtest.New(t, certtest.Expired).PEM()) }, "it contains no certificate that is valid"},
 		"half of a certificate": {func(_, _, a string) { certtest.Write(t, a, authority.PEM()[:200]) }, "not PEM"},
 	}
 	for name, story := range stories {

@@ -410,7 +410,7 @@ func TestAMistakeRefusesToStartWithEveryFaultNamed(t *testing.T) {
 		}, []string{"has expired"}},
 		"a key of another":               {mutual, func(p *place) { p.write("tls.key", string(authority.Issue(t).Key)) }, []string{"private key does not match"}},
 		"a client CA that is none":       {mutual, func(p *place) { p.write("ca.crt", string(leaf.Certificate)) }, []string{"signs no others"}},
-		"a token that is no hash":        {"identities: [{name: a, tokens: [letmein]}]\n", nil, []string{"identities[0].tokens[0]: the hash of a token is expected"}},
+		"a token that is no hash":        {"identities: [{name: a, tokens: [letmein]}]\n", nil, []string{"identities[0].tokens[0]: expected the hash of a token"}},
 		"users of the extender, missing": {"policies: {a: preset:proportion}\nextender: {listen: 'localhost:0', schedulers: {/a: a}, users: nowhere}\n", nil, []string{"nowhere: no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
