@@ -70,9 +70,9 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"names in no certificate":               {"identities: [{name: a, dns: [a.b]}]\n", []string{":1: identities[0]: clients show no certificates without tls.client_ca"}},
 		"no SPIFFE ID":                          {"identities:\n- name: a\n  spiffe:\n  - http://x\n", []string{":4: identities[0].spiffe[0]: expected a SPIFFE ID"}},
 		"no method":                             {"identities:\n- name: a\n  tokens: [" + hash + "]\n  methods: [Simulates]\n", []string{":4: identities[0].methods[0]: no such method: one of EvaluateShares, "}},
-		"no cluster":                            {"identities:\n- name: a\n  tokens: [" + hash + "]\n  clusters: ['*a']\n", []string{":4: identities[0].clusters[0]: a name is expected"}},
-		"no snapshot":                           {"identities:\n- name: a\n  tokens: [" + hash + "]\n  snapshots: ['*a']\n", []string{":4: identities[0].snapshots[0]: a name is expected"}},
-		"no queue":                              {"identities:\n- name: a\n  tokens: [" + hash + "]\n  queues: ['*a']\n", []string{":4: identities[0].queues[0]: a name is expected"}},
+		"no cluster":                            {"identities:\n- name: a\n  tokens: [" + hash + "]\n  clusters: ['*a']\n", []string{":4: identities[0].clusters[0]: expected a name"}},
+		"no snapshot":                           {"identities:\n- name: a\n  tokens: [" + hash + "]\n  snapshots: ['*a']\n", []string{":4: identities[0].snapshots[0]: expected a name"}},
+		"no queue":                              {"identities:\n- name: a\n  tokens: [" + hash + "]\n  queues: ['*a']\n", []string{":4: identities[0].queues[0]: expected a name"}},
 		"a policy of no kind":                   {"policies:\n  a: policy.txt\n", []string{":2: policies.a: a file ending in .conf, .yaml, .yml or .json is expected, or preset:NAME"}},
 		"a policy without a name":               {"policies:\n  \"\": policy.yaml\n", []string{"a policy needs a name"}},
 	} {

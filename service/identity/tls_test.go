@@ -212,11 +212,11 @@ func TestFaultyFilesAreRefusedAtTheStartAndLeaveARunningServerAsItWas(t *testing
 				leaf := authority.Issue(t, func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = nil, nil })
 				certtest.Write(t, c, leaf.Certificate)
 				certtest.Write(t, k, leaf.Key)
-			}, "names no server",
+			}, "has no subject alternative names",
 		},
 		"an empty authority":    {func(_, _, a string) { certtest.Write(t, a, nil) }, "it contains no certificate that is valid"},
-		"a leaf as authority":   {func(_, _, a string) { certtest.Write(t, a, good.Certificate) }, "signs no others"},
-		"a key in the bundle":   {func(_, _, a string) { certtest.Write(t, a, append(authority.PEM(), good.Key...)) }, "no certificate"},
+		"a leaf as authority":   {func(_, _, a string) { certtest.Write(t, a, good.Certificate) }, "is not a CA certificate"},
+		"a key in the bundle":   {func(_, _, a string) { certtest.Write(t, a, append(authority.PEM(), good.Key...)) }, "not a certificate"},
 		"words in the bundle":   {func(_, _, a string) { certtest.Write(t, a, append(authority.PEM(), "words"...)) }, "not PEM"},
 		"an expired authority":  {func(_, _, a string) { certtest.Write(t, a, certtest.New(t, certtest.Expired).PEM()) }, "it contains no certificate that is valid"},
 		"half of a certificate": {func(_, _, a string) { certtest.Write(t, a, authority.PEM()[:200]) }, "not PEM"},
