@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -218,9 +219,34 @@ func (p *placer) hasRoomAlone(k *taskKind) bool {
 	return room == len(k.tasks)
 }
 
-// tightest lists the nodes with room for a task of a kind, those first that have least left of what it asks for.
-func (p *placer) tightest(k *taskKind, free []resource.Row) []int32 {
-	var order []int32
+// tightness is a heap of nodes: on top is the one that has least left, among equals the first.
+type tightness struct {
+	order []int32
+	left  []float64
+}
+
+func (h *tightness) Len() int { return len(h.order) }
+
+func (h *tightness) Less(i, j int) bool {
+	l, r := h.order[i], h.order[j]
+	c := cmp.Compare(h.left[l], h.left[r])
+	return c < 0 || c == 0 && l < r
+}
+
+func (h *tightness) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
+
+// Push is never called: a heap is made whole.
+func (h *tightness) Push(any) {}
+
+// Pop drops the last node.
+func (h *tightness) Pop() any {
+	h.order = h.order[:len(h.order)-1]
+	return nil
+}
+
+// tightest is a heap of the nodes with room for a task of a kind: most kinds need few of them, and none is sorted for nothing.
+func (p *placer) tightest(k *taskKind, free []resource.Row) *tightness {
+	order := make([]int32, 0, len(p.nodes))
 	left := make([]float64, len(p.nodes))
 	for i := range p.nodes {
 		if !k.fits[i] || !resource.Covers(free[i], k.request) {
@@ -232,14 +258,16 @@ func (p *placer) tightest(k *taskKind, free []resource.Row) []int32 {
 			left[i] += free[i].V[d] / k.request.V[d]
 		}
 	}
-	slices.SortStableFunc(order, func(l, r int32) int { return cmp.Compare(left[l], left[r]) })
-	return order
+	h := &tightness{order, left}
+	heap.Init(h)
+	return h
 }
 
 // fill places as many tasks of a kind as have room and returns how many.
 func (p *placer) fill(k *taskKind, free []resource.Row) int {
 	next := 0
-	for _, i := range p.tightest(k, free) {
+	for h := p.tightest(k, free); h.Len() > 0 && next < len(k.tasks); heap.Pop(h) {
+		i := h.order[0]
 		for ; next < len(k.tasks) && resource.Covers(free[i], k.request); next++ {
 			free[i].SubWithin(k.request)
 			p.at[k.tasks[next]] = i
