@@ -35,6 +35,8 @@ export class Cluster {
   readonly #jobByName = new Map<string, number>();
   #tasks: (Task | undefined)[] | undefined;
   #uses: Use[][] | undefined;
+  readonly #totals: number[] = [];
+  #offered: readonly number[] | undefined;
 
   // Numbers of the first tasks of jobs that a change has set, which do not follow from their position. Tasks by their numbers, where groups
   // do not hold them; null: they are not read yet.
@@ -189,8 +191,12 @@ export class Cluster {
     return sum;
   }
 
-  // total is what the cluster has of a dimension.
+  // total is what the cluster has of a dimension. It is summed once.
   total(dimension: number): number {
+    return (this.#totals[dimension] ??= this.#sum(dimension));
+  }
+
+  #sum(dimension: number): number {
     if (this.snapshot.total !== undefined) {
       return amountOf(this.snapshot.total, dimension) ?? 0;
     }
@@ -198,7 +204,11 @@ export class Cluster {
   }
 
   // offered are the positions of dimensions that the cluster has some of: devices first, then cpu, memory and the rest.
-  offered(): number[] {
+  offered(): readonly number[] {
+    return (this.#offered ??= this.#ranked());
+  }
+
+  #ranked(): number[] {
     const rank = (name: string): number => {
       switch (name) {
         case "cpu":

@@ -59,6 +59,8 @@ function QueueFields({ edits, set }: Props) {
   const named = useMemo(() => cluster.queues.flatMap((q) => (q?.name && q.name !== "root" ? [q.name] : [])), [cluster]);
   const busy = useMemo(() => new Set(cluster.jobs.map((j) => j?.queue)), [cluster]);
   const name = cluster.queueIndex(route.query["queue"] ?? "") === undefined ? (named.find((n) => busy.has(n)) ?? named[0] ?? "") : (route.query["queue"] ?? "");
+  // A long list is made once, not for each step of a slider.
+  const names = useMemo(() => named.map((n) => <option key={n} value={n} selected={n === name}>{n}</option>), [named, name]);
   const queue = cluster.queues[cluster.queueIndex(name) ?? -1];
   const d = cluster.dimensions[dimension] ?? "";
   const units = unitsOf(d);
@@ -73,7 +75,7 @@ function QueueFields({ edits, set }: Props) {
       <label class="row">
         <span>Queue</span>
         <select onChange={(event) => { location.hash = having(route, { queue: event.currentTarget.value }); }}>
-          {named.map((n) => <option key={n} value={n} selected={n === name}>{n}</option>)}
+          {names}
         </select>
       </label>
       <Slider
@@ -140,8 +142,12 @@ function NodeFields({ edits, set }: Props) {
     }
     return [...seen.values()].slice(0, 50);
   }, [cluster]);
-  const removed = new Set(edits.flatMap((e) => (e.kind === "remove" ? [e.node] : [])));
+  const removed = edits.flatMap((e) => (e.kind === "remove" ? [e.node] : []));
   const most = 500;
+  const left = useMemo(
+    () => cluster.nodes.slice(0, most).map((n) => n?.name && !removed.includes(n.name) && <option key={n.name} value={n.name}>{n.name}</option>),
+    [cluster, removed.join("\n")],
+  );
   if (shapes.length === 0) {
     return null;
   }
@@ -175,7 +181,7 @@ function NodeFields({ edits, set }: Props) {
           }}
         >
           <option value="" selected>choose a node</option>
-          {cluster.nodes.slice(0, most).map((n) => n?.name && !removed.has(n.name) && <option key={n.name} value={n.name}>{n.name}</option>)}
+          {left}
         </select>
       </label>
     </fieldset>
