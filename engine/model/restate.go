@@ -1,0 +1,131 @@
+package model
+
+import (
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// What a snapshot says of parts of a model, for a Change that states them again with differences. Amounts refer to the dimensions in the
+// order of Dims.Names, which such a Change names as its own.
+
+// NodeSpecOf returns what the snapshot says of a node.
+func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
+	node := &m.Nodes[n]
+	return NodeSpec{
+		Name: node.Name, Allocatable: amountsOf(node.Allocatable), UsedByOthers: amountsOf(node.UsedByOthers),
+		Group: node.Group, Labelled: node.Labelled, Unschedulable: node.Unschedulable,
+	}
+}
+
+// NodeSetSpecOf returns what the snapshot says of a node set that is not AllNodes.
+func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
+	set := &m.NodeSets[s]
+	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: make([]uint32, len(set.Nodes))}
+	for i, n := range set.Nodes {
+		spec.Nodes[i] = uint32(n)
+	}
+	return spec
+}
+
+// QueueSpecOf returns what the snapshot says of a queue.
+func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
+	queue := &m.Queues[q]
+	return QueueSpec{
+		Name: queue.Name, Parent: queue.Parent, Weight: uint32(queue.Weight), Priority: queue.Priority, State: queue.State,
+		Reclaimable: queue.Reclaimable, Capability: amountsOf(queue.Capability), Guarantee: amountsOf(queue.Guarantee),
+		Deserved: amountsOf(queue.Deserved), Affinity: queue.Affinity, Hierarchy: queue.Hierarchy, CreateTime: queue.CreateTime,
+	}
+}
+
+// JobSpecOf returns what the snapshot says of a job; its groups and tasks follow.
+func (m *Model) JobSpecOf(j JobID) JobSpec {
+	job := m.Jobs.At(j)
+	return JobSpec{
+		UID: job.UID, Name: job.Name, Namespace: job.Namespace, Queue: m.Queues[job.Queue].Name, Priority: job.Priority, Phase: job.Phase,
+		MinAvailable: uint32(job.MinAvailable), MinResources: amountsOf(job.MinResources), CreateTime: job.CreateTime,
+		Condition: job.Condition,
+	}
+}
+
+// GroupSpecOf returns what the snapshot says of a task group; its counts and tasks follow.
+func (m *Model) GroupSpecOf(g GroupID) GroupSpec {
+	group := m.Groups.At(g)
+	return GroupSpec{
+		Role: group.Role, Request: m.requestSpec(group.Request), MinAvailable: uint32(max(group.MinAvailable, 0)),
+		HasMin: group.MinAvailable >= 0, NodeSet: m.setName(group.NodeSet), Unjudged: group.Unjudged,
+	}
+}
+
+// TaskSpecOf returns what the snapshot says of a task.
+func (m *Model) TaskSpecOf(t TaskID) TaskSpec {
+	task := m.Tasks.At(t)
+	spec := TaskSpec{
+		UID: m.TaskUID(t), Name: m.TaskName(t), Status: task.Status, Gate: task.Gate, Node: task.Node, Priority: task.Priority,
+		Index: task.Index, CreateTime: task.CreateTime, Preemptable: task.Preemptable,
+	}
+	if task.Detail != None {
+		detail := *m.Details.At(task.Detail)
+		spec.Detail, spec.NodeSet = &detail, m.setName(detail.NodeSet)
+	}
+	if task.Request != m.Groups.At(task.Group).Request {
+		if spec.Request = m.requestSpec(task.Request); spec.Request == nil {
+			spec.Request = &Amounts{}
+		}
+	}
+	return spec
+}
+
+// requestSpec returns the amounts of a row of Requests, nil for the first, which asks for nothing.
+func (m *Model) requestSpec(request int32) *Amounts {
+	if request == 0 {
+		return nil
+	}
+	return amountsOf(m.Requests[request])
+}
+
+func (m *Model) setName(s NodeSetID) string {
+	if s == AllNodes {
+		return ""
+	}
+	return m.NodeSets[s].Name
+}
+
+// amountsOf returns the amounts of a row, nil for an absent one.
+func amountsOf(row resource.Row) *Amounts {
+	if row.Absent() {
+		return nil
+	}
+	a := &Amounts{}
+	for has := row.Has; has != 0; has = has.Rest() {
+		d := has.First()
+		a.Dimension, a.Amount = append(a.Dimension, uint32(d)), append(a.Amount, row.V[d])
+	}
+	return a
+}
+
+// At returns the amount of a dimension, and whether it is there.
+func (a *Amounts) At(d int) (float64, bool) {
+	if a != nil {
+		for i, given := range a.Dimension {
+			if given == uint32(d) {
+				return a.Amount[i], true
+			}
+		}
+	}
+	return 0, false
+}
+
+// With returns amounts with another amount of a dimension; a stays as it is.
+func (a *Amounts) With(d int, x float64) *Amounts {
+	out := &Amounts{}
+	if a != nil {
+		out.Dimension, out.Amount = append(out.Dimension, a.Dimension...), append(out.Amount, a.Amount...)
+	}
+	for i, given := range out.Dimension {
+		if given == uint32(d) {
+			out.Amount[i] = x
+			return out
+		}
+	}
+	out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, x)
+	return out
+}

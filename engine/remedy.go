@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// RemedyKind is a kind of change that may make a job run. The values are those of the contract's RemedyKind.
+type RemedyKind uint8
+
+// The kinds, in the order in which they are tried and listed.
+const (
+	// SmallerMinimum lowers how many tasks the gang of the job needs.
+	SmallerMinimum RemedyKind = 1
+	// SmallerRequest lowers what the waiting tasks of a role ask for.
+	SmallerRequest RemedyKind = 2
+	// OtherQueue moves the job.
+	OtherQueue RemedyKind = 3
+	// OpenQueue opens a queue that takes no jobs.
+	OpenQueue RemedyKind = 4
+	// HigherCapability raises the limit of the job's queue or of a queue above it.
+	HigherCapability RemedyKind = 5
+	// HigherGuarantee raises what is kept for such a queue.
+	HigherGuarantee RemedyKind = 6
+	// HigherDeserved raises what such a queue deserves by its settings.
+	HigherDeserved RemedyKind = 7
+	// HigherWeight raises the weight of such a queue.
+	HigherWeight RemedyKind = 8
+	// MoreNodes adds nodes that are like one of the cluster.
+	MoreNodes RemedyKind = 9
+	// Uncordoned lets cordoned nodes take new tasks.
+	Uncordoned RemedyKind = 10
+	// QueueAndNodes changes a setting of the queue and adds nodes. It is tried where neither alone makes the job run.
+	QueueAndNodes RemedyKind = 11
+	// JobsEnd ends running jobs.
+	JobsEnd RemedyKind = 12
+	// Eviction evicts running tasks by a plan; see Session.Plan.
+	Eviction RemedyKind = 13
+
+	remedyKinds = int(Eviction)
+)
+
+// EditField says what an Edit changes. The values are those of the contract's RemedyField.
+type EditField uint8
+
+// The fields.
+const (
+	QueueCapability EditField = 1
+	QueueGuarantee  EditField = 2
+	QueueDeserved   EditField = 3
+	QueueWeight     EditField = 4
+	// QueueOpen opens the queue.
+	QueueOpen EditField = 5
+	// JobQueue moves the job into the queue.
+	JobQueue EditField = 6
+	// JobMinimum is the minimum of tasks of the job, or of the role if Group is one: then that of the job becomes smaller by as many tasks.
+	// The minimum resources of the job shrink in proportion to its minimum.
+	JobMinimum EditField = 7
+	// TaskRequest is what each waiting task of the role asks for at most. The minimum resources of the job shrink by what the tasks ask
+	// for less that its gang needs.
+	TaskRequest EditField = 8
+	// NodesLike is how many nodes are added that are like the node, but empty and schedulable.
+	NodesLike EditField = 9
+	// NodeUncordoned lets the node take new tasks.
+	NodeUncordoned EditField = 10
+	// JobEnded removes the job.
+	JobEnded EditField = 11
+)
+
+// Edit is one difference between the cluster and one in which the job runs.
+type Edit struct {
+	Field EditField
+	// Queue, Job, Group and Node are what the field is of, or model.None.
+	Queue model.QueueID
+	Job   model.JobID
+	Group model.GroupID
+	Node  model.NodeID
+	// Dimension of the amounts, or -1.
+	Dimension int
+	// Before and After are the value now, which means something only if Given, and the value with which the job runs. It does not run with
+	// one Step less of a difference. What is either so or not has neither.
+	Before, After, Step float64
+	Given               bool
+}
+
+// Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any it does
+// not.
+type Remedy struct {
+	Kind  RemedyKind
+	Edits []Edit
+	// MinAvailable is the minimum of tasks of the job afterwards, and MinResources are its minimum resources; absent if they stay what they
+	// are.
+	MinAvailable int32
+	MinResources resource.Row
+	// Loses are the queues that deserve less, the greatest loss first, and Losing how many there are in all.
+	Loses  []QueueLoss
+	Losing int
+	// Ended counts the tasks that hold resources of the jobs that end, and Freed sums what they hold.
+	Ended int
+	Freed resource.Row
+	// Plan is that of an Eviction.
+	Plan *Plan
+}
+
+// QueueLoss is what a queue deserves less under a remedy.
+type QueueLoss struct {
+	Queue model.QueueID
+	// Plugin that divides.
+	Plugin string
+	// Before and After are what it deserves in the dimensions in which that is less, and Allocated is what it holds in them.
+	Before, After, Allocated resource.Row
+}
+
+// RemedyOutcome says whether remedies were found. The values are those of the contract's RemedyOutcome.
+type RemedyOutcome uint8
+
+// The outcomes.
+const (
+	// RemedyFound: there is at least one.
+	RemedyFound RemedyOutcome = 1
+	// NoRemedyFound: nothing that was tried makes the job run.
+	NoRemedyFound RemedyOutcome = 2
+	// RunsNow: nothing holds the job back by itself.
+	RunsNow RemedyOutcome = 3
+	// WaitsForNothing: the job has all that it asks for.
+	WaitsForNothing RemedyOutcome = 4
+	// NotJudged: nothing can be tried, because the job has no task that may be placed; Check and Reasons say why.
+	NotJudged RemedyOutcome = 5
+)
+
+// UntriedCause says why something was not tried. The values are those of the contract's UntriedCause.
+type UntriedCause uint8
+
+// The causes.
+const (
+	// NoneThere: the cluster or the job has nothing of that kind.
+	NoneThere UntriedCause = 1
+	// BeyondBound: there are more than Of, of which Tried were tried.
+	BeyondBound UntriedCause = 2
+	// TriesSpent: the bound on all tries, or on the work of the question, was reached.
+	TriesSpent UntriedCause = 3
+	// NotNeeded: remedies of other kinds were found that are smaller.
+	NotNeeded UntriedCause = 4
+)
+
+// Untried is what was not tried.
+type Untried struct {
+	Kind  RemedyKind
+	Cause UntriedCause
+	// Tried of Of were, with BeyondBound.
+	Tried, Of int
+}
+
+// Remedies says what would make a job run.
+type Remedies struct {
+	Job     model.JobID
+	Outcome RemedyOutcome
+	// Check and Reasons say what holds the job back first.
+	Check   CheckKind
+	Reasons []policy.Reason
+	// List holds the remedies by kind, in the order of the kinds.
+	List []Remedy
+	// Untried says what was not tried, in the order of the kinds. What was tried and is not listed does not help.
+	Untried []Untried
+	// Tries counts the changed clusters about which the policy was asked.
+	Tries int
+}
+
+// remedyTries bounds the changed clusters that one question opens.
+const remedyTries = 320
+
+// errSpent ends the search at a bound on its tries.
+var errSpent = errors.New("no tries are left")
+
+// RemedyQuestion asks what would make a job run.
+type RemedyQuestion struct {
+	Job model.JobID
+	// Kinds are tried; nil: all.
+	Kinds []RemedyKind
+}
+
+// Remedies finds the smallest changes of each kind that make a waiting job run. Each was tried: the engine opened a session on the changed
+// cluster and found that the job runs there, in the sense of PlaceOnly of Plan; and that it does not with one step less of the change.
+// Amounts and counts are found by bisection, sets by a greedy search whose members are then left out one by one. What jobs that come first
+// take is not looked at; see Explain.
+//
+// It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError if not even the first question can be paid; later it ends the
+// search, and TriesSpent says so.
+func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
+	j, out := q.Job, &Remedies{Job: q.Job}
+	if x := (explainer{Session: s}); !x.waits(j) {
+		out.Outcome = WaitsForNothing
+		return out, nil
+	}
+	err := s.tryOut(func() error {
+		// From here on nothing differs from the model.
+		if !s.view.Fresh() {
+			if err := s.Change(nil, func(*model.Builder) {}); err != nil {
+				return err
+			}
+		}
+		r := &remedier{Session: s, job: j, out: out, base: s.view.Model, names: s.view.Dims.Names(), asked: map[string]*standing{}}
+		return r.find(q.Kinds)
+	})
+	return out, err
+}
+
+// tryOut carries something out and undoes it.
+func (s *Session) tryOut(do func() error) error {
+	return (&explainer{Session: s}).tried(do)
+}
+
+// remedier finds remedies.
+type remedier struct {
+	*Session
+
+	job model.JobID
+	out *Remedies
+	// base is the model that is changed, names its dimensions.
+	base  *model.Model
+	names []string
+	// asked remembers how the job stands under changes that were tried.
+	asked map[string]*standing
+	// need is what the gang asks for at least: its tasks, or its minimum resources. gang are those tasks.
+	need resource.Row
+	gang []model.TaskID
+	// path holds the queue of the job and those above it, the nearest first.
+	path []model.QueueID
+	// shapes of nodes, those first of which there are most; nil until needed.
+	shapes []shape
+	// warned counts the warnings by what they are about.
+	warned map[warningKey]int
+	// deserved is what queues deserve now, by divider.
+	deserved []map[model.QueueID]resource.Row
+}
+
+// find finds all remedies.
+func (r *remedier) find(kinds []RemedyKind) error {
+	now, err := r.standing(nil)
+	switch {
+	case err != nil:
+		return err
+	case now.runs:
+		r.out.Outcome = RunsNow
+		return nil
+	}
+	r.out.Check, r.out.Reasons = now.check, now.reasons
+	r.prepare()
+	if len(r.gang) == 0 && r.view.Account(r.job).AllTasks() > 0 {
+		r.out.Outcome = NotJudged
+		return nil
+	}
+	for kind := RemedyKind(1); int(kind) <= remedyKinds; kind++ {
+		if kinds != nil && !slices.Contains(kinds, kind) {
+			continue
+		}
+		switch err := r.try(kind); {
+		case errors.Is(err, errSpent):
+			r.untried(kind, TriesSpent, 0, 0)
+		case err != nil:
+			return err
+		}
+	}
+	if r.out.Outcome = RemedyFound; len(r.out.List) == 0 {
+		r.out.Outcome = NoRemedyFound
+	}
+	return nil
+}
+
+// prepare finds out what the job asks for, and remembers what others have.
+func (r *remedier) prepare() {
+	v := r.view
+	x := explainer{Session: r.Session}
+	r.gang = x.waiting(r.job).needed
+	r.need = x.sum(r.gang)
+	job := v.Jobs.At(r.job)
+	if minimum := job.MinResources; !minimum.Absent() && v.Phase(r.job) == model.PhasePending {
+		r.need.Max(minimum)
+	}
+	r.path = r.pathOf(job.Queue)
+	r.warned = r.warnings()
+	for _, d := range r.Dividers() {
+		r.deserved = append(r.deserved, deservedOf(v, d))
+	}
+}
+
+// try finds remedies of a kind.
+func (r *remedier) try(kind RemedyKind) error {
+	switch kind {
+	case SmallerMinimum:
+		return r.smallerMinimum()
+	case SmallerRequest:
+		return r.smallerRequest()
+	case OtherQueue:
+		return r.otherQueue()
+	case OpenQueue, HigherCapability, HigherGuarantee, HigherDeserved, HigherWeight:
+		return r.setting(kind)
+	case MoreNodes:
+		return r.moreNodes()
+	case Uncordoned:
+		return r.uncordoned()
+	case QueueAndNodes:
+		return r.queueAndNodes()
+	case JobsEnd:
+		return r.jobsEnd()
+	case Eviction:
+		return r.eviction()
+	}
+	return nil
+}
+
+func (r *remedier) untried(kind RemedyKind, cause UntriedCause, tried, of int) {
+	r.out.Untried = append(r.out.Untried, Untried{kind, cause, tried, of})
+}
+
+// found reports whether a remedy of one of some kinds is listed.
+func (r *remedier) found(kinds ...RemedyKind) bool {
+	return slices.ContainsFunc(r.out.List, func(listed Remedy) bool { return slices.Contains(kinds, listed.Kind) })
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// ChangeBy goes on from the cluster after edits that are about a job, as Change does.
+func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
+	if !s.view.Fresh() {
+		if err := s.Change(nil, func(*model.Builder) {}); err != nil {
+			return err
+		}
+	}
+	return s.changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
+}
+
+// changeBy is ChangeBy for a session that is as its model.
+func (s *Session) changeBy(e *editor) error {
+	return s.Change(s.view.Dims.Names(), func(b *model.Builder) {
+		e.Builder = b
+		e.feed()
+	})
+}
+
+// editor states parts of a model again, with differences.
+type editor struct {
+	*model.Builder
+	*model.Model
+
+	job   model.JobID
+	edits []Edit
+}
+
+func (e *editor) feed() {
+	joined := e.feedNodes()
+	e.feedQueues()
+	for set := range e.NodeSets {
+		if nodes := joined[model.NodeSetID(set)]; nodes != nil {
+			spec := e.NodeSetSpecOf(model.NodeSetID(set))
+			spec.Nodes = append(spec.Nodes, nodes...)
+			e.NodeSet(spec)
+		}
+	}
+	removed, restated := 0, false
+	for i := range e.edits {
+		switch e.edits[i].Field { //nolint:exhaustive // The others are not about jobs.
+		case JobEnded:
+			e.RemoveJobAt(removed, e.edits[i].Job)
+			removed++
+		case JobQueue, JobMinimum, TaskRequest:
+			restated = true
+		}
+	}
+	if restated {
+		e.feedJob()
+	}
+}
+
+// feedNodes adds and uncordons nodes, and returns the new ones by the node sets of the node that they are like.
+func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
+	next := uint32(len(e.Nodes))
+	joined := map[model.NodeSetID][]uint32{}
+	for i := range e.edits {
+		edit := &e.edits[i]
+		switch edit.Field { //nolint:exhaustive // The others are not about nodes.
+		case NodeUncordoned:
+			spec := e.NodeSpecOf(edit.Node)
+			spec.Unschedulable = nil
+			e.Builder.Node(spec)
+		case NodesLike:
+			spec := e.NodeSpecOf(edit.Node)
+			spec.Unschedulable, spec.UsedByOthers = nil, nil
+			for _, name := range e.newNames(spec.Name, int(edit.After)) {
+				spec.Name = name
+				e.Builder.Node(spec)
+				for set := 1; set < len(e.NodeSets); set++ {
+					if s := model.NodeSetID(set); e.InSet(s, edit.Node) {
+						joined[s] = append(joined[s], next)
+					}
+				}
+				next++
+			}
+		}
+	}
+	return joined
+}
+
+// newNames returns names for copies of a node that no node has.
+func (e *editor) newNames(like string, count int) []string {
+	var names []string
+	for n := 1; len(names) < count; n++ {
+		name := fmt.Sprintf("%s-new-%d", like, n)
+		if _, taken := e.Model.Node(name); !taken {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// feedQueues states the queues again that are edited.
+func (e *editor) feedQueues() {
+	specs := map[model.QueueID]*model.QueueSpec{}
+	var order []model.QueueID
+	for i := range e.edits {
+		edit := &e.edits[i]
+		if edit.Field > QueueOpen {
+			continue
+		}
+		spec := specs[edit.Queue]
+		if spec == nil {
+			made := e.QueueSpecOf(edit.Queue)
+			spec, specs[edit.Queue] = &made, &made
+			order = append(order, edit.Queue)
+		}
+		switch edit.Field { //nolint:exhaustive // The others are not about queues.
+		case QueueCapability:
+			spec.Capability = spec.Capability.With(edit.Dimension, edit.After)
+		case QueueGuarantee:
+			spec.Guarantee = spec.Guarantee.With(edit.Dimension, edit.After)
+		case QueueDeserved:
+			spec.Deserved = spec.Deserved.With(edit.Dimension, edit.After)
+		case QueueWeight:
+			spec.Weight = uint32(edit.After)
+		case QueueOpen:
+			spec.State = model.Open
+		}
+	}
+	for _, q := range order {
+		e.Builder.Queue(*specs[q])
+	}
+}
+
+// feedJob states the job again.
+func (e *editor) feedJob() {
+	v, job := e.Model, e.Jobs.At(e.job)
+	spec := v.JobSpecOf(e.job)
+	spec.MinAvailable = uint32(max(e.minimum(), 0))
+	if row := e.minResources(); !row.Absent() {
+		for m := row.Has; m != 0; m = m.Rest() {
+			spec.MinResources = spec.MinResources.With(m.First(), row.V[m.First()])
+		}
+	}
+	for i := range e.edits {
+		if e.edits[i].Field == JobQueue {
+			spec.Queue = v.Queues[e.edits[i].Queue].Name
+		}
+	}
+	e.Builder.Job(spec)
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := v.GroupSpecOf(g)
+		for i := range e.edits {
+			if edit := &e.edits[i]; edit.Field == JobMinimum && edit.Group == g {
+				group.MinAvailable = uint32(edit.After)
+			}
+		}
+		e.Group(group)
+		for c := range v.CountsOf(g) {
+			e.Count(c.Status, c.Gate, uint32(c.N))
+		}
+		e.feedTasks(g)
+	}
+}
+
+// feedTasks states the tasks of a group again.
+func (e *editor) feedTasks(g model.GroupID) {
+	v, job := e.Model, e.Jobs.At(e.job)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		task := v.Tasks.At(t)
+		if task.Group != g {
+			continue
+		}
+		spec := v.TaskSpecOf(t)
+		request := v.Request(t)
+		for i := range e.edits {
+			edit := &e.edits[i]
+			if edit.Field != TaskRequest || edit.Group != g || task.Status != model.Pending || request.V[edit.Dimension] <= edit.After {
+				continue
+			}
+			if spec.Request == nil {
+				spec.Request = v.GroupSpecOf(g).Request
+			}
+			spec.Request = spec.Request.With(edit.Dimension, edit.After)
+		}
+		e.AddTask(&spec)
+	}
+}
+
+// minimum returns how many tasks the gang needs after the edits.
+func (e *editor) minimum() int32 {
+	minimum := e.Jobs.At(e.job).MinAvailable
+	for i := range e.edits {
+		if edit := &e.edits[i]; edit.Field == JobMinimum {
+			minimum -= int32(edit.Before - edit.After)
+		}
+	}
+	return minimum
+}
+
+// minResources returns the minimum resources of the job after the edits, absent if they stay what they are: in proportion to the minimum,
+// without what the tasks that the gang needs ask for less. Amounts are whole.
+func (e *editor) minResources() resource.Row {
+	job := e.Jobs.At(e.job)
+	if job.MinResources.Absent() {
+		return resource.Row{}
+	}
+	row, minimum := job.MinResources.Clone(), e.minimum()
+	for i := range e.edits {
+		edit := &e.edits[i]
+		if edit.Field != TaskRequest {
+			continue
+		}
+		less := 0.0
+		for _, t := range e.gangOf(edit.Group) {
+			less += max(e.Request(t).V[edit.Dimension]-edit.After, 0)
+		}
+		if row.Has.Has(edit.Dimension) {
+			row.V[edit.Dimension] = max(row.V[edit.Dimension]-less, 0)
+		}
+	}
+	if job.MinAvailable > 0 && minimum != job.MinAvailable {
+		for m := row.Has; m != 0; m = m.Rest() {
+			row.V[m.First()] = math.Ceil(float64(row.V[m.First()]*float64(minimum)) / float64(job.MinAvailable))
+		}
+	}
+	if resource.Equal(row, job.MinResources) {
+		return resource.Row{}
+	}
+	return row
+}
+
+// gangOf lists pending tasks of a role, as many as the gang needs of them: the minimum of the role, or else that of the job.
+func (e *editor) gangOf(g model.GroupID) []model.TaskID {
+	job, group := e.Jobs.At(e.job), e.Groups.At(g)
+	most := job.MinAvailable
+	if group.MinAvailable >= 0 {
+		most = group.MinAvailable
+	}
+	var list []model.TaskID
+	for t := job.FirstTask; t < job.EndTask && len(list) < int(most); t++ {
+		if task := e.Tasks.At(t); task.Group == g && task.Status == model.Pending {
+			list = append(list, t)
+		}
+	}
+	return list
+}

@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+const (
+	// maxRemedyJobs bounds the jobs that one remedy ends, and maxRemedyRounds how often it is asked what still holds the job back.
+	maxRemedyJobs   = 64
+	maxRemedyRounds = 12
+	// remedyEvaluations bounds the nodes that the search of a plan asks the policy about.
+	remedyEvaluations = 1 << 10
+)
+
+// jobsEnd ends jobs: greedily those that go furthest towards what is lacking, and then leaves out those that are not needed.
+func (r *remedier) jobsEnd() error {
+	e := &ender{remedier: r, ended: map[model.JobID]bool{}}
+	if e.find(); len(e.jobs) == 0 {
+		r.untried(JobsEnd, NoneThere, 0, 0)
+		return nil
+	}
+	if err := r.view.Work.Spend(maxRemedyJobs*r.view.Tasks.Len(), r.view.Dims.Len()); err != nil {
+		return errSpent
+	}
+	for range maxRemedyRounds {
+		now, err := r.standing(wholes(e.dials))
+		if err != nil {
+			return err
+		}
+		if now.runs {
+			_, err := r.list(JobsEnd, e.dials)
+			return err
+		}
+		before := len(e.dials)
+		if now.check == CheckNodes {
+			e.forRoom()
+		} else {
+			e.forLimits(now.reasons)
+		}
+		if len(e.dials) >= maxRemedyJobs {
+			r.untried(JobsEnd, BeyondBound, maxRemedyJobs, len(e.jobs))
+			return nil
+		}
+		if len(e.dials) == before {
+			return nil
+		}
+	}
+	r.untried(JobsEnd, BeyondBound, len(e.dials), len(e.jobs))
+	return nil
+}
+
+// ender chooses the jobs that end.
+type ender struct {
+	*remedier
+
+	// jobs hold resources. Those come first that are missed least: of low priority, young, by uid.
+	jobs  []model.JobID
+	ended map[model.JobID]bool
+	// dials end the chosen ones.
+	dials []dial
+	// free is what each node has left, without the ended jobs and with the tasks that have found room.
+	free []resource.Row
+	// sum and stamp belong to one job at a time: what nodes have left without it.
+	sum   []resource.Row
+	stamp []model.JobID
+}
+
+// find lists the jobs that may end.
+func (e *ender) find() {
+	v := e.view
+	for _, j := range v.Present() {
+		if j != e.job && v.Account(j).Holding() > 0 {
+			e.jobs = append(e.jobs, j)
+		}
+	}
+	slices.SortStableFunc(e.jobs, func(a, b model.JobID) int {
+		l, r := v.Jobs.At(a), v.Jobs.At(b)
+		return cmp.Or(cmp.Compare(l.Priority, r.Priority), cmp.Compare(r.CreateTime, l.CreateTime))
+	})
+}
+
+// end chooses a job, and frees what it holds.
+func (e *ender) end(j model.JobID) {
+	edit := e.edit(JobEnded)
+	edit.Job = j
+	e.ended[j] = true
+	// Those chosen first go furthest: they are turned back last.
+	e.dials = slices.Insert(e.dials, 0, whole(edit))
+	if e.free == nil {
+		return
+	}
+	e.eachHeld(j, func(n model.NodeID, request resource.Row) { e.free[n].Add(request) })
+}
+
+// eachHeld calls do for each task of a job that occupies a node.
+func (e *ender) eachHeld(j model.JobID, do func(n model.NodeID, request resource.Row)) {
+	v := e.view
+	job := v.Jobs.At(j)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if n := v.NodeOf(t); n != model.None && v.Status(t).Occupies() && v.Status(t) != model.Releasing {
+			do(n, v.Request(t))
+		}
+	}
+}
+
+// forLimits ends jobs until those amounts fit that limits refuse: below the queue that the numbers are of, or anywhere if they are of the
+// cluster.
+func (e *ender) forLimits(reasons []policy.Reason) {
+	v := e.view
+	for i := range reasons {
+		reason := &reasons[i]
+		if reason.Dimension < 0 {
+			continue
+		}
+		short := max(reason.Have+reason.Need-reason.Limit, resource.Threshold)
+		within := func(model.QueueID) bool { return true }
+		if reason.Code != policy.AboveOvercommit && reason.Queue != model.None {
+			within = func(q model.QueueID) bool { return slices.Contains(e.pathOf(q), reason.Queue) }
+		}
+		// One job that suffices is better than several that go further.
+		for short > 0 && len(e.dials) < maxRemedyJobs {
+			best, most := model.JobID(model.None), 0.0
+			for _, j := range e.jobs {
+				held := min(v.Account(j).Allocated.V[reason.Dimension], short)
+				if held > most && !e.ended[j] && within(v.Jobs.At(j).Queue) {
+					best, most = j, held
+				}
+			}
+			if best == model.None {
+				break
+			}
+			short -= most
+			e.end(best)
+		}
+	}
+}
+
+// forRoom ends jobs until each task of the gang has room on some node, kind by kind, the largest first.
+func (e *ender) forRoom() {
+	v := e.view
+	width := v.Dims.Len()
+	p := &planner{Session: e.Session}
+	p.findReleased()
+	e.free, e.sum = resource.NewTable(len(v.Nodes), width), resource.NewTable(len(v.Nodes), width)
+	e.stamp = make([]model.JobID, len(v.Nodes))
+	for i := range e.stamp {
+		e.stamp[i] = model.None
+	}
+	for _, n := range v.NodeOrder {
+		p.future(n, &e.free[n])
+	}
+	for i := range e.dials {
+		e.eachHeld(e.dials[i].edit.Job, func(n model.NodeID, request resource.Row) { e.free[n].Add(request) })
+	}
+	place := placer{session: e.Session, tasks: e.gang}
+	place.sort(v.Total)
+	for k := range place.kinds {
+		kind := &place.kinds[k]
+		kind.fits = make([]bool, len(v.Nodes))
+		for _, n := range v.NodeOrder {
+			kind.fits[n] = e.Fits(e.gang[kind.tasks[0]], n, nil)
+		}
+		if !e.roomFor(kind) {
+			return
+		}
+	}
+}
+
+// roomFor ends jobs until all tasks of a kind have room, and reports whether they have.
+func (e *ender) roomFor(kind *taskKind) bool {
+	missing := len(kind.tasks)
+	for {
+		for _, n := range e.view.NodeOrder {
+			for missing > 0 && kind.fits[n] && resource.Covers(e.free[n], kind.request) {
+				e.free[n].SubWithin(kind.request)
+				missing--
+			}
+		}
+		if missing == 0 {
+			return true
+		}
+		if len(e.dials) >= maxRemedyJobs || e.view.Stop != nil && e.view.Stop() {
+			return false
+		}
+		chosen := e.widest(kind, missing)
+		if chosen == nil {
+			chosen = e.together(kind)
+		}
+		for _, j := range chosen {
+			e.end(j)
+		}
+		if chosen == nil {
+			return false
+		}
+	}
+}
+
+// widest returns the job whose end makes room for most tasks of a kind; nil if none alone makes room.
+func (e *ender) widest(kind *taskKind, missing int) []model.JobID {
+	best, most := model.JobID(model.None), 0
+	var nodes []model.NodeID
+	for _, j := range e.jobs {
+		if e.ended[j] {
+			continue
+		}
+		nodes = nodes[:0]
+		e.eachHeld(j, func(n model.NodeID, request resource.Row) {
+			if !kind.fits[n] {
+				return
+			}
+			if e.stamp[n] != j {
+				e.stamp[n] = j
+				e.sum[n].CopyFrom(e.free[n])
+				nodes = append(nodes, n)
+			}
+			e.sum[n].Add(request)
+		})
+		room := 0
+		for _, n := range nodes {
+			for room < missing && resource.Covers(e.sum[n], kind.request) {
+				e.sum[n].SubWithin(kind.request)
+				room++
+			}
+			e.stamp[n] = model.None
+		}
+		if room > most {
+			best, most = j, room
+		}
+		if most == missing {
+			break
+		}
+	}
+	if best == model.None {
+		return nil
+	}
+	return []model.JobID{best}
+}
+
+// together returns the fewest jobs found whose end makes room for a task of a kind on one node; nil if there are none.
+func (e *ender) together(kind *taskKind) []model.JobID {
+	v := e.view
+	on := make([][]model.JobID, len(v.Nodes))
+	for _, j := range e.jobs {
+		if e.ended[j] {
+			continue
+		}
+		e.eachHeld(j, func(n model.NodeID, _ resource.Row) {
+			if last := len(on[n]) - 1; kind.fits[n] && (last < 0 || on[n][last] != j) {
+				on[n] = append(on[n], j)
+			}
+		})
+	}
+	var best []model.JobID
+	for _, n := range v.NodeOrder {
+		if len(on[n]) == 0 {
+			continue
+		}
+		if set := e.onNode(kind, n, on[n], len(best)); set != nil {
+			best = set
+		}
+	}
+	return best
+}
+
+// onNode returns fewer than so many jobs, unless that is 0, whose end makes room for a task on a node, those first that hold most there.
+func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer int) []model.JobID {
+	holds := map[model.JobID]*resource.Row{}
+	for _, j := range jobs {
+		row := resource.NewRow(e.view.Dims.Len())
+		e.eachHeld(j, func(at model.NodeID, request resource.Row) {
+			if at == n {
+				row.Add(request)
+			}
+		})
+		holds[j] = &row
+	}
+	size := func(j model.JobID) float64 {
+		size, _ := resource.DominantShare(*holds[j], kind.request, kind.request.Positive())
+		return size
+	}
+	slices.SortStableFunc(jobs, func(a, b model.JobID) int { return cmp.Compare(size(b), size(a)) })
+	row := e.free[n].Clone()
+	for i, j := range jobs {
+		if fewer > 0 && i+1 >= fewer {
+			return nil
+		}
+		if row.Add(*holds[j]); resource.Covers(row, kind.request) {
+			return jobs[:i+1]
+		}
+	}
+	return nil
+}
+
+// eviction asks for a plan.
+func (r *remedier) eviction() error {
+	if err := r.view.Work.Spend(r.view.Tasks.Len()+len(r.view.Nodes)+remedyEvaluations, r.view.Dims.Len()*(1+len(r.plugins))); err != nil {
+		return errSpent
+	}
+	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny, Quick: true, Evaluations: remedyEvaluations})
+	if err != nil {
+		return err
+	}
+	if plan.Outcome == PlanMade && len(plan.Victims) > 0 {
+		r.out.List = append(r.out.List, Remedy{Kind: Eviction, Plan: plan})
+	} else if plan.CutShort {
+		r.untried(Eviction, BeyondBound, remedyEvaluations, remedyEvaluations)
+	}
+	return nil
+}

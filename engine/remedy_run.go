@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// standing is how a job stands in a cluster: it runs, or a check holds it back.
+type standing struct {
+	runs    bool
+	check   CheckKind
+	reasons []policy.Reason
+}
+
+// Runs reports whether a job could start at once, whatever other jobs wait: it is admitted or may be, its queue is served and may use what
+// the gang needs, and the nodes have room for it, where needed once tasks are gone that are being released. Of a job that waits to be
+// admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
+func (s *Session) Runs(j model.JobID) (bool, error) {
+	now, err := s.runs(j)
+	return now.runs, err
+}
+
+// runs is Runs, with what holds the job back.
+func (s *Session) runs(j model.JobID) (standing, error) {
+	x := explainer{Session: s}
+	w := x.waiting(j)
+	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}, tasks: w.needed}
+	p.plan.Tasks = p.tasks
+	if s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0 {
+		var why policy.Reasons
+		admitted := false
+		err := p.undone(func() error {
+			admitted = p.enter(&why)
+			return nil
+		})
+		return standing{runs: admitted, check: CheckAdmission, reasons: why.List}, err
+	}
+	if err := s.spendOnRun(w); err != nil {
+		return standing{}, err
+	}
+	miss, err := p.refusal(w)
+	if err != nil || miss != nil {
+		if miss == nil {
+			return standing{}, err
+		}
+		return standing{check: miss.Check, reasons: miss.Reasons}, nil
+	}
+	var why policy.Reasons
+	allowed := false
+	err = p.undone(func() error {
+		p.enter(nil)
+		allowed = p.Allocatable(p.tasks, policy.InSession, &why, nil)
+		return nil
+	})
+	if err != nil || !allowed {
+		return standing{check: CheckShare, reasons: why.List}, err
+	}
+	p.findReleased()
+	_, err = p.placeAll()
+	return standing{runs: p.plan.Outcome == PlanMade, check: CheckNodes}, err
+}
+
+// spendOnRun spends what asking whether a job runs costs: each task and node is looked at, and tasks of several kinds may call for a
+// search.
+func (s *Session) spendOnRun(w *waiting) error {
+	v := s.view
+	if err := v.Work.Spend(v.Tasks.Len()+(2+len(w.kinds))*len(v.Nodes)+4*len(w.needed), v.Dims.Len()); err != nil {
+		return err
+	}
+	if len(w.kinds) < 2 {
+		return nil
+	}
+	return v.Work.Spend(placementTrials, 1)
+}
+
+// standing returns how the job stands in the cluster after edits. errSpent says that no tries are left.
+func (r *remedier) standing(edits []Edit) (*standing, error) {
+	key := fmt.Sprint(edits)
+	if known := r.asked[key]; known != nil {
+		return known, nil
+	}
+	if r.out.Tries == remedyTries {
+		return nil, errSpent
+	}
+	if r.view.Stop != nil && r.view.Stop() {
+		return nil, policy.ErrStopped
+	}
+	r.out.Tries++
+	found := &standing{}
+	err := r.under(edits, func() (err error) {
+		*found, err = r.runs(r.job)
+		return err
+	})
+	if _, spent := errors.AsType[*policy.WorkError](err); spent && len(edits) > 0 {
+		r.out.Tries = remedyTries
+		return nil, errSpent
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.asked[key] = found
+	return found, nil
+}
+
+// runsWith reports whether the job runs in the cluster after edits.
+func (r *remedier) runsWith(edits []Edit) (bool, error) {
+	now, err := r.standing(edits)
+	if err != nil {
+		return false, err
+	}
+	return now.runs, nil
+}
+
+// under does something in a session on the cluster after edits, and undoes it. It does nothing where the edits make no snapshot.
+func (r *remedier) under(edits []Edit, do func() error) error {
+	return r.tryOut(func() error {
+		if len(edits) > 0 {
+			err := r.changeBy(&editor{Model: r.base, job: r.job, edits: edits})
+			if _, faulty := errors.AsType[*model.Error](err); faulty {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return do()
+	})
+}

@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+)
+
+var remedyRuns = flag.Int("remedies", 60, "how many clusters remedies are tried on")
+
+func remedies(t require.TestingT, s *engine.Session, j model.JobID) *engine.Remedies {
+	found, err := s.Remedies(&engine.RemedyQuestion{Job: j})
+	require.NoError(t, err)
+	return found
+}
+
+// runsAfter reports whether a job runs in the cluster after edits.
+func runsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []engine.Edit) bool {
+	mark := s.Mark()
+	runs := false
+	if len(edits) == 0 || s.ChangeBy(j, edits) == nil {
+		var err error
+		runs, err = s.Runs(j)
+		require.NoError(t, err)
+		plan := ask(t, s, j, engine.PlaceOnly)
+		if len(plan.Tasks) > 0 {
+			require.Equal(t, plan.Outcome == engine.PlanMade, runs)
+		}
+	}
+	require.NoError(t, s.Rollback(mark))
+	return runs
+}
+
+// oneLess returns edits of which one goes a step less far; it is left out where it then changes nothing.
+func oneLess(edits []engine.Edit, i int) []engine.Edit {
+	var less []engine.Edit
+	for k, edit := range edits {
+		if k == i {
+			if edit.After > edit.Before {
+				edit.After -= edit.Step
+			} else {
+				edit.After += edit.Step
+			}
+			if (edit.After <= edit.Before) == (edits[k].After > edit.Before) {
+				continue
+			}
+		}
+		less = append(less, edit)
+	}
+	return less
+}
+
+func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
+	kinds, asked, tries, outcomes := map[engine.RemedyKind]int{}, 0, 0, map[engine.RemedyOutcome]int{}
+	eachPlan(t, *remedyRuns, func(name string, seed uint64, s *engine.Session, j model.JobID) {
+		at := fmt.Sprint(name, " ", seed, " ", s.View().Jobs.At(j).UID)
+		found := remedies(t, s, j)
+		require.Equal(t, found, remedies(t, s, j), "%s: the same question has the same answer", at)
+		asked++
+		tries += found.Tries
+		outcomes[found.Outcome]++
+		if found.Outcome == engine.RunsNow {
+			require.True(t, runsAfter(t, s, j, nil), at)
+			return
+		}
+		require.False(t, runsAfter(t, s, j, nil), at)
+		for _, remedy := range found.List {
+			kinds[remedy.Kind]++
+			if remedy.Kind == engine.Eviction {
+				require.NotEmpty(t, remedy.Plan.Victims, at)
+				continue
+			}
+			require.NotEmpty(t, remedy.Edits, at)
+			require.True(t, runsAfter(t, s, j, remedy.Edits), "%s: %+v", at, remedy.Edits)
+			for i := range remedy.Edits {
+				require.False(t, runsAfter(t, s, j, oneLess(remedy.Edits, i)), "%s: %d of %+v", at, i, remedy.Edits)
+			}
+		}
+	})
+	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds)
+}
+
+// TestALinearSearchFindsNoSmallerRemedy is the plain twin of the bisection: it goes up to the value that was found and asks at each step, or
+// of amounts with a thousand times as many steps at some of them.
+func TestALinearSearchFindsNoSmallerRemedy(t *testing.T) {
+	asked, smaller := 0, 0
+	eachPlan(t, *remedyRuns/6, func(name string, seed uint64, s *engine.Session, j model.JobID) {
+		for _, remedy := range remedies(t, s, j).List {
+			if len(remedy.Edits) != 1 || remedy.Edits[0].Step == 0 {
+				continue
+			}
+			edit := remedy.Edits[0]
+			steps := int(math.Round(math.Abs(edit.After-edit.Before) / edit.Step))
+			for k := 1; k < steps; k += 1 + steps/50 {
+				nearer := edit
+				nearer.After = edit.Before + float64(k)*math.Copysign(edit.Step, edit.After-edit.Before)
+				asked++
+				if runsAfter(t, s, j, []engine.Edit{nearer}) {
+					smaller++
+					t.Logf("%s %d %s: %+v runs with %g", name, seed, s.View().Jobs.At(j).UID, edit, nearer.After)
+				}
+			}
+		}
+	})
+	t.Log(asked, "smaller changes asked about,", smaller, "suffice")
+	require.Zero(t, smaller)
+}
+
+func BenchmarkRemedies(b *testing.B) {
+	m, j := fullCluster(b)
+	for name, p := range planPolicies() {
+		if name == "tree" {
+			continue
+		}
+		b.Run(name, func(b *testing.B) {
+			s, err := engine.Open(m, p, nil)
+			require.NoError(b, err)
+			var found *engine.Remedies
+			for b.Loop() {
+				found = remedies(b, s, j)
+			}
+			require.Equal(b, engine.RemedyFound, found.Outcome)
+			b.ReportMetric(float64(found.Tries), "tries")
+			b.ReportMetric(float64(len(found.List)), "remedies")
+		})
+	}
+}
