@@ -294,6 +294,25 @@ type Plan struct {
 	Fallback Fallback
 }
 
+// Remedies say what would make a job run. The answer holds finished sentences.
+type Remedies struct {
+	Basis  *apportionv1.Basis
+	Answer *apportionv1.RemediesAnswer
+	// Fallback that answered in place of the service; "": none did.
+	Fallback Fallback
+}
+
+// Found reports whether there is a remedy, or none is needed.
+func (r *Remedies) Found() bool {
+	switch r.Answer.GetOutcome() {
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW,
+		apportionv1.RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING:
+		return true
+	default:
+		return false
+	}
+}
+
 // Made reports whether there is a plan.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
 

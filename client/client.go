@@ -26,6 +26,8 @@ type Decider interface {
 	Explain(ctx context.Context, in Input, question ExplainQuestion) (*Explanations, error)
 	// Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in Input, question PlanQuestion) (*Plan, error)
+	// Remedies tells which smallest changes would make a waiting job run.
+	Remedies(ctx context.Context, in Input, question RemediesQuestion) (*Remedies, error)
 	// Simulate runs a list of steps in order, each on the state that the previous steps left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }
@@ -116,6 +118,7 @@ type calls interface {
 	ScoreNodes(ctx context.Context, in *apportionv1.ScoreNodesRequest, opts ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
 	Explain(ctx context.Context, in *apportionv1.ExplainRequest, opts ...grpc.CallOption) (*apportionv1.ExplainResponse, error)
 	Plan(ctx context.Context, in *apportionv1.PlanRequest, opts ...grpc.CallOption) (*apportionv1.PlanResponse, error)
+	Remedies(ctx context.Context, in *apportionv1.RemediesRequest, opts ...grpc.CallOption) (*apportionv1.RemediesResponse, error)
 	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
 }
 

@@ -167,6 +167,7 @@ const (
 	KindNodes       Kind = "nodes"
 	KindExplain     Kind = "explain"
 	KindPlan        Kind = "plan"
+	KindRemedies    Kind = "remedies"
 	KindSimulate    Kind = "simulate"
 	KindUpload      Kind = "upload"
 	KindSession     Kind = "session"
@@ -176,7 +177,7 @@ const (
 // Kinds returns all kinds of questions.
 func Kinds() []Kind {
 	return []Kind{
-		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindSimulate, KindUpload,
+		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies, KindSimulate, KindUpload,
 		KindSession, KindBatch,
 	}
 }

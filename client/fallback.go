@@ -54,7 +54,8 @@ func (f Fallback) check(kind Kind) error {
 	case FailOpen:
 		kinds = []Kind{KindEnqueue, KindAllocatable}
 	case FallbackEngine:
-		kinds = []Kind{KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindSimulate, KindSession}
+		kinds = []Kind{KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
+			KindSimulate, KindSession}
 	default:
 		return fmt.Errorf("there is no fallback %q", f)
 	}

@@ -208,6 +208,18 @@ func (l local) Plan(ctx context.Context, request *apportionv1.PlanRequest, _ ...
 	return &apportionv1.PlanResponse{Basis: basis, Plan: answer.GetPlan()}, nil
 }
 
+// Remedies is the call of this name.
+func (l local) Remedies(
+	ctx context.Context, request *apportionv1.RemediesRequest, _ ...grpc.CallOption,
+) (*apportionv1.RemediesResponse, error) {
+	step := &apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: request.GetRemedies()}}
+	basis, answer, err := l.ask(ctx, request.GetInput(), step)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.RemediesResponse{Basis: basis, Remedies: answer.GetRemedies()}, nil
+}
+
 // Simulate is the call of this name.
 func (l local) Simulate(
 	ctx context.Context, request *apportionv1.SimulateRequest, _ ...grpc.CallOption,

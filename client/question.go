@@ -81,6 +81,18 @@ type ExplainQuestion struct {
 	Jobs []string
 }
 
+// RemediesQuestion asks what would make a job run.
+type RemediesQuestion struct {
+	// Job by uid, or namespace/name.
+	Job string
+	// Kinds are tried. Nil: all.
+	Kinds []apportionv1.RemedyKind
+}
+
+func (q *RemediesQuestion) step() *apportionv1.RemediesStep {
+	return &apportionv1.RemediesStep{Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Kinds: q.Kinds}
+}
+
 // PlanQuestion asks where a job can be placed, and which tasks must be evicted for it.
 type PlanQuestion struct {
 	// Job by uid, or namespace/name. Empty if Tasks are given.
@@ -253,6 +265,19 @@ func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan,
 		return nil, err
 	}
 	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: from.by}, nil
+}
+
+// Remedies asks which smallest changes would make a waiting job run.
+func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion) (*Remedies, error) {
+	response, from, err := question[apportionv1.RemediesRequest, apportionv1.RemediesResponse]{
+		kind: KindRemedies, call: calls.Remedies,
+		input:  (*apportionv1.RemediesRequest).GetInput,
+		answer: unanswerable[apportionv1.RemediesResponse],
+	}.ask(ctx, c, in, &apportionv1.RemediesRequest{Input: in.message(), Remedies: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Remedies{Basis: response.GetBasis(), Answer: response.GetRemedies(), Fallback: from.by}, nil
 }
 
 // Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.

@@ -101,7 +101,7 @@ func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]
 // oneByOne holds the methods that end with the first step that fails.
 var oneByOne = map[string]bool{
 	"EvaluateShares": true, "CheckEnqueue": true, "CheckAllocatable": true, "SelectVictims": true, "ScoreNodes": true,
-	"Explain": true, "Plan": true,
+	"Explain": true, "Plan": true, "Remedies": true,
 }
 
 // QuestionOf returns the name of the kind of a step as used in metrics.

@@ -32,12 +32,13 @@ const (
 	inspectQuestion
 	explainQuestion
 	planQuestion
+	remediesQuestion
 	changeQuestion
 )
 
 var questionNames = [...]string{
 	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain",
-	"plan", "change",
+	"plan", "remedies", "change",
 }
 
 func questionOf(step *apportionv1.Step) question {
@@ -66,6 +67,8 @@ func questionOf(step *apportionv1.Step) question {
 		return explainQuestion
 	case *apportionv1.Step_Plan:
 		return planQuestion
+	case *apportionv1.Step_Remedies:
+		return remediesQuestion
 	case nil:
 		return otherQuestion
 	default:

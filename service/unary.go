@@ -118,6 +118,19 @@ func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportion
 	return &apportionv1.PlanResponse{Basis: basis, Plan: answers[0].GetPlan()}, nil
 }
 
+// Remedies tells what would make a job run.
+func (c *call) Remedies(ctx context.Context, r *apportionv1.RemediesRequest) (*apportionv1.RemediesResponse, error) {
+	if r.GetRemedies() == nil {
+		return nil, c.server.fail(ctx, invalidRequest("remedies", "no question is given"))
+	}
+	step := &apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: r.GetRemedies()}}
+	basis, answers, err := c.decide(ctx, "Remedies", r.GetInput(), step)
+	if err != nil {
+		return nil, err
+	}
+	return &apportionv1.RemediesResponse{Basis: basis, Remedies: answers[0].GetRemedies()}, nil
+}
+
 // Simulate runs a list of steps.
 func (c *call) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	basis, answers, err := c.decide(ctx, "Simulate", r.GetInput(), r.GetSteps()...)

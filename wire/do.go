@@ -167,6 +167,8 @@ func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		return s.explainJobs(q.Explain)
 	case *apportionv1.Step_Plan:
 		return s.planFor(q.Plan)
+	case *apportionv1.Step_Remedies:
+		return s.remedies(q.Remedies)
 	case *apportionv1.Step_Rollback:
 		return s.rollback(q.Rollback)
 	}

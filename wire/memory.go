@@ -197,6 +197,8 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 		return n * explainedJob, work
 	case *apportionv1.Step_Plan:
 		return a.plan(q.Plan)
+	case *apportionv1.Step_Remedies:
+		return a.remedies()
 	case *apportionv1.Step_SetStatus:
 		return 0, a.changed(q.SetStatus.GetTasks())
 	case *apportionv1.Step_Allocate:
@@ -227,6 +229,16 @@ func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
 	row := rowBytes(int(a.Dimensions))
 	work = a.session() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
 	return answer, work
+}
+
+// remedies is what the remedies of a job take. One changed cluster is open at a time beside the one asked about; each leaves a little
+// behind, and what is garbage of it waits to be collected.
+func (a *asking) remedies() (answer, work int64) {
+	const most, open = 64, 3
+	row := rowBytes(int(a.Dimensions))
+	answer = most * (sizeOf[apportionv1.Remedy](1) + 4*sizeOf[apportionv1.RemedyEdit](1) + 8*3*a.resource() + 4*maxText)
+	_, planning := a.plan(&apportionv1.PlanStep{})
+	return answer, open*a.session() + a.Nodes*(64+6*row) + (16+explainedTask)*a.Tasks + a.Queues*4*row + planning
 }
 
 // jobs is how many jobs a selection names, which are all if it is absent or empty.

@@ -57,6 +57,9 @@ func (s *Session) spend(step *apportionv1.Step) error {
 		return work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())
 	case *apportionv1.Step_Plan:
 		return s.spendOnPlan()
+	case *apportionv1.Step_Remedies:
+		// The rest is spent try by try.
+		return work.Spend(v.Tasks.Len()+len(v.Nodes), v.Dims.Len()*plugins)
 	case *apportionv1.Step_SetStatus:
 		return s.spendOnChange(q.SetStatus.GetTasks())
 	case *apportionv1.Step_Allocate:

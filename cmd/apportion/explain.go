@@ -17,7 +17,7 @@ import (
 // newExplain is `apportion explain`.
 func newExplain(s streams) *cobra.Command {
 	a := &asking{streams: s}
-	var all bool
+	var all, bare bool
 	var namespace string
 	command := &cobra.Command{
 		Use:   "explain JOB | --all",
@@ -25,7 +25,9 @@ func newExplain(s streams) *cobra.Command {
 		Long: `Check everything that can block a job: may it enter its queue, does its gang have enough tasks, is the
 queue served, may the queue use that much more, is there room on the nodes, do the jobs that are served
 before leave enough, and which tasks could be evicted for it. The last lines name the cause. The exit
-code is 2 if something blocks the job, or if that is unknown.
+code is 2 if something blocks the job, or if that is unknown. If the program itself decides, it then
+lists changes that would let the job run, as remedies does in full; with -o json or yaml, or
+--no-remedies, it does not.
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every waiting job is
 explained, as by pending.`,
@@ -48,7 +50,12 @@ explained, as by pending.`,
 				index, err := q.snapshot.JobOrTask(name)
 				switch {
 				case err == nil:
-					return explain(ctx, q, index)
+					return explain(ctx, q, index, func() (*client.Remedies, error) {
+						if bare || a.server.address != "" || a.output.format != formatTable {
+							return nil, nil
+						}
+						return remediesOf(ctx, q, index, s)
+					})
 				case q.snapshot.LeftOut(name):
 					return explainLeftOut(ctx, q, name)
 				}
@@ -60,6 +67,7 @@ explained, as by pending.`,
 	a.watch.register(command.Flags())
 	a.completeArgs(command, 1, waitingJobNames)
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of a job that is given without one")
+	command.Flags().BoolVar(&bare, "no-remedies", false, "do not look for changes that would let the job run")
 	command.Flags().BoolVar(&all, "all", false, "explain every waiting job")
 	return command
 }
@@ -86,7 +94,7 @@ func explainStep(job uint32) *apportionv1.Step {
 }
 
 // explain says why one job waits, and shows the shares of its queue.
-func explain(ctx context.Context, q *question, index uint32) error {
+func explain(ctx context.Context, q *question, index uint32, help func() (*client.Remedies, error)) error {
 	job := q.snapshot.GetJobs()[index]
 	simulation, err := q.decider.Simulate(ctx, q.Input, explainStep(index), &apportionv1.Step{
 		Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{job.GetQueue()}}}},
@@ -101,6 +109,12 @@ func explain(ctx context.Context, q *question, index uint32) error {
 	}
 	answer := simulation.Answers[0].GetExplain()
 	explained := answer.GetJobs()[0]
+	var found *client.Remedies
+	if !goesOn(explained) {
+		if found, err = help(); err != nil {
+			return err
+		}
+	}
 	response := &apportionv1.ExplainResponse{Basis: simulation.Basis, Explain: answer}
 	err = q.write(simulation.Basis, response, func(p *render.Printer) {
 		asks := "asks for no minimum"
@@ -114,6 +128,9 @@ func explain(ctx context.Context, q *question, index uint32) error {
 		p.Line("")
 		p.QueueShares(simulation.Answers[1].GetShares())
 		p.Verdict(explained)
+		if found != nil && len(found.Answer.GetRemedies()) > 0 {
+			p.RemedyList(found.Answer)
+		}
 	})
 	if err != nil {
 		return err

@@ -196,7 +196,7 @@ func TestPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, warnings bytes.Buffer
 			root := newRoot(streams{in: strings.NewReader(""), out: &out, err: &warnings})
-			root.SetArgs(append([]string{"explain", c.headers["job"]}, c.input()...))
+			root.SetArgs(append([]string{"explain", "--no-remedies", c.headers["job"]}, c.input()...))
 			err := root.ExecuteContext(t.Context())
 			require.ErrorIs(t, err, errDecidedNo, "%s%s", out.String(), warnings.String())
 			paragraphs := strings.Split(strings.TrimSpace(out.String()), "\n\n")

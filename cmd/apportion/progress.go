@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
@@ -97,5 +98,36 @@ func (s *advance) show(i int, part float64) {
 func (s *advance) end() {
 	if s.out != nil {
 		fmt.Fprint(s.out, "\r\x1b[K")
+	}
+}
+
+// showWaiting shows on a terminal that something takes longer than a moment, and for how long. It removes the line when end is called.
+func showWaiting(out io.Writer, what string) (end func()) {
+	if terminalOf(out) == nil {
+		return func() {}
+	}
+	const moment = 300 * time.Millisecond
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(moment)
+		defer ticker.Stop()
+		began, shown := time.Now(), false
+		for {
+			select {
+			case <-ticker.C:
+				shown = true
+				fmt.Fprintf(out, "\r\x1b[K%s: %.1f s", what, time.Since(began).Seconds())
+			case <-done:
+				if shown {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
 	}
 }

@@ -57,7 +57,7 @@ of kubectl:
 			root.AddCommand(command)
 		}
 	}
-	add("ask", newShares(s), newTree(s), newExplain(s), newPlan(s), newPending(s), newQueues(s), newJobs(s), newEnqueue(s),
+	add("ask", newShares(s), newTree(s), newExplain(s), newPlan(s), newRemedies(s), newPending(s), newQueues(s), newJobs(s), newEnqueue(s),
 		newAllocatable(s), newReclaim(s), newPreempt(s), newNodes(s),
 		newWhatIf(s), newCompare(s), newDiff(s), newRehearse(s), newAudit(s), newUI(s), newSimulate(s), newSession(s))
 	add("files", newTest(s), newValidate(s), newConvert(s), newGenerate(s), newReplay(s), newVerify(s))

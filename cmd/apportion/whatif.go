@@ -53,7 +53,9 @@ Fields for --set:
 
   queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
   queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
-  job/NAMESPACE/NAME.priority, .queue, .minAvailable
+  job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
+  job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
+  of the role asks for at most
   node/NAME.allocatable.RESOURCE
 
 The exit code is 2 if the submitted job would have to wait.`,

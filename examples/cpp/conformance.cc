@@ -111,6 +111,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"ScoreNodes", unary(&Stub::ScoreNodes)},
     {"Explain", unary(&Stub::Explain)},
     {"Plan", unary(&Stub::Plan)},
+    {"Remedies", unary(&Stub::Remedies)},
     {"Simulate", unary(&Stub::Simulate)},
     {"ListSnapshots", unary(&Stub::ListSnapshots)},
     {"GetSnapshot", unary(&Stub::GetSnapshot)},

@@ -48,6 +48,11 @@ func (h *handler) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apport
 	return call(ctx, h, apportionv1connect.ApportionServicePlanProcedure, r, contract.Plan)
 }
 
+// Remedies is the call of this name.
+func (h *handler) Remedies(ctx context.Context, r *apportionv1.RemediesRequest) (*apportionv1.RemediesResponse, error) {
+	return call(ctx, h, apportionv1connect.ApportionServiceRemediesProcedure, r, contract.Remedies)
+}
+
 // Simulate is the call of this name.
 func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
 	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)

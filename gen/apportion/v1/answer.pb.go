@@ -546,6 +546,7 @@ type Answer struct {
 	//	*Answer_Change
 	//	*Answer_Explain
 	//	*Answer_Plan
+	//	*Answer_Remedies
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -741,6 +742,15 @@ func (x *Answer) GetPlan() *PlanAnswer {
 	return nil
 }
 
+func (x *Answer) GetRemedies() *RemediesAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Remedies); ok {
+			return x.Remedies
+		}
+	}
+	return nil
+}
+
 type isAnswer_Answer interface {
 	isAnswer_Answer()
 }
@@ -830,6 +840,11 @@ type Answer_Plan struct {
 	Plan *PlanAnswer `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
 }
 
+type Answer_Remedies struct {
+	// To `remedies`.
+	Remedies *RemediesAnswer `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
+}
+
 func (*Answer_Error) isAnswer_Answer() {}
 
 func (*Answer_Shares) isAnswer_Answer() {}
@@ -863,6 +878,8 @@ func (*Answer_Change) isAnswer_Answer() {}
 func (*Answer_Explain) isAnswer_Answer() {}
 
 func (*Answer_Plan) isAnswer_Answer() {}
+
+func (*Answer_Remedies) isAnswer_Answer() {}
 
 // SharesAnswer contains the shares of each plugin, and the result of the whole policy for each queue.
 type SharesAnswer struct {
@@ -4222,7 +4239,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4248,7 +4265,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04read\x18\x02 \x01(\bR\x04read\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
-	"\x05fault\x18\x05 \x01(\tR\x05fault\"\xab\a\n" +
+	"\x05fault\x18\x05 \x01(\tR\x05fault\"\xe7\a\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4269,7 +4286,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x124\n" +
 	"\x06change\x18\x10 \x01(\v2\x1a.apportion.v1.ChangeAnswerH\x00R\x06change\x127\n" +
 	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
-	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04planB\b\n" +
+	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
+	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremediesB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -4653,19 +4671,20 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*status.Status)(nil),        // 49: google.rpc.Status
 	(*ExplainAnswer)(nil),        // 50: apportion.v1.ExplainAnswer
 	(*PlanAnswer)(nil),           // 51: apportion.v1.PlanAnswer
-	(*Reason)(nil),               // 52: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 53: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 54: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 55: apportion.v1.Resource
-	(*Fraction)(nil),             // 56: apportion.v1.Fraction
-	(*Verdict)(nil),              // 57: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 58: apportion.v1.VictimCheck
-	(Vote)(0),                    // 59: apportion.v1.Vote
-	(*Policy)(nil),               // 60: apportion.v1.Policy
-	(*Queue)(nil),                // 61: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 62: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 63: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 64: apportion.v1.TaskStatus
+	(*RemediesAnswer)(nil),       // 52: apportion.v1.RemediesAnswer
+	(*Reason)(nil),               // 53: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 54: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 55: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 56: apportion.v1.Resource
+	(*Fraction)(nil),             // 57: apportion.v1.Fraction
+	(*Verdict)(nil),              // 58: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 59: apportion.v1.VictimCheck
+	(Vote)(0),                    // 60: apportion.v1.Vote
+	(*Policy)(nil),               // 61: apportion.v1.Policy
+	(*Queue)(nil),                // 62: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 63: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 64: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 65: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	48,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -4688,96 +4707,97 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	45,  // 17: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
 	50,  // 18: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
 	51,  // 19: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	9,   // 20: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	16,  // 21: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	52,  // 22: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	15,  // 23: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	17,  // 24: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	18,  // 25: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	53,  // 26: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	54,  // 27: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	11,  // 28: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	10,  // 29: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	55,  // 30: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	55,  // 31: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	55,  // 32: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	55,  // 33: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	12,  // 34: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	12,  // 35: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	14,  // 36: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	55,  // 37: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,   // 38: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	56,  // 39: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	13,  // 40: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	13,  // 41: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 42: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	55,  // 43: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	55,  // 44: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	55,  // 45: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	55,  // 46: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	55,  // 47: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	55,  // 48: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	55,  // 49: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	55,  // 50: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	55,  // 51: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	55,  // 52: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	52,  // 53: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	55,  // 54: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	55,  // 55: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	55,  // 56: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	20,  // 57: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	57,  // 58: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	57,  // 59: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	57,  // 60: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	57,  // 61: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	22,  // 62: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	57,  // 63: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	25,  // 64: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	25,  // 65: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	57,  // 66: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	26,  // 67: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	52,  // 68: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	29,  // 69: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	30,  // 70: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	31,  // 71: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	58,  // 72: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	28,  // 73: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	52,  // 74: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 75: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	56,  // 76: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	56,  // 77: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	59,  // 78: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	52,  // 79: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	33,  // 80: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	36,  // 81: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	35,  // 82: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 83: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	37,  // 84: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	38,  // 85: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	52,  // 86: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	55,  // 87: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	41,  // 88: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	42,  // 89: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	43,  // 90: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	60,  // 91: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	40,  // 92: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	61,  // 93: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	55,  // 94: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	55,  // 95: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	55,  // 96: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	62,  // 97: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	63,  // 98: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	55,  // 99: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	55,  // 100: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	55,  // 101: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	55,  // 102: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	64,  // 103: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	55,  // 104: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	52,  // 20: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	9,   // 21: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	16,  // 22: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	53,  // 23: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	15,  // 24: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	17,  // 25: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	18,  // 26: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	54,  // 27: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	55,  // 28: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 29: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 30: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	56,  // 31: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	56,  // 32: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	56,  // 33: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	56,  // 34: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	12,  // 35: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	12,  // 36: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	14,  // 37: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	56,  // 38: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,   // 39: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	57,  // 40: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	13,  // 41: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	13,  // 42: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 43: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	56,  // 44: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	56,  // 45: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	56,  // 46: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	56,  // 47: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	56,  // 48: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	56,  // 49: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	56,  // 50: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	56,  // 51: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	56,  // 52: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	56,  // 53: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	53,  // 54: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	56,  // 55: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	56,  // 56: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	56,  // 57: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	20,  // 58: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	58,  // 59: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	58,  // 60: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	58,  // 61: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	58,  // 62: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	22,  // 63: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	58,  // 64: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	25,  // 65: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	25,  // 66: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	58,  // 67: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	26,  // 68: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	53,  // 69: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	29,  // 70: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	30,  // 71: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	31,  // 72: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	59,  // 73: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	28,  // 74: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	53,  // 75: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 76: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	57,  // 77: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	57,  // 78: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	60,  // 79: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	53,  // 80: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	33,  // 81: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	36,  // 82: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	35,  // 83: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 84: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	37,  // 85: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	38,  // 86: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	53,  // 87: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	56,  // 88: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	41,  // 89: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	42,  // 90: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	43,  // 91: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	61,  // 92: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	40,  // 93: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	62,  // 94: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	56,  // 95: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	56,  // 96: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	56,  // 97: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	63,  // 98: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	64,  // 99: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	56,  // 100: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	56,  // 101: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	56,  // 102: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	56,  // 103: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	65,  // 104: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	56,  // 105: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4789,6 +4809,7 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_reason_proto_init()
+	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_answer_proto_msgTypes[3].OneofWrappers = []any{
@@ -4809,6 +4830,7 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Change)(nil),
 		(*Answer_Explain)(nil),
 		(*Answer_Plan)(nil),
+		(*Answer_Remedies)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}

@@ -834,6 +834,114 @@ func (x *PlanResponse) GetPlan() *PlanAnswer {
 	return nil
 }
 
+type RemediesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Which job. Required.
+	Remedies      *RemediesStep `protobuf:"bytes,2,opt,name=remedies,proto3" json:"remedies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemediesRequest) Reset() {
+	*x = RemediesRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemediesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemediesRequest) ProtoMessage() {}
+
+func (x *RemediesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemediesRequest.ProtoReflect.Descriptor instead.
+func (*RemediesRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RemediesRequest) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *RemediesRequest) GetRemedies() *RemediesStep {
+	if x != nil {
+		return x.Remedies
+	}
+	return nil
+}
+
+type RemediesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the answer rests on.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As of a `remedies` step.
+	Remedies      *RemediesAnswer `protobuf:"bytes,2,opt,name=remedies,proto3" json:"remedies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemediesResponse) Reset() {
+	*x = RemediesResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemediesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemediesResponse) ProtoMessage() {}
+
+func (x *RemediesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemediesResponse.ProtoReflect.Descriptor instead.
+func (*RemediesResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RemediesResponse) GetBasis() *Basis {
+	if x != nil {
+		return x.Basis
+	}
+	return nil
+}
+
+func (x *RemediesResponse) GetRemedies() *RemediesAnswer {
+	if x != nil {
+		return x.Remedies
+	}
+	return nil
+}
+
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -846,7 +954,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +966,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +979,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SimulateRequest) GetInput() *Input {
@@ -900,7 +1008,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1020,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1033,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SimulateResponse) GetBasis() *Basis {
@@ -955,7 +1063,7 @@ type UploadSnapshotRequest struct {
 
 func (x *UploadSnapshotRequest) Reset() {
 	*x = UploadSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1075,7 @@ func (x *UploadSnapshotRequest) String() string {
 func (*UploadSnapshotRequest) ProtoMessage() {}
 
 func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1088,7 @@ func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UploadSnapshotRequest) GetMessage() isUploadSnapshotRequest_Message {
@@ -1040,7 +1148,7 @@ type UploadSnapshotResponse struct {
 
 func (x *UploadSnapshotResponse) Reset() {
 	*x = UploadSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1160,7 @@ func (x *UploadSnapshotResponse) String() string {
 func (*UploadSnapshotResponse) ProtoMessage() {}
 
 func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1173,7 @@ func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UploadSnapshotResponse) GetDigest() string {
@@ -1103,7 +1211,7 @@ type RunSessionRequest struct {
 
 func (x *RunSessionRequest) Reset() {
 	*x = RunSessionRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1223,7 @@ func (x *RunSessionRequest) String() string {
 func (*RunSessionRequest) ProtoMessage() {}
 
 func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1236,7 @@ func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionRequest.ProtoReflect.Descriptor instead.
 func (*RunSessionRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunSessionRequest) GetMessage() isRunSessionRequest_Message {
@@ -1204,7 +1312,7 @@ type RunSessionResponse struct {
 
 func (x *RunSessionResponse) Reset() {
 	*x = RunSessionResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1324,7 @@ func (x *RunSessionResponse) String() string {
 func (*RunSessionResponse) ProtoMessage() {}
 
 func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1337,7 @@ func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionResponse.ProtoReflect.Descriptor instead.
 func (*RunSessionResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunSessionResponse) GetMessage() isRunSessionResponse_Message {
@@ -1299,7 +1407,7 @@ type ListSnapshotsRequest struct {
 
 func (x *ListSnapshotsRequest) Reset() {
 	*x = ListSnapshotsRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1419,7 @@ func (x *ListSnapshotsRequest) String() string {
 func (*ListSnapshotsRequest) ProtoMessage() {}
 
 func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1432,7 @@ func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 type ListSnapshotsResponse struct {
@@ -1339,7 +1447,7 @@ type ListSnapshotsResponse struct {
 
 func (x *ListSnapshotsResponse) Reset() {
 	*x = ListSnapshotsResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1459,7 @@ func (x *ListSnapshotsResponse) String() string {
 func (*ListSnapshotsResponse) ProtoMessage() {}
 
 func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1472,7 @@ func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListSnapshotsResponse) GetSnapshots() []*SnapshotView {
@@ -1393,7 +1501,7 @@ type GetSnapshotRequest struct {
 
 func (x *GetSnapshotRequest) Reset() {
 	*x = GetSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1513,7 @@ func (x *GetSnapshotRequest) String() string {
 func (*GetSnapshotRequest) ProtoMessage() {}
 
 func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1526,7 @@ func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*GetSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetSnapshotRequest) GetName() string {
@@ -1447,7 +1555,7 @@ type GetSnapshotResponse struct {
 
 func (x *GetSnapshotResponse) Reset() {
 	*x = GetSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1567,7 @@ func (x *GetSnapshotResponse) String() string {
 func (*GetSnapshotResponse) ProtoMessage() {}
 
 func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1580,7 @@ func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*GetSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetSnapshotResponse) GetView() *SnapshotView {
@@ -1493,7 +1601,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1544,7 +1652,13 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\x04plan\x18\x02 \x01(\v2\x16.apportion.v1.PlanStepR\x04plan\"g\n" +
 	"\fPlanResponse\x12)\n" +
 	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x12,\n" +
-	"\x04plan\x18\x02 \x01(\v2\x18.apportion.v1.PlanAnswerR\x04plan\"f\n" +
+	"\x04plan\x18\x02 \x01(\v2\x18.apportion.v1.PlanAnswerR\x04plan\"t\n" +
+	"\x0fRemediesRequest\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x126\n" +
+	"\bremedies\x18\x02 \x01(\v2\x1a.apportion.v1.RemediesStepR\bremedies\"w\n" +
+	"\x10RemediesResponse\x12)\n" +
+	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x128\n" +
+	"\bremedies\x18\x02 \x01(\v2\x1c.apportion.v1.RemediesAnswerR\bremedies\"f\n" +
 	"\x0fSimulateRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12(\n" +
 	"\x05steps\x18\x02 \x03(\v2\x12.apportion.v1.StepR\x05steps\"m\n" +
@@ -1579,7 +1693,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
 	"\x13GetSnapshotResponse\x12.\n" +
 	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
-	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xba\b\n" +
+	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\x8a\t\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1589,6 +1703,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"ScoreNodes\x12\x1f.apportion.v1.ScoreNodesRequest\x1a .apportion.v1.ScoreNodesResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\x04Plan\x12\x19.apportion.v1.PlanRequest\x1a\x1a.apportion.v1.PlanResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\bRemedies\x12\x1d.apportion.v1.RemediesRequest\x1a\x1e.apportion.v1.RemediesResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
@@ -1609,7 +1724,7 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
-var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_apportion_v1_service_proto_goTypes = []any{
 	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
 	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
@@ -1625,123 +1740,133 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*ExplainResponse)(nil),          // 11: apportion.v1.ExplainResponse
 	(*PlanRequest)(nil),              // 12: apportion.v1.PlanRequest
 	(*PlanResponse)(nil),             // 13: apportion.v1.PlanResponse
-	(*SimulateRequest)(nil),          // 14: apportion.v1.SimulateRequest
-	(*SimulateResponse)(nil),         // 15: apportion.v1.SimulateResponse
-	(*UploadSnapshotRequest)(nil),    // 16: apportion.v1.UploadSnapshotRequest
-	(*UploadSnapshotResponse)(nil),   // 17: apportion.v1.UploadSnapshotResponse
-	(*RunSessionRequest)(nil),        // 18: apportion.v1.RunSessionRequest
-	(*RunSessionResponse)(nil),       // 19: apportion.v1.RunSessionResponse
-	(*ListSnapshotsRequest)(nil),     // 20: apportion.v1.ListSnapshotsRequest
-	(*ListSnapshotsResponse)(nil),    // 21: apportion.v1.ListSnapshotsResponse
-	(*GetSnapshotRequest)(nil),       // 22: apportion.v1.GetSnapshotRequest
-	(*GetSnapshotResponse)(nil),      // 23: apportion.v1.GetSnapshotResponse
-	(*Input)(nil),                    // 24: apportion.v1.Input
-	(*SharesStep)(nil),               // 25: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 26: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 27: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 28: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 29: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 30: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 31: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 32: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 33: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 34: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 35: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 36: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 37: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 38: apportion.v1.NodesAnswer
-	(*ExplainStep)(nil),              // 39: apportion.v1.ExplainStep
-	(*ExplainAnswer)(nil),            // 40: apportion.v1.ExplainAnswer
-	(*PlanStep)(nil),                 // 41: apportion.v1.PlanStep
-	(*PlanAnswer)(nil),               // 42: apportion.v1.PlanAnswer
-	(*Step)(nil),                     // 43: apportion.v1.Step
-	(*Answer)(nil),                   // 44: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 45: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 46: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 47: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 48: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 49: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 50: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 51: apportion.v1.GoingAway
-	(*SnapshotView)(nil),             // 52: apportion.v1.SnapshotView
-	(*Snapshot)(nil),                 // 53: apportion.v1.Snapshot
+	(*RemediesRequest)(nil),          // 14: apportion.v1.RemediesRequest
+	(*RemediesResponse)(nil),         // 15: apportion.v1.RemediesResponse
+	(*SimulateRequest)(nil),          // 16: apportion.v1.SimulateRequest
+	(*SimulateResponse)(nil),         // 17: apportion.v1.SimulateResponse
+	(*UploadSnapshotRequest)(nil),    // 18: apportion.v1.UploadSnapshotRequest
+	(*UploadSnapshotResponse)(nil),   // 19: apportion.v1.UploadSnapshotResponse
+	(*RunSessionRequest)(nil),        // 20: apportion.v1.RunSessionRequest
+	(*RunSessionResponse)(nil),       // 21: apportion.v1.RunSessionResponse
+	(*ListSnapshotsRequest)(nil),     // 22: apportion.v1.ListSnapshotsRequest
+	(*ListSnapshotsResponse)(nil),    // 23: apportion.v1.ListSnapshotsResponse
+	(*GetSnapshotRequest)(nil),       // 24: apportion.v1.GetSnapshotRequest
+	(*GetSnapshotResponse)(nil),      // 25: apportion.v1.GetSnapshotResponse
+	(*Input)(nil),                    // 26: apportion.v1.Input
+	(*SharesStep)(nil),               // 27: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 28: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 29: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 30: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 31: apportion.v1.EnqueueAnswer
+	(*AllocatableStep)(nil),          // 32: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),           // 33: apportion.v1.PreemptiveStep
+	(*AllocatableAnswer)(nil),        // 34: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),         // 35: apportion.v1.PreemptiveAnswer
+	(*ReclaimStep)(nil),              // 36: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),              // 37: apportion.v1.PreemptStep
+	(*VictimsAnswer)(nil),            // 38: apportion.v1.VictimsAnswer
+	(*NodesStep)(nil),                // 39: apportion.v1.NodesStep
+	(*NodesAnswer)(nil),              // 40: apportion.v1.NodesAnswer
+	(*ExplainStep)(nil),              // 41: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 42: apportion.v1.ExplainAnswer
+	(*PlanStep)(nil),                 // 43: apportion.v1.PlanStep
+	(*PlanAnswer)(nil),               // 44: apportion.v1.PlanAnswer
+	(*RemediesStep)(nil),             // 45: apportion.v1.RemediesStep
+	(*RemediesAnswer)(nil),           // 46: apportion.v1.RemediesAnswer
+	(*Step)(nil),                     // 47: apportion.v1.Step
+	(*Answer)(nil),                   // 48: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 49: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 50: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 51: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 52: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 53: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 54: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 55: apportion.v1.GoingAway
+	(*SnapshotView)(nil),             // 56: apportion.v1.SnapshotView
+	(*Snapshot)(nil),                 // 57: apportion.v1.Snapshot
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	24, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	25, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	26, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	27, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	24, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	28, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	26, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	29, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	24, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	30, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	31, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	26, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	32, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	33, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	24, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	34, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	35, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	26, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	36, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	24, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	37, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	26, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	38, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	24, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
-	39, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
-	26, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
-	40, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
-	24, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
-	41, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
-	26, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
-	42, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
-	24, // 31: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	43, // 32: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	26, // 33: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	44, // 34: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	45, // 35: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	46, // 36: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	47, // 37: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	46, // 38: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	48, // 39: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	49, // 40: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	50, // 41: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	51, // 42: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	52, // 43: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
-	52, // 44: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
-	53, // 45: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
-	0,  // 46: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 47: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 48: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 49: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 50: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 51: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
-	12, // 52: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
-	14, // 53: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	16, // 54: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	18, // 55: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	20, // 56: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
-	22, // 57: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
-	1,  // 58: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 59: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 60: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 61: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 62: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 63: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 64: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 65: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	17, // 66: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	19, // 67: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	21, // 68: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	23, // 69: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
-	58, // [58:70] is the sub-list for method output_type
-	46, // [46:58] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	26, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	27, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	28, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	29, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	26, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	30, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	28, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	31, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	26, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
+	32, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
+	33, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
+	28, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
+	34, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	35, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	26, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
+	36, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
+	37, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
+	28, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
+	38, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
+	26, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
+	39, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
+	28, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
+	40, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
+	26, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	41, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	28, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	42, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	26, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
+	43, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
+	28, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
+	44, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
+	26, // 31: apportion.v1.RemediesRequest.input:type_name -> apportion.v1.Input
+	45, // 32: apportion.v1.RemediesRequest.remedies:type_name -> apportion.v1.RemediesStep
+	28, // 33: apportion.v1.RemediesResponse.basis:type_name -> apportion.v1.Basis
+	46, // 34: apportion.v1.RemediesResponse.remedies:type_name -> apportion.v1.RemediesAnswer
+	26, // 35: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	47, // 36: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	28, // 37: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	48, // 38: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	49, // 39: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	50, // 40: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	51, // 41: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	50, // 42: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	52, // 43: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	53, // 44: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	54, // 45: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	55, // 46: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	56, // 47: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
+	56, // 48: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
+	57, // 49: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
+	0,  // 50: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	2,  // 51: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	4,  // 52: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
+	6,  // 53: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
+	8,  // 54: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
+	10, // 55: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
+	12, // 56: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
+	14, // 57: apportion.v1.ApportionService.Remedies:input_type -> apportion.v1.RemediesRequest
+	16, // 58: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	18, // 59: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	20, // 60: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	22, // 61: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
+	24, // 62: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
+	1,  // 63: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 64: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 65: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 66: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 67: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 68: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 69: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 70: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	17, // 71: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	19, // 72: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	21, // 73: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	23, // 74: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	25, // 75: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
+	63, // [63:76] is the sub-list for method output_type
+	50, // [50:63] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -1752,6 +1877,7 @@ func file_apportion_v1_service_proto_init() {
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_plan_proto_init()
+	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_session_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()
@@ -1759,16 +1885,16 @@ func file_apportion_v1_service_proto_init() {
 		(*SelectVictimsRequest_Reclaim)(nil),
 		(*SelectVictimsRequest_Preempt)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[16].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*UploadSnapshotRequest_Header)(nil),
 		(*UploadSnapshotRequest_Chunk)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[18].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[20].OneofWrappers = []any{
 		(*RunSessionRequest_Open)(nil),
 		(*RunSessionRequest_Chunk)(nil),
 		(*RunSessionRequest_Batch)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[19].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[21].OneofWrappers = []any{
 		(*RunSessionResponse_Opened)(nil),
 		(*RunSessionResponse_Answers)(nil),
 		(*RunSessionResponse_GoingAway)(nil),
@@ -1779,7 +1905,7 @@ func file_apportion_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	ApportionService_ScoreNodes_FullMethodName       = "/apportion.v1.ApportionService/ScoreNodes"
 	ApportionService_Explain_FullMethodName          = "/apportion.v1.ApportionService/Explain"
 	ApportionService_Plan_FullMethodName             = "/apportion.v1.ApportionService/Plan"
+	ApportionService_Remedies_FullMethodName         = "/apportion.v1.ApportionService/Remedies"
 	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
 	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
@@ -58,6 +59,8 @@ type ApportionServiceClient interface {
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
+	// What would make this job run?
+	Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -149,6 +152,16 @@ func (c *apportionServiceClient) Plan(ctx context.Context, in *PlanRequest, opts
 	return out, nil
 }
 
+func (c *apportionServiceClient) Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemediesResponse)
+	err := c.cc.Invoke(ctx, ApportionService_Remedies_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *apportionServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimulateResponse)
@@ -230,6 +243,8 @@ type ApportionServiceServer interface {
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
+	// What would make this job run?
+	Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -271,6 +286,9 @@ func (UnimplementedApportionServiceServer) Explain(context.Context, *ExplainRequ
 }
 func (UnimplementedApportionServiceServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
+}
+func (UnimplementedApportionServiceServer) Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remedies not implemented")
 }
 func (UnimplementedApportionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
@@ -434,6 +452,24 @@ func _ApportionService_Plan_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_Remedies_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemediesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).Remedies(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_Remedies_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).Remedies(ctx, req.(*RemediesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ApportionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
@@ -536,6 +572,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Plan",
 			Handler:    _ApportionService_Plan_Handler,
+		},
+		{
+			MethodName: "Remedies",
+			Handler:    _ApportionService_Remedies_Handler,
 		},
 		{
 			MethodName: "Simulate",

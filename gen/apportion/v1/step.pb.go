@@ -348,6 +348,7 @@ type Step struct {
 	//	*Step_Change
 	//	*Step_Explain
 	//	*Step_Plan
+	//	*Step_Remedies
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -570,6 +571,15 @@ func (x *Step) GetPlan() *PlanStep {
 	return nil
 }
 
+func (x *Step) GetRemedies() *RemediesStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Remedies); ok {
+			return x.Remedies
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -674,6 +684,11 @@ type Step_Plan struct {
 	Plan *PlanStep `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
 }
 
+type Step_Remedies struct {
+	// What would make a job run?
+	Remedies *RemediesStep `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -713,6 +728,8 @@ func (*Step_Change) isStep_Step() {}
 func (*Step_Explain) isStep_Step() {}
 
 func (*Step_Plan) isStep_Step() {}
+
+func (*Step_Remedies) isStep_Step() {}
 
 // Queues selects queues by index or by name; if both are given, indices come first. An index out of range, or an unknown name, is an error
 // of the step.
@@ -2388,6 +2405,70 @@ func (x *PlanStep) GetOmitNames() bool {
 	return false
 }
 
+// RemediesStep asks for the smallest changes of each kind that make a waiting job run. It changes nothing.
+type RemediesStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one job.
+	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Which kinds are tried. Empty: all.
+	Kinds []RemedyKind `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=apportion.v1.RemedyKind" json:"kinds,omitempty"`
+	// Leaves uids and names out of the answer but for its texts and arguments; numbers identify.
+	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemediesStep) Reset() {
+	*x = RemediesStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemediesStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemediesStep) ProtoMessage() {}
+
+func (x *RemediesStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
+func (*RemediesStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *RemediesStep) GetJob() *Jobs {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *RemediesStep) GetKinds() []RemedyKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *RemediesStep) GetOmitNames() bool {
+	if x != nil {
+		return x.OmitNames
+	}
+	return false
+}
+
 // ExplainStep asks why jobs wait. It changes nothing.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2402,7 +2483,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2495,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2508,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExplainStep) GetJobs() *Jobs {
@@ -2448,7 +2529,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1bapportion/v1/snapshot.proto\"\xdd\b\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x97\t\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2476,7 +2557,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x122\n" +
 	"\x06change\x18\x12 \x01(\v2\x18.apportion.v1.ChangeStepH\x00R\x06change\x125\n" +
 	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
-	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04planB\x06\n" +
+	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
+	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremediesB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
@@ -2597,7 +2679,12 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\vmax_victims\x18\x04 \x01(\rR\n" +
 	"maxVictims\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"V\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"\x83\x01\n" +
+	"\fRemediesStep\x12$\n" +
+	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12.\n" +
+	"\x05kinds\x18\x02 \x03(\x0e2\x18.apportion.v1.RemedyKindR\x05kinds\x12\x1d\n" +
+	"\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"V\n" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
@@ -2650,7 +2737,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2682,10 +2769,12 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*MarkStep)(nil),        // 27: apportion.v1.MarkStep
 	(*RollbackStep)(nil),    // 28: apportion.v1.RollbackStep
 	(*PlanStep)(nil),        // 29: apportion.v1.PlanStep
-	(*ExplainStep)(nil),     // 30: apportion.v1.ExplainStep
-	(TaskStatus)(0),         // 31: apportion.v1.TaskStatus
-	(*Job)(nil),             // 32: apportion.v1.Job
-	(*Change)(nil),          // 33: apportion.v1.Change
+	(*RemediesStep)(nil),    // 30: apportion.v1.RemediesStep
+	(*ExplainStep)(nil),     // 31: apportion.v1.ExplainStep
+	(TaskStatus)(0),         // 32: apportion.v1.TaskStatus
+	(*Job)(nil),             // 33: apportion.v1.Job
+	(*Change)(nil),          // 34: apportion.v1.Change
+	(RemedyKind)(0),         // 35: apportion.v1.RemedyKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2706,50 +2795,53 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	27, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
 	28, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
 	25, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	30, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	31, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
 	29, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	6,  // 20: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	7,  // 21: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	8,  // 22: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	6,  // 23: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	7,  // 24: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 25: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	10, // 26: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	7,  // 27: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 28: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 29: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	8,  // 30: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 31: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	8,  // 32: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 33: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 34: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 35: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	9,  // 36: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	8,  // 37: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 38: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	6,  // 39: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	7,  // 40: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	8,  // 41: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 42: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	9,  // 43: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 44: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
-	8,  // 45: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	31, // 46: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 47: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 48: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	31, // 49: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	32, // 50: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	33, // 51: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 52: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 53: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 54: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
-	4,  // 55: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 56: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	30, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	6,  // 21: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	7,  // 22: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	8,  // 23: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	6,  // 24: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	7,  // 25: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 26: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	10, // 27: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	7,  // 28: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 29: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 30: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	8,  // 31: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 32: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	8,  // 33: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 34: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 35: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 36: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	9,  // 37: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	8,  // 38: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 39: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	6,  // 40: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	7,  // 41: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	8,  // 42: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 43: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	9,  // 44: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 45: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
+	8,  // 46: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	32, // 47: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 48: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 49: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	32, // 50: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	33, // 51: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	34, // 52: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 53: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 54: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 55: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 56: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 57: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
+	35, // 58: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
+	7,  // 59: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2758,6 +2850,7 @@ func file_apportion_v1_step_proto_init() {
 		return
 	}
 	file_apportion_v1_change_proto_init()
+	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
 		(*Step_Shares)(nil),
@@ -2780,6 +2873,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Change)(nil),
 		(*Step_Explain)(nil),
 		(*Step_Plan)(nil),
+		(*Step_Remedies)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[13].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -2796,7 +2890,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -41,6 +41,8 @@ func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 		p.Text("", a.Explain.GetText())
 	case *apportionv1.Answer_Plan:
 		p.Plan(a.Plan)
+	case *apportionv1.Answer_Remedies:
+		p.Remedies(a.Remedies)
 	case *apportionv1.Answer_Change:
 		p.Line("changed: %d nodes, %d queues and %d jobs set", len(a.Change.GetNodes()), len(a.Change.GetQueues()), len(a.Change.GetJobs()))
 	case *apportionv1.Answer_AddJob:

@@ -37,9 +37,11 @@ var kinds = map[string]fields{
 		"deserved.":   queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Deserved) }),
 	},
 	"job": {
-		"priority":     jobField(func(s *setting, j *apportionv1.Job) error { return s.priority(&j.Priority) }),
-		"queue":        jobField((*setting).moveTo),
-		"minAvailable": jobField((*setting).minimum),
+		"priority":      jobField(func(s *setting, j *apportionv1.Job) error { return s.priority(&j.Priority) }),
+		"queue":         jobField((*setting).moveTo),
+		"minAvailable":  jobField((*setting).minimum),
+		"minResources.": jobField(func(s *setting, j *apportionv1.Job) error { return s.amount(&j.MinResources) }),
+		"role.":         jobField((*setting).role),
 	},
 	"node": {
 		"allocatable.": nodeField(func(s *setting, n *apportionv1.Node) error { return s.amount(&n.Allocatable) }),
@@ -189,6 +191,84 @@ func (s *setting) minimum(j *apportionv1.Job) error {
 	}
 	s.before, s.after = strconv.FormatUint(uint64(j.GetMinAvailable()), 10), s.value
 	j.MinAvailable = uint32(minimum)
+	return nil
+}
+
+// role sets the minimum of a role, or what its waiting tasks ask for at most: ROLE.minAvailable or ROLE.request.RESOURCE.
+func (s *setting) role(j *apportionv1.Job) error {
+	field := s.resource
+	name, resource, isRequest := strings.Cut(field, ".request.")
+	if !isRequest {
+		var isMinimum bool
+		if name, isMinimum = strings.CutSuffix(field, ".minAvailable"); !isMinimum {
+			return errors.New("ROLE.minAvailable or ROLE.request.RESOURCE is expected behind role")
+		}
+	}
+	at := slices.IndexFunc(j.GetGroups(), func(g *apportionv1.TaskGroup) bool { return g.GetRole() == name })
+	if at < 0 {
+		var roles []string
+		for _, group := range j.GetGroups() {
+			roles = append(roles, strconv.Quote(group.GetRole()))
+		}
+		return fmt.Errorf("the job has no role %q; there are %s", name, list(slices.Values(roles)))
+	}
+	group := j.GetGroups()[at]
+	if isRequest {
+		s.resource = resource
+		err := s.request(group)
+		s.resource = name + ".request." + s.resource
+		return err
+	}
+	before := none
+	if group.MinAvailable != nil {
+		before = strconv.FormatUint(uint64(group.GetMinAvailable()), 10)
+	}
+	minimum := &apportionv1.Job{}
+	err := s.minimum(minimum)
+	s.before, group.MinAvailable = before, new(minimum.GetMinAvailable())
+	return err
+}
+
+// request sets what each waiting task of a group asks for at most. What tasks hold stays.
+func (s *setting) request(group *apportionv1.TaskGroup) error {
+	limit := &apportionv1.Resource{}
+	if err := s.amount(&limit); err != nil {
+		return err
+	}
+	dimension, most := limit.GetDimension()[0], limit.GetAmount()[0]
+	whole, greatest := group.GetRequest(), 0.0
+	lower := func(asked *apportionv1.Resource) *apportionv1.Resource {
+		at := slices.Index(asked.GetDimension(), dimension)
+		if at < 0 || asked.GetAmount()[at] <= most {
+			return asked
+		}
+		greatest = max(greatest, asked.GetAmount()[at])
+		asked = proto.CloneOf(asked)
+		asked.Amount[at] = most
+		return asked
+	}
+	for _, task := range group.GetTasks() {
+		switch task.GetStatus() {
+		case apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, apportionv1.TaskStatus_TASK_STATUS_PENDING:
+		default:
+			continue
+		}
+		own := task.GetDetail().GetRequest()
+		asked := own
+		if own == nil {
+			asked = whole
+		}
+		if lowered := lower(asked); lowered != asked {
+			if task.Detail == nil {
+				task.Detail = &apportionv1.TaskDetail{}
+			}
+			task.Detail.Request = lowered
+		}
+	}
+	if greatest == 0 {
+		return fmt.Errorf("no waiting task of the role asks for more than %s", s.after)
+	}
+	s.before = quantity.Format(s.edit.names[dimension], greatest)
 	return nil
 }
 

@@ -53,6 +53,9 @@ const (
 	ApportionServiceExplainProcedure = "/apportion.v1.ApportionService/Explain"
 	// ApportionServicePlanProcedure is the fully-qualified name of the ApportionService's Plan RPC.
 	ApportionServicePlanProcedure = "/apportion.v1.ApportionService/Plan"
+	// ApportionServiceRemediesProcedure is the fully-qualified name of the ApportionService's Remedies
+	// RPC.
+	ApportionServiceRemediesProcedure = "/apportion.v1.ApportionService/Remedies"
 	// ApportionServiceSimulateProcedure is the fully-qualified name of the ApportionService's Simulate
 	// RPC.
 	ApportionServiceSimulateProcedure = "/apportion.v1.ApportionService/Simulate"
@@ -86,6 +89,8 @@ type ApportionServiceClient interface {
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
+	// What would make this job run?
+	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -159,6 +164,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		remedies: connect.NewClient[v1.RemediesRequest, v1.RemediesResponse](
+			httpClient,
+			baseURL+ApportionServiceRemediesProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("Remedies")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
 			baseURL+ApportionServiceSimulateProcedure,
@@ -204,6 +216,7 @@ type apportionServiceClient struct {
 	scoreNodes       *connect.Client[v1.ScoreNodesRequest, v1.ScoreNodesResponse]
 	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
 	plan             *connect.Client[v1.PlanRequest, v1.PlanResponse]
+	remedies         *connect.Client[v1.RemediesRequest, v1.RemediesResponse]
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
@@ -274,6 +287,15 @@ func (c *apportionServiceClient) Plan(ctx context.Context, req *v1.PlanRequest) 
 	return nil, err
 }
 
+// Remedies calls apportion.v1.ApportionService.Remedies.
+func (c *apportionServiceClient) Remedies(ctx context.Context, req *v1.RemediesRequest) (*v1.RemediesResponse, error) {
+	response, err := c.remedies.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Simulate calls apportion.v1.ApportionService.Simulate.
 func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
@@ -327,6 +349,8 @@ type ApportionServiceHandler interface {
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
+	// What would make this job run?
+	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -396,6 +420,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceRemediesHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceRemediesProcedure,
+		svc.Remedies,
+		connect.WithSchema(apportionServiceMethods.ByName("Remedies")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	apportionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
 		ApportionServiceSimulateProcedure,
 		svc.Simulate,
@@ -445,6 +476,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceExplainHandler.ServeHTTP(w, r)
 		case ApportionServicePlanProcedure:
 			apportionServicePlanHandler.ServeHTTP(w, r)
+		case ApportionServiceRemediesProcedure:
+			apportionServiceRemediesHandler.ServeHTTP(w, r)
 		case ApportionServiceSimulateProcedure:
 			apportionServiceSimulateHandler.ServeHTTP(w, r)
 		case ApportionServiceUploadSnapshotProcedure:
@@ -490,6 +523,10 @@ func (UnimplementedApportionServiceHandler) Explain(context.Context, *v1.Explain
 
 func (UnimplementedApportionServiceHandler) Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Plan is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Remedies is not implemented"))
 }
 
 func (UnimplementedApportionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {

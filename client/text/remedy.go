@@ -1,0 +1,251 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Remedies is what the remedies of a job come to, in a few sentences. The texts of the remedies are set.
+func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
+	job := names.job(a.GetJob())
+	var head string
+	switch a.GetOutcome() {
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING:
+		return job + " waits for nothing."
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW:
+		return job + " can run as soon as its scheduler serves it: nothing but jobs that come first can hold it back."
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
+		head = "No change was tried: " + job + " has no task that may be placed"
+		if reasons := Reasons(names, a.GetReasons()); reasons != "" {
+			head += ": " + reasons
+		}
+		return head + "."
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND:
+		head = fmt.Sprintf("%s found, each of which lets %s run.", remediesFound(len(a.GetRemedies())), job)
+	default:
+		head = "No change that was tried lets " + job + " run."
+	}
+	sentences := []string{head}
+	for _, remedy := range a.GetRemedies() {
+		sentences = append(sentences, remedy.GetText())
+	}
+	for _, untried := range a.GetUntried() {
+		switch untried.GetCause() { //nolint:exhaustive // The others are no gaps.
+		case apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND, apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT:
+			sentences = append(sentences, Untried(untried))
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+func remediesFound(n int) string {
+	if n == 1 {
+		return "1 change was"
+	}
+	return fmt.Sprintf("%d changes were", n)
+}
+
+// Remedy is one remedy in a sentence, and what it costs others.
+func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
+	w := remedied{names, job, r}
+	var clauses []string
+	switch r.GetKind() {
+	case apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
+		tasks := Count(len(r.GetVictims()), "running task")
+		clauses = append(clauses, fmt.Sprintf("evict %s (%s), as plan says", tasks, Amounts(names, r.GetFreed())))
+	case apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:
+		clauses = append(clauses, w.ended())
+	case apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:
+		var nodes []string
+		for _, edit := range r.GetEdits() {
+			nodes = append(nodes, names.node(edit.GetNode()))
+		}
+		clauses = append(clauses, "uncordon "+plural(len(nodes), "node")+" "+few(nodes))
+	default:
+		for _, edit := range r.GetEdits() {
+			clauses = append(clauses, w.clause(edit))
+		}
+	}
+	sentence := capital(and(clauses)) + "."
+	if losses := w.losses(); losses != "" {
+		sentence += " " + losses + "."
+	}
+	return sentence
+}
+
+// remedied is a remedy that is put into words.
+type remedied struct {
+	names  Names
+	job    uint32
+	remedy *apportionv1.Remedy
+}
+
+// clause says what one edit changes.
+func (w remedied) clause(e *apportionv1.RemedyEdit) string {
+	queue := "queue " + w.names.Queue(e.GetQueue())
+	switch e.GetField() {
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
+		return fmt.Sprintf("raise the capability of %s %s", queue, w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:
+		return fmt.Sprintf("raise the guarantee of %s %s", queue, w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_DESERVED:
+		return fmt.Sprintf("raise what %s deserves %s", queue, w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_WEIGHT:
+		return fmt.Sprintf("raise the weight of %s %s", queue, w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+		return "open " + queue
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_QUEUE:
+		return "move the job to " + queue
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+		return fmt.Sprintf("lower the minimum of %s %s", w.role(e, "the job"), w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+		return fmt.Sprintf("lower what each waiting task of %s asks for %s", w.role(e, "the job"), w.from(e))
+	case apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE:
+		return fmt.Sprintf("add %s like %s", Count(int(e.GetAfter()), "node"), w.names.node(e.GetNode()))
+	case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
+		return "uncordon node " + w.names.node(e.GetNode())
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
+		return "end " + w.names.job(e.GetJob())
+	default:
+		return "make a change that this version does not know"
+	}
+}
+
+func (w remedied) role(e *apportionv1.RemedyEdit, whole string) string {
+	if e.GetRole() == "" {
+		return whole
+	}
+	return "role " + e.GetRole()
+}
+
+// from says what a value becomes.
+func (w remedied) from(e *apportionv1.RemedyEdit) string {
+	amount, of := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }, ""
+	if e.Dimension != nil {
+		dimension := w.names.Dimension(e.GetDimension())
+		amount, of = func(x float64) string { return exact(dimension, x) }, " "+dimension
+	}
+	if e.Before == nil {
+		return "from none to " + amount(e.GetAfter()) + of
+	}
+	return "from " + amount(e.GetBefore()) + " to " + amount(e.GetAfter()) + of
+}
+
+// exact writes an amount as people do, where that is exact.
+func exact(dimension string, amount float64) string {
+	short := quantity.Short(dimension, amount)
+	if parsed, err := quantity.Parse(dimension, short); err == nil && parsed == amount {
+		return short
+	}
+	return quantity.Format(dimension, amount)
+}
+
+// ended says which jobs end, and what they hold.
+func (w remedied) ended() string {
+	var jobs []string
+	for _, edit := range w.remedy.GetEdits() {
+		jobs = append(jobs, w.names.job(edit.GetJob()))
+	}
+	return fmt.Sprintf("end %s, which %s %s with %s", few(jobs), plural2(len(jobs), "runs", "run"),
+		Count(int(w.remedy.GetEndedTasks()), "task"), Amounts(w.names, w.remedy.GetFreed()))
+}
+
+// losses says which queues deserve less.
+func (w remedied) losses() string {
+	const most = 2
+	var parts []string
+	for i, loss := range w.remedy.GetLosses() {
+		if i == most {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("queue %s would deserve %s in place of %s",
+			w.names.Queue(loss.GetQueue()), Amounts(w.names, loss.GetAfter()), Amounts(w.names, loss.GetBefore())))
+	}
+	if more := int(w.remedy.GetLosingQueues()) - len(parts); len(parts) > 0 && more > 0 {
+		parts = append(parts, Count(more, "more queue")+" less than now")
+	}
+	return capital(and(parts))
+}
+
+// few joins the first names of a list.
+func few(list []string) string {
+	const most = 4
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return and(list)
+}
+
+func plural(n int, noun string) string { return plural2(n, noun, noun+"s") }
+
+func plural2(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// remedyKinds name kinds of change.
+var remedyKinds = map[apportionv1.RemedyKind]string{
+	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:         "a smaller minimum",
+	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:         "a smaller request",
+	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:           "another queue",
+	apportionv1.RemedyKind_REMEDY_KIND_OPEN:            "opening a queue",
+	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY:      "a higher capability",
+	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:       "a higher guarantee",
+	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:        "deserving more",
+	apportionv1.RemedyKind_REMEDY_KIND_WEIGHT:          "a higher weight",
+	apportionv1.RemedyKind_REMEDY_KIND_NODES:           "more nodes",
+	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:        "uncordoning nodes",
+	apportionv1.RemedyKind_REMEDY_KIND_QUEUE_AND_NODES: "a setting of the queue together with more nodes",
+	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:        "ending jobs",
+	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
+}
+
+// noneThere says why a kind of change does not apply.
+var noneThere = map[apportionv1.RemedyKind]string{
+	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:    "the minimum is as small as it can be",
+	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:    "no waiting task asks for more than the least amount",
+	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:      "there is no other queue for jobs",
+	apportionv1.RemedyKind_REMEDY_KIND_OPEN:       "the queue is open",
+	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY: "none limits what the job asks for",
+	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:  "it is all there is already",
+	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:   "it is all there is already",
+	apportionv1.RemedyKind_REMEDY_KIND_NODES:      "the cluster has no node that new ones could be like",
+	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:   "no node is cordoned",
+	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:   "no other job holds resources",
+}
+
+// Untried says what was not tried, and why.
+func Untried(u *apportionv1.UntriedRemedy) string {
+	kind := remedyKinds[u.GetKind()]
+	switch u.GetCause() {
+	case apportionv1.UntriedCause_UNTRIED_CAUSE_NONE_THERE:
+		if why := noneThere[u.GetKind()]; why != "" {
+			return fmt.Sprintf("Not tried: %s; %s.", kind, why)
+		}
+		return fmt.Sprintf("Not tried: %s.", kind)
+	case apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND:
+		if u.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+			return fmt.Sprintf("Not tried to the end: %s; plan searches further.", kind)
+		}
+		return fmt.Sprintf("Not tried to the end: %s; %d of %d were.", kind, u.GetTried(), u.GetOf())
+	case apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT:
+		return fmt.Sprintf("Not tried to the end: %s; the tries of one question were spent.", kind)
+	case apportionv1.UntriedCause_UNTRIED_CAUSE_NOT_NEEDED:
+		return fmt.Sprintf("Not tried: %s; a single change is enough.", kind)
+	default:
+		return fmt.Sprintf("Not tried: %s.", kind)
+	}
+}

@@ -1,0 +1,81 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/client/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Remedies shows what would make a job run, with the command that tries each, and what was not tried.
+func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) {
+	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && len(a.GetRemedies()) > 0 {
+		p.Wrapped("%s waits: %s.", p.Snapshot.JobName(a.GetJob()), reasons)
+		p.Line("")
+	}
+	p.remedyList(a, true)
+	for _, untried := range a.GetUntried() {
+		p.Text("", text.Untried(untried))
+	}
+	if len(a.GetUntried()) > 0 {
+		p.Line("")
+	}
+	paint := Good
+	switch a.GetOutcome() { //nolint:exhaustive // The others are good.
+	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE, apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
+		paint = Bad
+	}
+	short := &apportionv1.RemediesAnswer{Job: a.GetJob(), Outcome: a.GetOutcome(), Reasons: a.GetReasons()}
+	for range a.GetRemedies() {
+		short.Remedies = append(short.Remedies, &apportionv1.Remedy{})
+	}
+	names := p.Names
+	names.Job = p.Snapshot.JobName
+	p.Text(paint, strings.TrimSpace(text.Remedies(names, short)))
+}
+
+// RemedyList lists remedies in a sentence each.
+func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
+	p.Heading("%s that would let it run", text.Count(len(a.GetRemedies()), "change"))
+	p.remedyList(a, false)
+}
+
+func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool) {
+	const indent = "    "
+	width := p.textWidth() - len(indent)
+	for i, remedy := range a.GetRemedies() {
+		mark := strconv.Itoa(i+1) + "."
+		mark += strings.Repeat(" ", max(len(indent)-len(mark), 1))
+		for k, line := range wrap(remedy.GetText(), width) {
+			if k > 0 {
+				mark = indent
+			}
+			p.Line("%s%s", mark, line)
+		}
+		if !commands {
+			continue
+		}
+		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+			p.Line("%s%s", indent, p.Paint(Strong, "apportion plan "+p.Snapshot.JobName(a.GetJob())))
+		} else {
+			p.Line("%s%s", indent, p.Paint(Strong, "apportion whatif "+quoted(remedy.GetWhatif())))
+		}
+	}
+	if commands && len(a.GetRemedies()) > 0 {
+		p.Line("")
+	}
+}
+
+// quoted joins arguments as a shell reads them.
+func quoted(arguments []string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@+,"
+	words := make([]string, len(arguments))
+	for i, argument := range arguments {
+		words[i] = argument
+		if strings.Trim(argument, plain) != "" || argument == "" {
+			words[i] = "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/variation"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// variationOf reads arguments of whatif.
+func variationOf(t *testing.T, arguments []string) *variation.Variation {
+	t.Helper()
+	v := &variation.Variation{}
+	require.Zero(t, len(arguments)%2)
+	for i := 0; i < len(arguments); i += 2 {
+		value := arguments[i+1]
+		switch arguments[i] {
+		case "--set":
+			v.Set = append(v.Set, value)
+		case "--add-nodes":
+			count, err := strconv.Atoi(value)
+			require.NoError(t, err)
+			v.Add = append(v.Add, count)
+		case "--like":
+			v.Like = append(v.Like, value)
+		case "--uncordon":
+			v.Uncordon = append(v.Uncordon, value)
+		case "--finish":
+			v.Finish = append(v.Finish, value)
+		default:
+			require.FailNow(t, "no such flag", arguments[i])
+		}
+	}
+	return v
+}
+
+// tryRemedies asks for the remedies of a job and makes each change as whatif does: the job then has a place. It returns the kinds.
+func tryRemedies(t *testing.T, in *input, job string) []string {
+	t.Helper()
+	decider := client.InProcess()
+	found, err := decider.Remedies(t.Context(), in.Input, client.RemediesQuestion{Job: job})
+	require.NoError(t, err)
+	var kinds []string
+	for _, remedy := range found.Answer.GetRemedies() {
+		kinds = append(kinds, strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_"))
+		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+			continue
+		}
+		made, err := variationOf(t, remedy.GetWhatif()).Of(in.snapshot, nil)
+		require.NoError(t, err, "%s", remedy.GetWhatif())
+		varied := in.Input
+		varied.Snapshot = made.Base.Snapshot
+		answered, err := decider.Simulate(t.Context(), varied,
+			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}},
+			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
+				Job: &apportionv1.Jobs{Uid: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
+			}}})
+		require.NoError(t, err)
+		require.NoError(t, answered.Err(0), "%s", remedy.GetWhatif())
+		require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, answered.Answers[1].GetRemedies().GetOutcome(),
+			"%s: %s", remedy.GetText(), remedy.GetWhatif())
+	}
+	return kinds
+}
+
+// TestWhatIfMakesEachRemedyOfACauseTrue tries the remedies of every cause in testdata/pending, and of the sample cluster.
+func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
+	kinds := map[string]int{}
+	for name, c := range causes(t) {
+		if c.headers["check"] == "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var flags inputFlags
+			flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
+			if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
+				flags.config = config
+			}
+			in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+			require.NoError(t, err)
+			for _, kind := range tryRemedies(t, in, jobOf(in, c.headers["job"])) {
+				kinds[kind]++
+			}
+		})
+	}
+	t.Run("sample", func(t *testing.T) {
+		flags := inputFlags{files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
+		in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+		require.NoError(t, err)
+		for _, job := range []string{"language/pretrain-7b", "robotics/grasp-train", "robotics/grasp-eval"} {
+			for _, kind := range tryRemedies(t, in, jobOf(in, job)) {
+				kinds[kind]++
+			}
+		}
+	})
+	t.Log(kinds)
+	for _, kind := range []string{
+		"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "NODES", "UNCORDON", "QUEUE_AND_NODES", "JOBS_END", "EVICTION",
+	} {
+		require.Positive(t, kinds[kind], kind)
+	}
+}
