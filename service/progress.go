@@ -31,10 +31,10 @@ func (p *progress) stop() bool {
 // enter waits until work of about that many bytes may begin. The work has a turn until leave is called.
 func (s *Server) enter(p *progress, rank admission.Rank, bytes int64) (leave func(), err error) {
 	turn, err := s.admission.Enter(p.ctx, admission.Work{Identity: TenantOf(p.ctx), Rank: rank, Bytes: bytes})
-	if fault := wire.AsFault(err); err != nil && fault.Retry > 0 {
-		s.metrics.shed.WithLabelValues(rank.String()).Inc()
-	}
 	if err != nil {
+		if wire.AsFault(err).Retry > 0 {
+			s.metrics.shed.WithLabelValues(rank.String()).Inc()
+		}
 		return nil, err
 	}
 	p.turn = turn

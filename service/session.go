@@ -238,32 +238,36 @@ func (v *conversation) run() error {
 	draining, gone := v.server.draining, v.stream.Context().Done()
 	timeouts := v.server.newTimeouts()
 	defer timeouts.stop()
-	for {
+	// A select of all costs as much as a small step, so it is made where nothing waits, and now and then.
+	const between = 16
+	for n := 0; ; n++ {
+		if n%between != 0 {
+			select {
+			case next := <-pending:
+				if end, err := v.next(next, room, timeouts); end {
+					return err
+				}
+				continue
+			default:
+			}
+		}
 		select {
 		case <-gone:
 			return v.stream.Context().Err()
 		case next := <-pending:
-			if next.err != nil {
-				if errors.Is(next.err, io.EOF) {
-					return nil
-				}
-				return next.err
-			}
-			if err := v.answer(next); err != nil {
+			if end, err := v.next(next, room, timeouts); end {
 				return err
 			}
-			room.Release(next.bytes)
-			next.message.unbook()
-			timeouts.heard()
 		case <-timeouts.warned.C:
 			if err := v.stream.Send(goingAway(timeouts.left())); err != nil {
 				return err
 			}
 		case <-timeouts.over.C:
-			o := &v.server.options
-			return busy("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), agedRetry,
-				"the session has lasted long enough")
+			return v.aged()
 		case <-timeouts.idle.C:
+			if !timeouts.idled() {
+				continue
+			}
 			o := &v.server.options
 			return busy("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(), agedRetry,
 				"nothing was asked in this session for too long")
@@ -274,6 +278,30 @@ func (v *conversation) run() error {
 			}
 		}
 	}
+}
+
+// next answers what was received. end: it was the last, or its error ends the session.
+func (v *conversation) next(next arrival, room *semaphore.Weighted, timeouts *timeouts) (end bool, err error) {
+	switch {
+	case errors.Is(next.err, io.EOF):
+		return true, nil
+	case next.err != nil:
+		return true, next.err
+	}
+	if err := v.answer(next); err != nil {
+		return true, err
+	}
+	room.Release(next.bytes)
+	next.message.unbook()
+	timeouts.heard(time.Now())
+	return false, nil
+}
+
+// aged is the fault of a session that has lasted for as long as any may.
+func (v *conversation) aged() error {
+	o := &v.server.options
+	return busy("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), agedRetry,
+		"the session has lasted long enough")
 }
 
 // pendingBytes bounds the batches of one session that are read ahead of their answers.

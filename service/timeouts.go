@@ -6,7 +6,7 @@ import "time"
 // asked any more.
 type timeouts struct {
 	warned, over, idle *time.Timer
-	end                time.Time
+	end, asked         time.Time
 	patience           time.Duration
 }
 
@@ -24,14 +24,24 @@ func (s *Server) newTimeouts() *timeouts {
 	if patience < 0 {
 		patience = never
 	}
+	now := time.Now()
 	return &timeouts{
 		warned: time.NewTimer(life - min(warning, life/10)), over: time.NewTimer(life), idle: time.NewTimer(patience),
-		end: time.Now().Add(life), patience: patience,
+		end: now.Add(life), asked: now, patience: patience,
 	}
 }
 
-// heard notes that the client asked something.
-func (t *timeouts) heard() { t.idle.Reset(t.patience) }
+// heard notes when the client asked something. The timer of idle is left alone: setting it costs more than many a step.
+func (t *timeouts) heard(at time.Time) { t.asked = at }
+
+// idled reports, when the timer of idle has run out, whether nothing was asked since it was set. If something was, it is set anew.
+func (t *timeouts) idled() bool {
+	left := t.patience - time.Since(t.asked)
+	if left > 0 {
+		t.idle.Reset(left)
+	}
+	return left <= 0
+}
 
 func (t *timeouts) left() time.Duration { return time.Until(t.end) }
 

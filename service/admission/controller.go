@@ -83,13 +83,16 @@ const (
 
 // waiter is work that waits or is under way.
 type waiter struct {
-	bytes    int64
-	pool     pool
-	rank     Rank
-	tenant   *tenantQueue
-	since    time.Time
+	bytes  int64
+	pool   pool
+	rank   Rank
+	tenant *tenantQueue
+	since  time.Time
+	// admitted is closed when the work may begin or go on; nil if it could at once.
 	admitted chan struct{}
-	// ran is how long it had a slot.
+	// running says that it has a slot.
+	running bool
+	// ran is how long it had one.
 	ran time.Duration
 	// charged is what its tenant was charged for it beyond what it ran.
 	charged time.Duration
@@ -166,24 +169,14 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	turn := func() *Turn {
-		now := time.Now()
-		t := &Turn{c: c, w: w, resumed: now, breathed: now, slice: slice}
-		if c.small(w) {
-			t.slice = smallSlice
-		}
-		return t
-	}
-	select {
-	case <-w.admitted:
-		return turn(), nil
-	default:
+	if w.admitted == nil {
+		return c.turn(w, w.since), nil
 	}
 	timer := time.NewTimer(c.options.Wait)
 	defer timer.Stop()
 	select {
 	case <-w.admitted:
-		return turn(), nil
+		return c.turn(w, time.Now()), nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
@@ -191,9 +184,18 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	}
 	if !c.withdraw(w) {
 		// It was admitted meanwhile.
-		turn().Leave()
+		c.turn(w, time.Now()).Leave()
 	}
 	return nil, err
+}
+
+// turn is that of work which was admitted at a time.
+func (c *Controller) turn(w *waiter, now time.Time) *Turn {
+	t := &Turn{c: c, w: w, resumed: now, breathed: now, slice: slice}
+	if c.small(w) {
+		t.slice = smallSlice
+	}
+	return t
 }
 
 // Usage is what a Controller has admitted.
@@ -226,11 +228,13 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 		return nil, c.busy("overload.waiting", "too many calls wait")
 	}
 	t := c.tenant(work.Identity)
-	w := &waiter{bytes: work.Bytes, rank: work.Rank, tenant: t, since: time.Now(), admitted: make(chan struct{})}
+	w := &waiter{bytes: work.Bytes, rank: work.Rank, tenant: t, since: time.Now()}
 	t.waiting[work.Rank] = append(t.waiting[work.Rank], w)
 	t.queued++
 	c.queued++
-	c.next()
+	if c.next(); !w.running {
+		w.admitted = make(chan struct{})
+	}
 	return w, nil
 }
 
@@ -261,7 +265,10 @@ func (c *Controller) resume(w *waiter) {
 	c.free--
 	w.tenant.running++
 	c.clock = max(c.clock, w.tenant.given)
-	close(w.admitted)
+	w.running = true
+	if w.admitted != nil {
+		close(w.admitted)
+	}
 }
 
 // next admits the work that may begin or go on now.

@@ -122,7 +122,7 @@ func (c *Controller) park(w *waiter, ran time.Duration) bool {
 	if !c.owes(w) {
 		return false
 	}
-	w.admitted = make(chan struct{})
+	w.admitted, w.running = make(chan struct{}), false
 	w.tenant.running--
 	w.tenant.parked = append(w.tenant.parked, w)
 	c.parked++
