@@ -130,9 +130,8 @@ func (c *call) receive(ctx context.Context, request any) error {
 
 // only receives the message of a unary call, within MessageTime.
 func (c *call) only(ctx context.Context) (message, error) {
-	limit := c.server.options.MessageTime
-	timer := time.AfterFunc(limit, func() { endCall(ctx, messageLate(limit)) })
-	defer timer.Stop()
+	late := c.server.late.begin(func() { endCall(ctx, c.server.MessageLate()) })
+	defer c.server.late.done(late)
 	arrived := c.server.admission.Expect(c.messages.identity)
 	defer arrived()
 	m, err := c.messages.next(ctx, c.messages.patience)

@@ -51,6 +51,8 @@ type Server struct {
 	// watches counts the streams of health and reflection.
 	watches       admission.Counts
 	sessionMemory *sessionMemory
+	// late ends the calls whose messages do not come within MessageTime.
+	late overdue
 	// offenders are the addresses of connections that were closed because their calls were reset.
 	offenders offenders
 	// numbered counts the sessions that observers were told of.
@@ -101,6 +103,7 @@ func New(options Options) (*Server, error) {
 		}),
 		patience: o.Overload.Wait,
 	}
+	s.late.limit = o.MessageTime
 	s.metrics = newMetrics(s)
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)

@@ -1,0 +1,36 @@
+package service
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatLastsTooLongIsEndedOnTimeAndOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := overdue{limit: 10 * time.Second}
+		began := time.Now()
+		ended := map[string][]time.Duration{}
+		begin := func(name string) func() {
+			e := o.begin(func() { ended[name] = append(ended[name], time.Since(began)) })
+			return func() { o.done(e) }
+		}
+		first := begin("first")
+		time.Sleep(3 * time.Second)
+		late := begin("late")
+		time.Sleep(time.Second)
+		first()
+		time.Sleep(time.Second)
+		begin("later")
+		time.Sleep(20 * time.Second)
+		late()
+		require.Equal(t, map[string][]time.Duration{"late": {13 * time.Second}, "later": {15 * time.Second}}, ended)
+		require.Zero(t, o.pending.Len())
+
+		begin("after a pause")
+		time.Sleep(20 * time.Second)
+		require.Equal(t, []time.Duration{35 * time.Second}, ended["after a pause"])
+	})
+}
