@@ -3,9 +3,8 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/engine"
@@ -168,10 +167,10 @@ func (r *run) open(t *trace.Trace) error {
 
 // emptied is a snapshot without jobs that names the resources that a trace asks for.
 func emptied(s *apportionv1.Snapshot, t *trace.Trace) *apportionv1.Snapshot {
-	jobs, leftOut := s.Jobs, s.LeftOut
-	s.Jobs, s.LeftOut = nil, nil
-	empty := proto.CloneOf(s)
-	s.Jobs, s.LeftOut = jobs, leftOut
+	empty := &apportionv1.Snapshot{
+		AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: slices.Clone(s.GetDimensions()), Nodes: s.GetNodes(), Queues: s.GetQueues(),
+		Total: s.GetTotal(), NodeSets: s.GetNodeSets(),
+	}
 	known := map[string]bool{}
 	for _, name := range empty.GetDimensions() {
 		known[name] = true

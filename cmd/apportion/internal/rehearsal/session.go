@@ -105,8 +105,8 @@ func (r *run) feed(b *model.Builder, j *job) {
 		b.Group(model.GroupSpec{Role: j.Groups[g].Role, Request: j.requests[g]})
 		for i := range j.Groups[g].Tasks {
 			spec := model.TaskSpec{
-				UID: fmt.Sprintf("%s/%d", j.Name, task), Priority: j.Priority, Index: int32(i), CreateTime: created, Preemptable: !j.Protected,
-				Node: model.None,
+				UID: fmt.Sprintf("%s/%d", j.Name, task), Priority: j.Priority, Index: int32(i), CreateTime: created,
+				Preemptable: !j.Protected, Node: model.None,
 			}
 			if j.started[task] != idle {
 				spec.Status, spec.Node = model.Running, j.nodes[task]
