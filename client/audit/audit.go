@@ -1,5 +1,5 @@
-// Package audit looks for what is unfair in the answers of a policy: breaches of the properties that docs/fair.md lists, each with the
-// numbers that show it. It asks the policy and judges by the snapshot; it works for every policy.
+// Package audit finds unfair answers of a policy: violations of the properties in docs/fair.md, each with numbers. It queries the policy
+// and checks the answers against the snapshot; it works for every policy.
 package audit
 
 import (
@@ -17,13 +17,13 @@ type Property int
 
 // The properties that are looked at.
 const (
-	// NoMoreThanThereIs: queues deserve no more together than there is.
+	// NoMoreThanThereIs: queues together deserve no more than the total.
 	NoMoreThanThereIs Property = 1
 	// GuaranteesHold: a queue that asks for its guarantee can get it.
 	GuaranteesHold Property = 2
-	// WeightsDecide: no queue gets less than a like queue of no greater weight while it wants more.
+	// WeightsDecide: no queue gets less than an equal queue of no greater weight while it wants more.
 	WeightsDecide Property = 7
-	// NothingWantedIsIdle: at rest nothing fits that is open and within its limits.
+	// NothingWantedIsIdle: at rest no waiting task fits that is open and within its limits.
 	NothingWantedIsIdle Property = 13
 	// NoCircles: reclaim ends, and no state repeats.
 	NoCircles Property = 14
@@ -39,42 +39,42 @@ var titles = map[Property]string{
 
 func (p Property) String() string { return titles[p] }
 
-// Breach is an answer that a property forbids.
+// Breach is an answer that violates a property.
 type Breach struct {
-	// Property by its number in docs/fair.md, and Title in words.
+	// Property by its number in docs/fair.md, and its Title.
 	Property Property `json:"property"`
 	Title    string   `json:"title"`
-	// Queue and Job are what it harms; empty if that is no single one. Job is namespace/name.
+	// Queue and Job are the affected ones; empty if there is no single one. Job is namespace/name.
 	Queue string `json:"queue,omitempty"`
 	Job   string `json:"job,omitempty"`
-	// Dimension is the resource in which the numbers show it; empty if it is not about amounts. Given is what the policy gives, Due what
-	// the property demands, in units of the dimension.
+	// Dimension is the resource of the numbers; empty if it is not about amounts. Given is the amount that the policy gives, Due the amount
+	// that the property requires, in units of the dimension.
 	Dimension string  `json:"dimension,omitempty"`
 	Given     float64 `json:"given,omitempty"`
 	Due       float64 `json:"due,omitempty"`
-	// Witness says what shows the breach, with its numbers.
+	// Witness describes the violation, with numbers.
 	Witness string `json:"witness"`
 }
 
-// Report is what was found.
+// Report is the result of Find.
 type Report struct {
 	Breaches []Breach `json:"breaches,omitempty"`
-	// Held is what each queue holds in the end, by queue and dimension, in units of the dimension: when nothing may start and evict any
-	// more, or a state repeats. Nil if that was not tried.
+	// Held is what each queue holds in the end, by queue and dimension, in units of the dimension: when nothing may start or evict any
+	// more, or a state repeats. Nil if this was not simulated.
 	Held map[string]map[string]float64 `json:"held,omitempty"`
-	// Evictions counts the tasks that were evicted on the way.
+	// Evictions counts the evicted tasks.
 	Evictions int `json:"evictions,omitempty"`
-	// Partial says what was not looked at; empty if everything was.
+	// Partial describes what was not checked; empty if everything was.
 	Partial string `json:"partial,omitempty"`
 }
 
 // pods is the resource of which every pod takes one.
 const pods = "pods"
 
-// Limits bound how much is tried. Zero fields have the values of the constants below.
+// Limits limit the work. Zero fields have the values of the constants below.
 type Limits struct {
-	// Blocks bounds the gangs and single tasks that are placed or evicted for, Moves the allocations and plans, Nodes the nodes that are
-	// looked at for one claimant.
+	// Blocks limits the gangs and single tasks to place or evict for, Moves the allocations and plans, Nodes the nodes visited for one
+	// claimant.
 	Blocks, Moves, Nodes int
 }
 
@@ -104,8 +104,8 @@ type Decider interface {
 	OpenSession(ctx context.Context, in client.Input) (*client.Session, error)
 }
 
-// Find audits how a policy would decide about a snapshot. It first judges the shares. Then it lets the policy start what it permits and,
-// once nothing more may start, evict, until nothing moves or a state repeats. The second part needs nodes and listed tasks.
+// Find audits the decisions of a policy about a snapshot. It first checks the shares. Then it applies all allocations that the policy
+// permits, and then its evictions, until the state no longer changes or repeats. The second part needs nodes and listed tasks.
 func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) (*Report, error) {
 	a, err := begin(ctx, decider, in, limits)
 	if err != nil {

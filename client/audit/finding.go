@@ -9,48 +9,48 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Severity says how much a finding matters.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities, the worst first.
 const (
-	// Error is what breaks a promise: a guarantee, a job that can never run, queues that evict each other without end.
+	// Error is a violated promise: a guarantee, a job that can never run, queues that evict each other without end.
 	Error Severity = "error"
-	// Warning is what makes answers that people do not expect.
+	// Warning is a setting that causes unexpected answers.
 	Warning Severity = "warning"
-	// Note is worth a look.
+	// Note is informative.
 	Note Severity = "note"
 )
 
 // Severities are all severities, the worst first.
 var Severities = []Severity{Error, Warning, Note}
 
-// Rule is what is looked for.
+// Rule is a check of the audit.
 type Rule struct {
-	// ID is a name for programs, such as guarantee-above-capability.
+	// ID is a machine-readable name, such as guarantee-above-capability.
 	ID       string
 	Severity Severity
-	// Text says what is wrong, Help what to do about it.
+	// Text describes the problem, Help the remedy.
 	Text, Help string
 }
 
-// Finding is a place where a rule applies.
+// Finding is one violation of a rule.
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Queue and Job are where; empty if it is no single one. Job is namespace/name.
+	// Queue and Job are the location; empty if there is no single one. Job is namespace/name.
 	Queue string `json:"queue,omitempty"`
 	Job   string `json:"job,omitempty"`
-	// Resource is that of the numbers; empty if there are none.
+	// Resource of the numbers; empty if there are none.
 	Resource string `json:"resource,omitempty"`
-	// Witness shows it with its numbers.
+	// Witness describes it with numbers.
 	Witness string `json:"witness"`
-	// Help says what to do about it.
+	// Help describes the remedy.
 	Help string `json:"help"`
 }
 
-// Check returns what is suspicious about a cluster and the policy that decides about it: settings that do not say what people mean, jobs
-// that can never run, and the breaches of fairness that Find looks for. The worst come first; equal input has equal findings.
+// Check returns the findings for a cluster and its policy: probably unintended settings, jobs that can never run, and the violations of
+// fairness that Find returns. The most severe come first; equal input has equal findings.
 func Check(ctx context.Context, decider Decider, in client.Input, limits Limits) ([]Finding, *Report, error) {
 	a, err := begin(ctx, decider, in, limits)
 	if err != nil {
@@ -103,7 +103,7 @@ var breachRules = map[Property]Rule{
 	},
 }
 
-// Rules are all rules, by ID.
+// Rules returns all rules, sorted by ID.
 func Rules() []Rule {
 	rules := slices.Clone(settingRules)
 	for _, rule := range breachRules {

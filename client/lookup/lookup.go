@@ -1,4 +1,4 @@
-// Package lookup finds what people name in a snapshot, and names what answers refer to by number.
+// Package lookup finds entities of a snapshot by name, and returns the names of entities that answers refer to by number.
 package lookup
 
 import (
@@ -12,10 +12,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Task is a task of a snapshot and where it belongs.
+// Task is a task of a snapshot with its job and queue.
 type Task struct {
 	*apportionv1.Task
-	// Number through the whole snapshot.
+	// Number in the whole snapshot.
 	Number uint32
 	Job    *apportionv1.Job
 	Group  *apportionv1.TaskGroup
@@ -32,7 +32,7 @@ func (t Task) Name() string {
 	return fmt.Sprintf("#%d", t.Number)
 }
 
-// Request is what the task asks for; nil: nothing.
+// Request of the task; nil: nothing.
 func (t Task) Request() *apportionv1.Resource {
 	if own := t.GetDetail().GetRequest(); own != nil {
 		return own
@@ -40,12 +40,12 @@ func (t Task) Request() *apportionv1.Resource {
 	return t.Group.GetRequest()
 }
 
-// Pending says whether the task waits to be placed.
+// Pending is true if the task waits for placement.
 func (t Task) Pending() bool {
 	return t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_PENDING || t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
 }
 
-// Snapshot is a snapshot that can be looked up.
+// Snapshot is a snapshot with an index for lookups.
 type Snapshot struct {
 	*apportionv1.Snapshot
 	Tasks []Task
@@ -57,7 +57,7 @@ type Snapshot struct {
 
 const ambiguous = -1
 
-// Of prepares a snapshot.
+// Of indexes a snapshot.
 func Of(snapshot *apportionv1.Snapshot) *Snapshot {
 	s := &Snapshot{
 		Snapshot: snapshot,
@@ -75,7 +75,7 @@ func Of(snapshot *apportionv1.Snapshot) *Snapshot {
 	return s
 }
 
-// With is the snapshot with a job more, as add_job leaves it, and the job's index. s stays as it is.
+// With returns the snapshot with one more job, as after add_job, and the job's index. s is not modified.
 func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 	larger := &Snapshot{
 		Snapshot: &apportionv1.Snapshot{
@@ -133,7 +133,7 @@ func JobName(job *apportionv1.Job) string {
 	return job.GetUid()
 }
 
-// Names gives names to indices in answers that rest on basis.
+// Names returns names for indices in answers with this basis.
 func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names { return text.NamesOf(basis, s.Snapshot) }
 
 // Queue finds a queue.
@@ -145,7 +145,7 @@ func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nod
 // Job finds a job by uid, namespace/name, or name alone if no other job has it.
 func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
 
-// LeftOut reports whether a name, namespace/name or name alone, is that of a job or a pod that is left out of the snapshot.
+// LeftOut reports whether a name, namespace/name or name alone, is that of a job or a pod that the scheduler does not consider.
 func (s *Snapshot) LeftOut(name string) bool {
 	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
 		return name == full(l.GetNamespace(), l.GetName()) || name == l.GetName()
@@ -167,7 +167,7 @@ func (s *Snapshot) JobOrTask(name string) (uint32, error) {
 // Task finds a task by uid, namespace/name, or name alone if no other task has it.
 func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks, name) }
 
-// TaskName names a task by its number.
+// TaskName returns the name of a task by its number.
 func (s *Snapshot) TaskName(number uint32) string {
 	if int(number) < len(s.Tasks) {
 		return s.Tasks[number].Name()
@@ -175,7 +175,7 @@ func (s *Snapshot) TaskName(number uint32) string {
 	return fmt.Sprintf("#%d", number)
 }
 
-// JobName names a job by its index.
+// JobName returns the name of a job by its index.
 func (s *Snapshot) JobName(index uint32) string {
 	if jobs := s.GetJobs(); int(index) < len(jobs) {
 		return JobName(jobs[index])
@@ -183,7 +183,7 @@ func (s *Snapshot) JobName(index uint32) string {
 	return fmt.Sprintf("#%d", index)
 }
 
-// NodeName names a node by its index.
+// NodeName returns the name of a node by its index.
 func (s *Snapshot) NodeName(index uint32) string {
 	if nodes := s.GetNodes(); int(index) < len(nodes) {
 		return nodes[index].GetName()
@@ -191,7 +191,7 @@ func (s *Snapshot) NodeName(index uint32) string {
 	return fmt.Sprintf("#%d", index)
 }
 
-// TasksOf are the tasks of a job.
+// TasksOf returns the tasks of a job.
 func (s *Snapshot) TasksOf(job uint32) []Task {
 	var tasks []Task
 	for _, t := range s.Tasks {
@@ -238,7 +238,7 @@ func containing(name string, known iter.Seq[string]) string {
 	return best
 }
 
-// Similar is the known name with the fewest differing letters, "" if all differ much.
+// Similar returns the known name with the smallest edit distance, "" if none is similar.
 func Similar(name string, known iter.Seq[string]) string {
 	best, least := "", len(name)/3+1
 	for candidate := range known {

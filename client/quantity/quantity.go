@@ -1,4 +1,4 @@
-// Package quantity translates between the amounts of a Resource and the quantities that Kubernetes writes: 500m, 4Gi, 8.
+// Package quantity converts between the amounts of a Resource and Kubernetes quantities: 500m, 4Gi, 8.
 package quantity
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Unlimited is how +Infinity is written.
+// Unlimited is the text of +Infinity.
 const Unlimited = "unlimited"
 
 // whole says whether amounts of a dimension count ones; the others count thousandths.
@@ -22,8 +22,8 @@ func storage(dimension string) bool {
 	return dimension == "ephemeral-storage" || strings.HasPrefix(dimension, "hugepages-")
 }
 
-// Parse reads a quantity as the amount of a dimension: cpu in milli-cores, memory in bytes, pods in ones, everything else in
-// thousandths, fractions of those rounded up as Kubernetes does it.
+// Parse parses a quantity as the amount of a dimension: cpu in milli-cores, memory in bytes, pods in ones, everything else in thousandths,
+// with fractions rounded up as in Kubernetes.
 func Parse(dimension, text string) (float64, error) {
 	if text == Unlimited {
 		return math.Inf(1), nil
@@ -45,7 +45,7 @@ func Parse(dimension, text string) (float64, error) {
 	return 0, errors.New("too large: " + strconv.Quote(text))
 }
 
-// Format writes an amount so that Parse reads the same again, to the thousandth of what a person counts (to the byte for memory).
+// Format formats an amount so that Parse returns the same amount, to the thousandth of a unit (to the byte for memory).
 func Format(dimension string, amount float64) string {
 	if text, special := formatSpecial(amount); special {
 		return text
@@ -69,8 +69,8 @@ func Format(dimension string, amount float64) string {
 	return decimals(amount/1000, 3)
 }
 
-// Short writes an amount for people: at most two decimals, memory in a binary unit that takes no more than four digits before them,
-// less than one of anything else in thousandths where that is exact.
+// Short formats an amount for display: at most two decimals, memory in a binary unit with at most four digits before them, less than one of
+// anything else in thousandths if that is exact.
 func Short(dimension string, amount float64) string {
 	if text, special := formatSpecial(amount); special {
 		return text

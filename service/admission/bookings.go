@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bookings is the memory that one call holds of a budget. The first bytes, its spare, are free: booking small messages is not worth it.
+// Bookings is the memory of a budget that one call holds. The first bytes are free, because booking small messages is not worthwhile.
 type Bookings struct {
 	budget   *Budget
 	identity string
@@ -17,7 +17,7 @@ type Bookings struct {
 	closed        bool
 }
 
-// NewBookings returns the bookings of a call that holds nothing, with so many free bytes.
+// NewBookings returns empty bookings of a call, with this number of free bytes.
 func NewBookings(b *Budget, identity string, spare int64) *Bookings {
 	return &Bookings{budget: b, identity: identity, spare: spare}
 }
@@ -29,7 +29,7 @@ type Booking struct {
 	spare bool
 }
 
-// Book waits for memory as Budget.Wait does. Close gives back what Release has not.
+// Book waits for memory as Budget.Wait does. Close releases what Release has not.
 func (s *Bookings) Book(ctx context.Context, bytes int64, patience time.Duration) (Booking, error) {
 	s.mutex.Lock()
 	if bytes <= s.spare {
@@ -51,7 +51,7 @@ func (s *Bookings) Book(ctx context.Context, bytes int64, patience time.Duration
 	return Booking{s, bytes, false}, nil
 }
 
-// Close gives back what the call holds.
+// Close releases everything that the call holds.
 func (s *Bookings) Close() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -61,10 +61,10 @@ func (s *Bookings) Close() {
 	}
 }
 
-// Bytes returns how much is booked.
+// Bytes returns the booked bytes.
 func (b *Booking) Bytes() int64 { return b.bytes }
 
-// Release gives the memory back. A second time it does nothing.
+// Release releases the memory. Further calls do nothing.
 func (b *Booking) Release() {
 	in := b.in
 	if in == nil {

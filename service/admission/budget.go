@@ -13,20 +13,20 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// BudgetOptions say what a Budget bounds.
+// BudgetOptions configure a Budget.
 type BudgetOptions struct {
-	// Name is the setting that bounds the budget; errors name it.
+	// Name of the setting that limits the budget; errors contain it.
 	Name string
-	// Bytes is the bound.
+	// Bytes is the limit.
 	Bytes int64
-	// Retry is when a refused caller should try again, at least 10 ms.
+	// Retry is the retry delay for a refused caller, at least 10 ms.
 	Retry time.Duration
 	// Purpose completes "too much is" in the error of a refused caller, such as "being received".
 	Purpose string
 }
 
-// Budget is memory that identities share. An identity gets no more once it has as much as is left free, so one identity may have half of
-// the budget, two a third each, and something is always left for the next one.
+// Budget is memory shared by identities. An identity gets no more once it has as much as is free, so one identity may have half of the
+// budget, two a third each, and something is always left for the next one.
 type Budget struct {
 	options BudgetOptions
 
@@ -44,7 +44,7 @@ type claim struct {
 	granted  chan struct{}
 }
 
-// NewBudget returns a budget of which nothing is taken.
+// NewBudget returns an unused budget.
 func NewBudget(o BudgetOptions) *Budget {
 	o.Retry = max(o.Retry, shortestRetry)
 	return &Budget{options: o, of: map[string]int64{}}
@@ -57,20 +57,20 @@ func (b *Budget) fits(identity string, bytes int64) bool {
 	return b.of[identity]+bytes <= b.options.Bytes-b.used-bytes
 }
 
-// Fits reports whether an identity could take that much now.
+// Fits reports whether an identity could take this much now.
 func (b *Budget) Fits(identity string, bytes int64) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.fits(identity, bytes)
 }
 
-// Most returns the most that one identity may ever have.
+// Most returns the maximum that one identity may ever have.
 func (b *Budget) Most() int64 { return b.options.Bytes / 2 }
 
-// Bytes returns the bound of the budget.
+// Bytes returns the limit of the budget.
 func (b *Budget) Bytes() int64 { return b.options.Bytes }
 
-// Take gives memory to an identity, or returns false.
+// Take books memory for an identity, or returns false.
 func (b *Budget) Take(identity string, bytes int64) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -86,7 +86,7 @@ func (b *Budget) book(identity string, bytes int64) {
 	b.of[identity] += bytes
 }
 
-// Give takes memory back.
+// Give releases memory.
 func (b *Budget) Give(identity string, bytes int64) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -97,11 +97,11 @@ func (b *Budget) Give(identity string, bytes int64) {
 	b.grant()
 }
 
-// Forever is the patience of a caller that waits as long as its context lasts.
+// Forever is the patience of a caller that waits until its context ends.
 const Forever time.Duration = -1
 
-// Wait gives memory to an identity once there is some. It returns an OVERLOADED fault after patience, the cause of ctx if that ends first,
-// and a LIMIT_EXCEEDED fault at once for more than Most.
+// Wait books memory for an identity as soon as it is available. It returns an OVERLOADED fault after patience, the cause of ctx if that
+// ends first, and a LIMIT_EXCEEDED fault at once for more than Most.
 func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patience time.Duration) error {
 	if bytes > b.Most() {
 		return wire.Exceeded(b.options.Name, bytes, b.Most(), "the call would take "+strconv.FormatInt(bytes, 10)+
@@ -136,7 +136,7 @@ func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patienc
 	return err
 }
 
-// Busy is the fault of a caller that gets nothing now.
+// Busy returns the fault of a caller that gets nothing now.
 func (b *Budget) Busy() error {
 	return &wire.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: b.options.Retry,
@@ -186,14 +186,14 @@ func (b *Budget) withdraw(c *claim) bool {
 	return false
 }
 
-// Used returns what is taken.
+// Used returns the booked bytes.
 func (b *Budget) Used() int64 {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.used
 }
 
-// UsedBy returns what an identity has taken.
+// UsedBy returns the bytes booked by an identity.
 func (b *Budget) UsedBy(identity string) int64 {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -13,21 +13,21 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Rank says which work comes first where work waits.
+// Rank is the priority class of waiting work.
 type Rank uint8
 
 // The ranks, the first one first.
 const (
 	Decision Rank = iota
 	Simulation
-	// Ranks is how many there are.
+	// Ranks is the number of ranks.
 	Ranks
 )
 
 // String is the rank's name in metrics.
 func (r Rank) String() string { return [...]string{"decision", "simulation", "unknown"}[min(r, Ranks)] }
 
-// Work is what a call wants to begin.
+// Work describes the work of a call.
 type Work struct {
 	Identity string
 	Rank     Rank
@@ -35,12 +35,13 @@ type Work struct {
 	Bytes int64
 }
 
-// Controller admits work by the memory that it is estimated to take, before it takes any, and by the processors that there are. What does
-// not fit waits for a bounded time. The tenant that was given least processor time so far comes first: an estimate is charged when its work
-// begins, what it took in fact when it yields or ends. A tenant's decisions come before its simulations, whose time counts four times.
+// Controller admits work by its estimated memory, before any is allocated, and by the available processors. Work that does not fit waits
+// for a bounded time. The tenant with the least CPU time so far comes first: an estimate is charged when its work begins, the actual time
+// when it yields or ends. A tenant's decisions come before its simulations; the time of simulations counts four times.
 //
-// Long calls of one tenant do not hold up another: they yield at every look at whether to stop, a tenant that has nothing under way may
-// begin beyond the slots, and one that has takes no more memory than it leaves. An eighth of the memory is for small work alone.
+// Long calls of one tenant do not block another: they yield whenever they check whether to stop, a tenant without running work may begin
+// beyond the slots, and a tenant with running work takes no more memory than it leaves free. An eighth of the memory is reserved for small
+// work.
 type Controller struct {
 	options Options
 	// begun counts the calls whose headers have come.
@@ -115,14 +116,14 @@ func (w *waiter) charge(ran time.Duration) {
 	w.tenant.given += ran - kept
 }
 
-// New returns a controller that nothing has entered.
+// New returns a controller without work.
 func New(o Options) *Controller {
 	o.Complete()
 	small := o.Memory / smallShare
 	return &Controller{options: o, free: o.Running, room: [pools]int64{o.Memory - small, small}, tenants: map[string]*tenantQueue{}}
 }
 
-// Begin counts a call whose headers have come, until end is called. It refuses the call while others of its identity wait for long, and
+// Begin counts a call whose headers have arrived, until end is called. It refuses the call while others of its identity wait for long, and
 // while too many have begun.
 func (c *Controller) Begin(identity string) (end func(), err error) {
 	c.mixed.call(identity)
@@ -140,7 +141,7 @@ func (c *Controller) Begin(identity string) (end func(), err error) {
 	return end, nil
 }
 
-// Expect counts a call that is about to be received, until arrived is called.
+// Expect counts a call whose message is being received, until arrived is called.
 func (c *Controller) Expect(identity string) (arrived func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -198,15 +199,15 @@ func (c *Controller) turn(w *waiter, now time.Time) *Turn {
 	return t
 }
 
-// Usage is what a Controller has admitted.
+// Usage is the work admitted by a Controller.
 type Usage struct {
 	// Waiting counts work that waits for its first turn, Running work that has a slot, Begun calls.
 	Waiting, Running, Begun int
-	// Bytes is the memory that work under way was estimated to take.
+	// Bytes is the estimated memory of running work.
 	Bytes int64
 }
 
-// Usage returns what is admitted now.
+// Usage returns the current usage.
 func (c *Controller) Usage() Usage {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

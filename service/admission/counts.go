@@ -2,7 +2,7 @@ package admission
 
 import "sync"
 
-// Counts counts something by identity. It forgets an identity that has none. The zero value is empty.
+// Counts counts something by identity. It keeps no entry for a count of 0. The zero value is empty.
 type Counts struct {
 	mutex sync.Mutex
 	of    map[string]int

@@ -6,34 +6,32 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 )
 
-// Options say how much work a Controller admits where more comes than can be done. What is zero has the value of
-// DefaultOptions.
+// Options configure how much work a Controller admits. Zero fields have the values of DefaultOptions.
 type Options struct {
-	// Running is how many calls are worked on at a time. 0: as many as there are processors.
+	// Running is the number of calls that run concurrently. 0: the number of processors.
 	Running int
-	// Reserve is how many more may begin, one of each tenant that has none under way, until work that ran longer makes way. 0: 4 for each
-	// of Running.
+	// Reserve is the number of further calls that may begin, one of each tenant without running work, until longer work yields. 0: 4 for
+	// each of Running.
 	Reserve int
-	// Memory bounds, by an estimate made beforehand, what the calls that are worked on take. An eighth of it is for calls that take at most
-	// an eighth of that.
+	// Memory limits the estimated memory of running calls. An eighth of it is reserved for calls that take at most an eighth of that.
 	Memory int64
-	// Waiting is how many calls may wait for their turn, Wait for how long.
+	// Waiting is the maximum number of waiting calls, Wait their maximum waiting time.
 	Waiting int
 	Wait    time.Duration
-	// Calls bounds the unary calls and uploads that have begun, received or not.
+	// Calls limits the unary calls and uploads that have begun, whether or not they are received.
 	Calls int
-	// Receiving bounds what messages take from when their length is known until their calls are answered.
+	// Receiving limits the memory of messages from when their length is known until their calls are answered.
 	Receiving int64
-	// Answers bounds what answers take from when they are made until the transport has sent them.
+	// Answers limits the memory of answers until the transport has sent them.
 	Answers int64
 }
 
-// DefaultOptions returns what a Controller admits where nothing else is said.
+// DefaultOptions returns the default options.
 func DefaultOptions() Options {
 	return Options{Memory: 2 << 30, Waiting: 1000, Wait: 250 * time.Millisecond, Calls: 2000, Receiving: 512 << 20, Answers: 512 << 20}
 }
 
-// Complete replaces what is not above zero by its default.
+// Complete replaces values that are not above zero by their defaults.
 func (o *Options) Complete() {
 	d := DefaultOptions()
 	o.Running = orDefault(o.Running, processor.Count())

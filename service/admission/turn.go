@@ -25,7 +25,7 @@ const (
 	simulationWeight = 4
 )
 
-// Turn is work under way. Leave ends it; Yield is called often while it lasts. Both are for one goroutine at a time.
+// Turn is running work. Leave ends it; Yield is called frequently while it runs. Both must be called by one goroutine at a time.
 type Turn struct {
 	c *Controller
 	w *waiter
@@ -36,7 +36,7 @@ type Turn struct {
 	left  bool
 }
 
-// Leave ends the work. A second time it does nothing.
+// Leave ends the work. Further calls do nothing.
 func (t *Turn) Leave() {
 	if t == nil || t.left {
 		return
@@ -45,8 +45,8 @@ func (t *Turn) Leave() {
 	t.c.leave(t.w, time.Since(t.resumed))
 }
 
-// Yield gives the slot to work of tenants that had less, and returns once it is the turn of this work again or ctx has ended. Without such
-// work it returns at once and costs a few nanoseconds.
+// Yield passes the slot to work of tenants with less CPU time, and returns when this work may run again or ctx has ended. Without such work
+// it returns at once and costs a few nanoseconds.
 func (t *Turn) Yield(ctx context.Context) {
 	if t == nil || t.left {
 		return

@@ -17,37 +17,37 @@ type Entry struct {
 	// Method is its name without the service's, or the verb of Volcano's extender plugin.
 	Method   string `json:"method"`
 	Identity string `json:"identity,omitempty"`
-	// Scheduler is the path at which that plugin asks, and Sent what it was answered: the same as Answers, in its own form, or that the
-	// decision is left to it.
+	// Scheduler is the path of that plugin, and Sent the response: the same as Answers, in the plugin's format, or an abstention.
 	Scheduler string          `json:"scheduler,omitempty"`
 	Sent      json.RawMessage `json:"sent,omitempty"`
-	// Session names a session among those of all servers; Batch counts its batches from 1, 0 is its opening, and End says that it is over.
+	// Session identifies a session among those of all servers; Batch counts its batches from 1, 0 is its opening, and End is true if it
+	// ended.
 	Session string `json:"session,omitempty"`
 	Batch   uint64 `json:"batch,omitempty"`
 	End     bool   `json:"end,omitempty"`
 	// TraceID and SpanID are set if the call was traced.
 	TraceID string `json:"trace_id,omitempty"`
 	SpanID  string `json:"span_id,omitempty"`
-	// EngineVersion, PolicyDigest and SnapshotDigest are what the answer rests on. PolicyName is "" where the request held the policy.
+	// EngineVersion, PolicyDigest and SnapshotDigest are the basis of the answer. PolicyName is "" if the request contained the policy.
 	EngineVersion  string `json:"engine_version"`
 	PolicyName     string `json:"policy_name,omitempty"`
 	PolicyDigest   string `json:"policy_digest,omitempty"`
 	SnapshotDigest string `json:"snapshot_digest,omitempty"`
-	// Texts says that the reasons in the answers carry their texts; of a session its opening says so.
+	// Texts is true if the reasons in the answers have texts; for a session it is set in its opening.
 	Texts bool `json:"texts,omitempty"`
-	// Seconds is how long answering the steps took.
+	// Seconds is the duration of answering the steps.
 	Seconds float64 `json:"seconds"`
-	// Dimensions are the names that numbers of dimensions in the answers stand for.
+	// Dimensions are the names of the dimension numbers in the answers.
 	Dimensions []string `json:"dimensions,omitempty"`
-	// Steps are what was asked; or StepsDigest, if they are not to be written down.
+	// Steps are the questions; or StepsDigest, if they are not logged.
 	Steps       []json.RawMessage `json:"steps,omitempty"`
 	StepsDigest string            `json:"steps_digest,omitempty"`
-	// Answers belong to the steps at the same positions. If Error is set it was sent in their place; those before it are kept.
+	// Answers belong to the steps at the same positions. If Error is set, it was sent instead of them; answers before it are kept.
 	Answers []json.RawMessage `json:"answers,omitempty"`
 	Error   json.RawMessage   `json:"error,omitempty"`
-	// Masked says that fields were masked: the entry cannot be decided again.
+	// Masked is true if fields were masked: the entry cannot be replayed.
 	Masked bool `json:"masked,omitempty"`
-	// Lost is how many entries were dropped since the entry before this one.
+	// Lost is the number of entries dropped since the previous entry.
 	Lost uint64 `json:"lost,omitempty"`
 }
 

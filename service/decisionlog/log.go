@@ -22,16 +22,16 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Drop says what happens when there is no more room.
+// Drop selects what happens when the queue is full.
 type Drop int
 
 // The ways to drop.
 const (
-	// DropNewest drops what has just come.
+	// DropNewest drops the new entry.
 	DropNewest Drop = iota
-	// DropOldest drops what has waited longest.
+	// DropOldest drops the oldest entry.
 	DropOldest
-	// Block lets the call wait for room, up to Options.BlockTime, and then drops what has just come.
+	// Block lets the call wait for room, up to Options.BlockTime, and then drops the new entry.
 	Block
 )
 
@@ -46,24 +46,24 @@ type item struct {
 
 // Options of a Log; the zero value but for Sink is usable.
 type Options struct {
-	// Sink is where entries go.
+	// Sink receives the entries.
 	Sink Sink
-	// Store keeps snapshots and policies by digest, so that entries can be decided again. nil: only their digests are written.
+	// Store stores snapshots and policies by digest, so that entries can be replayed. nil: only their digests are written.
 	Store *Store
 	// Share of the calls and sessions that are logged, from 0 to 1. 0: all.
 	Share float64
-	// OmitSteps writes the digest of what was asked in place of it.
+	// OmitSteps writes the digest of the questions instead of the questions.
 	OmitSteps bool
-	// Mask lists names of fields whose texts are masked, as the contract has them (uid, name, queue …), and identity and policy_name. With
-	// any, errors lose their texts too.
+	// Mask lists names of fields to mask, as in the contract (uid, name, queue …), and identity and policy_name. If it is not empty, texts
+	// of errors are removed too.
 	Mask []string
-	// Entries and Bytes bound what waits to be written. 0: 1,024 and 64 MiB.
+	// Entries and Bytes limit the queue of entries to write. 0: 1,024 and 64 MiB.
 	Entries int
 	Bytes   int64
-	// Drop says what happens when there is no more room, BlockTime how long a call may wait for Block. 0: 5 milliseconds.
+	// Drop selects what happens when the queue is full; BlockTime is the maximum waiting time of a call for Block. 0: 5 milliseconds.
 	Drop      Drop
 	BlockTime time.Duration
-	// Logger of what the sink fails with. nil: it is not logged.
+	// Logger of errors of the sink. nil: they are not logged.
 	Logger *slog.Logger
 }
 
@@ -157,7 +157,7 @@ func (l *Log) Wants(context.Context, string, string) bool {
 // entryBytes is about what an entry takes beside its messages.
 const entryBytes = 1 << 10
 
-// Observe queues an entry. All that costs time is done later.
+// Observe queues an entry. Expensive work is done later.
 func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	e := &Entry{
 		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Scheduler: d.Scheduler, Sent: d.Sent, Batch: d.Batch,
@@ -302,7 +302,7 @@ func (l *Log) report(err error) {
 	}
 }
 
-// Close writes what is left, as long as ctx lasts.
+// Close writes the remaining entries until ctx ends.
 func (l *Log) Close(ctx context.Context) error {
 	l.close.Do(func() { close(l.closing) })
 	select {

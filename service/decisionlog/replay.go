@@ -17,14 +17,14 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Replayer decides again what a log says was decided, in the order of the log.
+// Replayer repeats the decisions of a log, in the order of the log.
 type Replayer struct {
-	// Snapshot and Policy find what entries name by digest; ErrNotStored if it is not there.
+	// Snapshot and Policy return what entries refer to by digest; ErrNotStored if it does not exist.
 	Snapshot func(digest string) ([]byte, error)
-	// Change finds the change that makes a snapshot which is not there of another one; ErrNotStored if it is not there either.
+	// Change returns the change that results in a snapshot that is not stored; ErrNotStored if the change does not exist either.
 	Change func(digest string) (base string, data []byte, err error)
 	Policy func(digest string) (*apportionv1.Policy, error)
-	// Differences bounds those that are told of one entry. 0: 20.
+	// Differences limits the reported differences of one entry. 0: 20.
 	Differences int
 
 	models   map[string]*model.Model
@@ -39,15 +39,15 @@ type replayed struct {
 	why     string
 }
 
-// Outcome is what became of an entry.
+// Outcome is the result of replaying an entry.
 type Outcome struct {
 	// Line of the log.
 	Line  int    `json:"line"`
 	Entry *Entry `json:"-"`
-	// Skipped says why the entry was not decided again; "" if it was. Fault is what is wrong with a line that is no entry.
+	// Skipped is the reason why the entry was not replayed; "" if it was. Fault is the error in a line that is not an entry.
 	Skipped string `json:"skipped,omitempty"`
 	Fault   string `json:"fault,omitempty"`
-	// Differences from what was recorded to what is decided now.
+	// Differences between the recorded and the new decision.
 	Differences []difference.Difference `json:"differences,omitempty"`
 }
 
@@ -63,8 +63,8 @@ func NewReplayer(directory string) *Replayer {
 // maxLine bounds a line of a log, in bytes. A longer one is skipped.
 const maxLine = 1 << 30
 
-// Replay decides every entry of a log again and hands over its outcome. A line that cannot be read as an entry is skipped: what follows it
-// is decided all the same. Replay stops when the log cannot be read, or when each returns an error.
+// Replay replays every entry of a log and passes its outcome to each. A line that cannot be read as an entry is skipped. Replay stops when
+// the log cannot be read, or when each returns an error.
 func (r *Replayer) Replay(log io.Reader, each func(Outcome) error) error {
 	lines := bufio.NewReaderSize(log, 1<<16)
 	var line []byte
@@ -144,7 +144,7 @@ const (
 	skipNoEntry  = "the line is no entry"
 )
 
-// Entry decides one entry again. An error says that the entry cannot be read.
+// Entry replays one entry. It returns an error if the entry cannot be read.
 func (r *Replayer) Entry(e *Entry) (Outcome, error) {
 	if e.Method == "" {
 		return Outcome{}, errNoMethod

@@ -1,5 +1,5 @@
-// Package identity knows who calls and what he may: by the certificate that a connection showed, or by a bearer token in the headers of a
-// call. It answers from the headers alone, before a message is read.
+// Package identity authenticates and authorizes callers: by the client certificate of a connection, or by a bearer token in the headers of
+// a call. It needs only the headers, before a message is read.
 //
 //	authority, err := identity.LoadTLS(identity.TLSOptions{Certificate: "tls.crt", Key: "tls.key", ClientCA: "ca.crt"})
 //	gate := identity.NewGate(authority)

@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Gate lets calls in, or not. It is for any number of goroutines.
+// Gate admits or refuses calls. It is safe for concurrent use.
 type Gate struct {
 	authority *Authority
 	table     atomic.Pointer[table]
@@ -30,15 +30,15 @@ type Gate struct {
 	reviews atomic.Int64
 }
 
-// NewGate returns a gate that admits every caller until Admit is called. authority is nil where connections are not encrypted.
+// NewGate returns a gate that admits every caller until Admit is called. authority is nil if connections are not encrypted.
 func NewGate(authority *Authority) *Gate {
 	g := &Gate{authority: authority, lasting: map[*lasting]struct{}{}}
 	g.table.Store(&table{})
 	return g
 }
 
-// Admit replaces the identities, all of them or none if one is faulty: for calls from now on, and by Review for those that last. Without
-// any, everybody may do everything.
+// Admit replaces all identities, or none if one is invalid. It applies to new calls, and through Review to running ones. Without
+// identities, every caller may do everything.
 func (g *Gate) Admit(identities []Identity) error {
 	t, err := newTable(identities)
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Gate) Admit(identities []Identity) error {
 	return nil
 }
 
-// ServerOptions of a server that this gate stands before, credentials included.
+// ServerOptions returns the options of a server with this gate, including credentials.
 func (g *Gate) ServerOptions() []grpc.ServerOption {
 	transport := insecure.NewCredentials()
 	if g.authority != nil {
@@ -58,8 +58,8 @@ func (g *Gate) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(linking{transport}), grpc.StatsHandler(lifetimes{})}
 }
 
-// Tap lets a call in whose headers, or whose connection, show an identity that may call the method. Of knows it afterwards. A call that
-// lasts is ended when what lets it in is taken away.
+// Tap admits a call if its headers or its connection authenticate an identity that may call the method. Of then returns the identity. A
+// long-lived call is ended when its permission is revoked.
 func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error) {
 	reviews := g.reviews.Load()
 	t, l := g.table.Load(), linkOf(ctx)

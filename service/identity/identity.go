@@ -10,16 +10,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Identity is a caller, or several that count as one.
+// Identity is a caller, or a group of callers that counts as one.
 type Identity struct {
 	// Name in logs and quotas.
 	Name string
-	// SPIFFE and DNS are the names in certificates by which it is known, Tokens the hashes of its bearer tokens.
+	// SPIFFE and DNS are its names in certificates, Tokens the hashes of its bearer tokens.
 	SPIFFE, DNS []string
 	Tokens      []Hash
-	// Methods that it may call, Clusters that its snapshots may name, and Snapshots of the server that it may ask about.
+	// Methods that it may call, Clusters that its snapshots may name, and Snapshots of the server that it may use.
 	Methods, Clusters, Snapshots []string
-	// Queues that it owns: of snapshots that the server keeps it sees these, those below them, and the sums of all other queues.
+	// Queues that it owns: in snapshots that the server maintains, it sees these, those below them, and the sums of all other queues.
 	Queues []string
 }
 
@@ -45,7 +45,7 @@ func Methods() []string {
 	return names
 }
 
-// CheckMethod returns what is wrong with one of Identity.Methods.
+// CheckMethod returns an error if a value of Identity.Methods is invalid.
 func CheckMethod(name string) error {
 	if name == everything || slices.Contains(Methods(), name) {
 		return nil
@@ -53,7 +53,7 @@ func CheckMethod(name string) error {
 	return errMethod
 }
 
-// CheckSPIFFE returns what is wrong with one of Identity.SPIFFE: a SPIFFE ID of a workload, or one whose last segment * stands for any
+// CheckSPIFFE returns an error if a value of Identity.SPIFFE is invalid. Valid is a SPIFFE ID of a workload; a last segment * matches any
 // number of segments.
 func CheckSPIFFE(id string) error {
 	plain := strings.TrimSuffix(id, everything)
@@ -84,7 +84,7 @@ func matchSPIFFE(pattern, id string) bool {
 	return pattern == id
 }
 
-// CheckDNS returns what is wrong with one of Identity.DNS: a DNS name, or one whose first label * stands for any one label.
+// CheckDNS returns an error if a value of Identity.DNS is invalid. Valid is a DNS name; a first label * matches any one label.
 func CheckDNS(name string) error {
 	const longest = 253
 	rest := strings.TrimPrefix(name, "*.")
@@ -119,7 +119,8 @@ func matchDNS(pattern, name string) bool {
 	return pattern == name
 }
 
-// CheckCluster returns what is wrong with one of Identity.Clusters, Identity.Snapshots or Identity.Queues: a name, where a * at the end stands for any text.
+// CheckCluster returns an error if a value of Identity.Clusters, Identity.Snapshots or Identity.Queues is invalid. Valid is a name; a * at
+// its end matches any text.
 func CheckCluster(name string) error {
 	if strings.Contains(strings.TrimSuffix(name, everything), everything) {
 		return errCluster

@@ -64,8 +64,8 @@ func (g *Gate) follow(ctx context.Context, l *lasting, reviews int64) context.Co
 	return context.WithValue(context.WithValue(ctx, callerKey{}, caller), lastingKey{}, l)
 }
 
-// Review ends the calls under way that would not be let in any more: because their token, their certificate's authority, their method or a
-// cluster that they have named was taken away. It is to be called when authorities have changed; Admit calls it.
+// Review ends running calls that would no longer be admitted, because their token, their certificate's authority, their method or a cluster
+// that they have named was revoked. Call it when authorities have changed; Admit calls it.
 func (g *Gate) Review() {
 	g.reviews.Add(1)
 	g.mutex.Lock()
@@ -121,19 +121,20 @@ func (l *lasting) permitted(caller *Caller) error {
 
 var errNoCaller = errors.New("a call has passed no gate")
 
-// MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A call that lasts is ended once
-// that is taken away.
+// MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A long-lived call is ended when
+// this permission is revoked.
 func MayName(ctx context.Context, cluster string) error {
 	return may(ctx, cluster, (*Caller).MayName, func(l *lasting) map[string]bool { return l.clusters })
 }
 
-// MayAsk returns a PERMISSION_DENIED if the caller of a context may not ask about a snapshot that the server keeps. A call that lasts is
-// ended once that is taken away.
+// MayAsk returns a PERMISSION_DENIED if the caller of a context may not use a snapshot that the server maintains. A long-lived call is
+// ended when this permission is revoked.
 func MayAsk(ctx context.Context, snapshot string) error {
 	return may(ctx, snapshot, (*Caller).MayAsk, func(l *lasting) map[string]bool { return l.snapshots })
 }
 
-// Own returns whether the caller of a context owns a queue, or nil if it owns all. Without a gate before it a caller owns none.
+// Own returns a function that reports whether the caller of a context owns a queue, or nil if it owns all. Without a gate a caller owns
+// none.
 func Own(ctx context.Context) func(queue string) bool {
 	caller := Of(ctx)
 	if caller == nil {

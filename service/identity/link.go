@@ -40,10 +40,10 @@ type link struct {
 	activity Activity
 }
 
-// Activity is implemented by connections that are told which calls the gate let in. A listener can so tell connections in use from those
-// that only take up room.
+// Activity is implemented by connections that count the calls admitted by the gate, so that a listener can distinguish used connections
+// from unused ones.
 type Activity interface {
-	// Begin is called when a call was let in, and end when it is over.
+	// Begin is called when a call is admitted, and end when it ends.
 	Begin() (end func())
 }
 
@@ -115,7 +115,7 @@ type linking struct {
 	credentials.TransportCredentials
 }
 
-// ServerHandshake makes a connection ready.
+// ServerHandshake performs the handshake of a connection.
 func (c linking) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
@@ -136,7 +136,7 @@ func (linking) ClientHandshake(context.Context, string, net.Conn) (net.Conn, cre
 	return nil, nil, errNoClient
 }
 
-// Clone returns the same.
+// Clone returns the receiver.
 func (c linking) Clone() credentials.TransportCredentials {
 	return linking{c.TransportCredentials.Clone()}
 }
@@ -168,8 +168,8 @@ func (lifetimes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Contex
 // HandleRPC does nothing.
 func (lifetimes) HandleRPC(context.Context, stats.RPCStats) {}
 
-// WithConnection returns the context of a call that came over another transport than gRPC's: from an address, over a connection whose
-// state is nil if it is not encrypted. A gate then knows what the connection showed.
+// WithConnection returns the context of a call over a transport other than gRPC's, with its address and the state of its connection, which
+// is nil if it is not encrypted. A gate then has access to the client certificate.
 func WithConnection(ctx context.Context, address string, state *tls.ConnectionState) context.Context {
 	l := &link{activity: ActivityOf(ctx)}
 	info := credentials.TLSInfo{}
@@ -181,7 +181,7 @@ func WithConnection(ctx context.Context, address string, state *tls.ConnectionSt
 
 type activityKey struct{}
 
-// WithActivity returns the context of the calls on a connection that came over another transport than gRPC's.
+// WithActivity returns the context of the calls on a connection of a transport other than gRPC's.
 func WithActivity(ctx context.Context, a Activity) context.Context {
 	return context.WithValue(ctx, activityKey{}, a)
 }

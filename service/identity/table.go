@@ -15,9 +15,9 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Caller is who a call comes from.
+// Caller is the authenticated caller of a call.
 type Caller struct {
-	// Name of the identity; "" where there are none.
+	// Name of the identity; "" if there are no identities.
 	Name string
 
 	// methods are full names; nil: all.
@@ -33,7 +33,7 @@ type callerKey struct{}
 // everybody is who calls where there are no identities.
 var everybody = &Caller{}
 
-// Of returns the caller of a context, or nil if no gate has let the call in.
+// Of returns the caller of a context, or nil if no gate has admitted the call.
 func Of(ctx context.Context) *Caller {
 	caller, _ := ctx.Value(callerKey{}).(*Caller)
 	return caller
@@ -62,7 +62,7 @@ func (c *Caller) MayName(cluster string) error {
 	return c.denied("may not name cluster "+strconv.Quote(printable(cluster)), "cluster", cluster)
 }
 
-// MayAsk returns a PERMISSION_DENIED if the caller may not ask about a snapshot that the server keeps.
+// MayAsk returns a PERMISSION_DENIED if the caller may not use a snapshot that the server maintains.
 func (c *Caller) MayAsk(snapshot string) error {
 	if matchAny(c.snapshots, snapshot) {
 		return nil
@@ -70,7 +70,7 @@ func (c *Caller) MayAsk(snapshot string) error {
 	return c.denied("may not ask about snapshot "+strconv.Quote(printable(snapshot)), "snapshot", snapshot)
 }
 
-// Owns returns whether the caller owns a queue, or nil if it owns all.
+// Owns returns a function that reports whether the caller owns a queue, or nil if it owns all.
 func (c *Caller) Owns() func(queue string) bool {
 	if c.queues == nil {
 		return nil

@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// TLSOptions say where the material of TLS lies, and what is asked of clients.
+// TLSOptions configure the TLS files, and the authentication of clients.
 type TLSOptions struct {
 	// Certificate and Key are files in PEM: the server's chain, its own certificate first, and its private key.
 	Certificate, Key string
-	// ClientCA is a file in PEM of the certificates that sign those of clients. "": clients show none.
+	// ClientCA is a PEM file of the CA certificates for client certificates. "": no client certificates.
 	ClientCA string
-	// ClientOptional lets clients in that show no certificate; one that is shown must be good all the same.
+	// ClientOptional admits clients without a certificate; a certificate that is sent must still be valid.
 	ClientOptional bool
-	// MinVersion is the oldest version of TLS that is spoken. 0: 1.3.
+	// MinVersion is the minimum version of TLS. 0: 1.3.
 	MinVersion uint16
 }
 
-// Authority is the material of TLS as it was last read. It is for any number of goroutines.
+// Authority contains the TLS certificates as last read. It is safe for concurrent use.
 type Authority struct {
 	options TLSOptions
 	loading sync.Mutex
@@ -41,8 +41,8 @@ type material struct {
 	leaf   *x509.Certificate
 }
 
-// LoadTLS reads the files, and refuses what cannot serve: a certificate that has expired or is not for servers, a key that is not its own,
-// an authority that signs nothing.
+// LoadTLS reads the files, and rejects unusable ones: a certificate that has expired or is not for servers, a key that does not match, a
+// certificate that is not a CA.
 func LoadTLS(options TLSOptions) (*Authority, error) {
 	a := &Authority{options: options}
 	if _, err := a.Reload(); err != nil {
@@ -51,8 +51,7 @@ func LoadTLS(options TLSOptions) (*Authority, error) {
 	return a, nil
 }
 
-// Reload reads the files again. Connections that come from now on are shaken hands with as they say; those that stand go on. If the files
-// are faulty, all stays as it was.
+// Reload reads the files again, for new connections; established ones continue. If the files are invalid, nothing changes.
 func (a *Authority) Reload() (changed bool, err error) {
 	a.loading.Lock()
 	defer a.loading.Unlock()
@@ -67,7 +66,7 @@ func (a *Authority) Reload() (changed bool, err error) {
 	return true, nil
 }
 
-// Files lists what is read.
+// Files lists the files.
 func (a *Authority) Files() []string {
 	files := []string{a.options.Certificate, a.options.Key}
 	if a.options.ClientCA != "" {
@@ -79,7 +78,7 @@ func (a *Authority) Files() []string {
 // NotAfter is when the certificate in use expires.
 func (a *Authority) NotAfter() time.Time { return a.current.Load().leaf.NotAfter }
 
-// Config returns a configuration that asks for the current material at each handshake.
+// Config returns a configuration that uses the current certificates at each handshake.
 func (a *Authority) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: a.options.minVersion(),

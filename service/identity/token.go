@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Hash is the SHA-256 of a bearer token. Tokens are long and random, so that a plain hash is as hard to turn round as any other.
+// Hash is the SHA-256 of a bearer token. Tokens are long and random, so a plain hash is sufficient.
 type Hash [sha256.Size]byte
 
 const hashPrefix = "sha256:"
 
 var errHash = errors.New("expected the hash of a token: sha256: and 64 hexadecimal digits")
 
-// ParseHash reads what String writes. Its error does not quote the text, which may be a token by mistake.
+// ParseHash parses the output of String. Its error does not quote the text, which may be a token by mistake.
 func ParseHash(text string) (Hash, error) {
 	var hash Hash
 	digits, ok := strings.CutPrefix(text, hashPrefix)
@@ -33,7 +33,7 @@ func ParseHash(text string) (Hash, error) {
 // HashOf returns the hash of a token.
 func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 
-// String gives sha256: and 64 hexadecimal digits.
+// String returns sha256: and 64 hexadecimal digits.
 func (h Hash) String() string { return hashPrefix + hex.EncodeToString(h[:]) }
 
 // tokenPrefix makes tokens easy to find where they have no business, such as in a repository.

@@ -1,5 +1,5 @@
-// Package shadow decides a share of the calls a second time, by another policy, and reports where the answers differ. No answer
-// to a caller changes by it: it works on its own, later, within its own bounds, and its failures do not reach callers.
+// Package shadow decides a share of the calls a second time, by another policy, and reports differences between the answers. It does not
+// affect answers to callers: it runs later, within its own limits, and its failures do not reach callers.
 package shadow
 
 import (
@@ -27,19 +27,19 @@ import (
 
 // Options of a Shadow.
 type Options struct {
-	// Policy decides beside the others. Name is what logs call it.
+	// Policy is the second policy. Name is its name in logs.
 	Policy *apportionv1.Policy
 	Name   string
-	// Of is the name of the policy whose calls are decided again. "": every call that names or holds a policy.
+	// Of is the name of the policy whose calls are decided again. "": all calls.
 	Of string
 	// Share of these calls and sessions, from 0 to 1.
 	Share float64
-	// Calls and Bytes bound what waits to be decided. 0: 64 and 256 MiB.
+	// Calls and Bytes limit the queue. 0: 64 and 256 MiB.
 	Calls int
 	Bytes int64
-	// Sessions bounds those that are decided beside at a time. 0: 16.
+	// Sessions limits the concurrent sessions. 0: 16.
 	Sessions int
-	// Time bounds one call, or batch of a session. 0: 10 seconds.
+	// Time limits the duration of one call, or of one batch of a session. 0: 10 seconds.
 	Time time.Duration
 	// Logger of differences. nil: they are counted only.
 	Logger *slog.Logger
@@ -94,7 +94,7 @@ const (
 
 var errPanicked = errors.New("it panicked")
 
-// New returns a shadow that decides until Close, or what is wrong with its policy.
+// New returns a shadow that decides until Close, or an error about its policy.
 func New(o Options) (*Shadow, error) {
 	const calls, bytes, sessions, patience = 64, 256 << 20, 16, 10 * time.Second
 	if o.Calls <= 0 {
@@ -137,7 +137,7 @@ func New(o Options) (*Shadow, error) {
 	return s, nil
 }
 
-// Use replaces the policy, for calls and sessions from now on, or returns what is wrong with it.
+// Use replaces the policy for new calls and sessions, or returns an error about it.
 func (s *Shadow) Use(policy *apportionv1.Policy) error {
 	if _, err := wire.Policy(policy); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (s *Shadow) run() {
 	}
 }
 
-// Close ends the shadow once what it decides is decided, as long as ctx lasts; what waits is not decided any more.
+// Close ends the shadow after the running decisions, or when ctx ends; queued calls are dropped.
 func (s *Shadow) Close(ctx context.Context) error {
 	s.close.Do(func() { close(s.closing) })
 	select {

@@ -15,14 +15,14 @@ import (
 
 // AdminOptions of an Admin handler.
 type AdminOptions struct {
-	// Ready says whether the server takes calls. nil: it always does.
+	// Ready reports whether the server accepts calls. nil: always.
 	Ready func() bool
 	// Profiling serves Go's profiles.
 	Profiling bool
 }
 
-// Admin serves operators, without authentication: /metrics, /healthz (the process lives), /readyz (it takes calls), /version,
-// and, if asked for, /debug/pprof/.
+// Admin serves operators, without authentication: /metrics, /healthz (the process is alive), /readyz (it accepts calls), /version, and, if
+// enabled, /debug/pprof/.
 func (t *Telemetry) Admin(o AdminOptions) http.Handler {
 	const scrapes, patience = 4, 30 * time.Second
 	mux := http.NewServeMux()

@@ -1,6 +1,5 @@
-// Package telemetry tells operators what the server does: metrics, traces, logs, and the address where they look at all that. Without a
-// word from OpenTelemetry's standard environment (OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_ENDPOINT …) nothing leaves the process but
-// what Prometheus fetches.
+// Package telemetry provides metrics, traces and logs for operators, and the admin handler. Unless OpenTelemetry's standard environment
+// (OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_ENDPOINT …) is set, nothing leaves the process except what Prometheus scrapes.
 //
 //	t, err := telemetry.Start(ctx, telemetry.Options{Version: version, Logger: log})
 //	defer t.Stop(ctx)

@@ -10,11 +10,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Sampling says which entries of a log are left out: of those of one second with one text and level, the first First are logged and then
-// every Everyth. Errors are always logged. Every 0: nothing is left out.
+// Sampling selects which entries of a log are dropped: of the entries within one second with the same text and level, the first First are
+// logged and then every Everyth. Errors are always logged. Every 0: no entries are dropped.
 type Sampling struct{ First, Every int }
 
-// LogHandler adds the trace and span of a call to its entries, and leaves some out.
+// LogHandler adds the trace and span of a call to its entries, and drops some by Sampling.
 type LogHandler struct {
 	slog.Handler
 
@@ -39,10 +39,10 @@ func NewLogHandler(to slog.Handler, sampling Sampling) *LogHandler {
 	}
 }
 
-// Collector counts the entries left out.
+// Collector counts the dropped entries.
 func (h *LogHandler) Collector() prometheus.Collector { return h.dropped }
 
-// Handle logs an entry, or leaves it out.
+// Handle logs an entry, or drops it.
 func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error { //nolint:gocritic // The interface has it so.
 	if !h.keeps(&r) {
 		h.dropped.Inc()

@@ -14,14 +14,14 @@ import (
 
 // QueueOptions of a Queues.
 type QueueOptions struct {
-	// Maximum bounds the queues shown. 0: 100.
+	// Maximum limits the number of queues. 0: 100.
 	Maximum int
-	// Age after which an answer is shown no more. 0: 15 minutes.
+	// Age after which an answer is no longer exported. 0: 15 minutes.
 	Age time.Duration
 }
 
-// Queues shows what was last answered about each queue: an observer of the service and a collector of Prometheus. The service itself knows
-// no present state, so these are as fresh as the last question about shares.
+// Queues exports the last answers about each queue: it is an observer of the service and a Prometheus collector. The service itself is
+// stateless, so the values are as recent as the last question about shares.
 type Queues struct {
 	options QueueOptions
 	mutex   sync.Mutex
@@ -43,7 +43,7 @@ type shown struct {
 // maxSources bounds the sources shown; the one asked longest ago makes room.
 const maxSources = 8
 
-// NewQueues returns gauges that show nothing yet.
+// NewQueues returns empty gauges.
 func NewQueues(o QueueOptions) *Queues {
 	const maximum, age = 100, 15 * time.Minute
 	if o.Maximum <= 0 {
@@ -137,7 +137,7 @@ func queueDesc(name, help string, labels []string) *prometheus.Desc {
 	return prometheus.NewDesc("apportion_queue_"+name, help, labels, nil)
 }
 
-// Describe names the gauges.
+// Describe describes the gauges.
 func (q *Queues) Describe(to chan<- *prometheus.Desc) {
 	for _, a := range amounts {
 		to <- a.desc
@@ -147,7 +147,7 @@ func (q *Queues) Describe(to chan<- *prometheus.Desc) {
 	to <- overusedDesc
 }
 
-// Collect gives the gauges, the latest answers first, up to the bound.
+// Collect collects the gauges, the latest answers first, up to the limit.
 func (q *Queues) Collect(to chan<- prometheus.Metric) {
 	q.mutex.Lock()
 	answers := append([]shown(nil), q.answers...)

@@ -30,18 +30,18 @@ import (
 type Options struct {
 	// Version of the program.
 	Version string
-	// Logger of what fails while telemetry is sent. nil: it is not logged.
+	// Logger of errors while sending telemetry. nil: they are not logged.
 	Logger *slog.Logger
 }
 
-// Telemetry is what a process measures, and where that goes.
+// Telemetry contains the metrics and traces of a process.
 type Telemetry struct {
-	// Registry takes the metrics of this project.
+	// Registry contains the metrics of this project.
 	Registry *prometheus.Registry
-	// Meter takes those of libraries that speak OpenTelemetry. Gatherer has both.
+	// Meter is for libraries that use OpenTelemetry. Gatherer has both.
 	Meter    metric.MeterProvider
 	Gatherer prometheus.Gatherer
-	// Tracer is nil unless the environment asks for traces.
+	// Tracer is nil unless the environment enables traces.
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
 
@@ -49,7 +49,7 @@ type Telemetry struct {
 	stop    []func(context.Context) error
 }
 
-// Start reads OpenTelemetry's environment and begins to send what it asks for.
+// Start reads OpenTelemetry's environment and starts the configured exporters.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	t := &Telemetry{Registry: prometheus.NewRegistry(), version: o.Version}
 	log := o.Logger
@@ -79,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Stop sends what is left.
+// Stop sends the remaining data.
 func (t *Telemetry) Stop(ctx context.Context) error {
 	var faults []error
 	for _, stop := range t.stop {

@@ -1,5 +1,5 @@
-// Package web answers the unary calls of the contract over HTTP, in JSON for curl and browsers, by the Connect protocol (and gRPC-Web). The
-// same service answers, within the same limits, to the same identities, and with the same errors.
+// Package web answers the unary calls of the contract over HTTP, in JSON for curl and browsers, by the Connect protocol (and gRPC-Web). It
+// uses the same service, limits, identities and errors as gRPC.
 //
 //	handler := web.NewHandler(server, web.Options{})
 //	http.ListenAndServe(address, handler)
@@ -30,13 +30,13 @@ import (
 
 // Options of a handler; the zero value is usable.
 type Options struct {
-	// Calls bounds the calls answered at a time, from when their message has come. One identity gets as many as it leaves free. 0: 64.
+	// Calls limits the concurrent calls, from when their message has arrived. One identity gets at most as many as it leaves free. 0: 64.
 	Calls int
-	// Origins of pages that may call from a browser: as https://example.org, or * for all. Empty: none, and nothing is said of CORS.
+	// Origins of pages that may call from a browser, such as https://example.org, or * for all. Empty: none, and no CORS headers are sent.
 	Origins []string
-	// Registry receives the metrics. nil: there are none.
+	// Registry of the metrics. nil: no metrics.
 	Registry prometheus.Registerer
-	// Tracer receives a span for each call, and Propagator reads whose part it is. nil: nothing is traced.
+	// Tracer of a span for each call; Propagator extracts its parent. nil: no traces.
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
 }
@@ -55,7 +55,7 @@ type handler struct {
 }
 
 // NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
-// interceptors are asked here too.
+// interceptors apply here too.
 func NewHandler(server *service.Server, o Options) http.Handler {
 	const calls = 64
 	if o.Calls <= 0 {
@@ -224,7 +224,7 @@ func (c carrier) Get(key string) string {
 // Set does nothing: headers that came are not changed.
 func (carrier) Set(string, string) {}
 
-// Keys lists the names.
+// Keys returns the names.
 func (c carrier) Keys() []string {
 	keys := make([]string, 0, len(c))
 	for key := range c {
