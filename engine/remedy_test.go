@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 )
 
 var remedyRuns = flag.Int("remedies", 60, "how many clusters remedies are tried on")
@@ -110,6 +111,50 @@ func TestALinearSearchFindsNoSmallerRemedy(t *testing.T) {
 	})
 	t.Log(asked, "smaller changes asked about,", smaller, "suffice")
 	require.Zero(t, smaller)
+}
+
+func TestRemediesChangeNothingAndCountWhatHappened(t *testing.T) {
+	eachPlan(t, *remedyRuns/10, func(name string, seed uint64, s *engine.Session, j model.JobID) {
+		before := ask(t, s, j, engine.ByAny)
+		remedies(t, s, j)
+		require.Equal(t, before, ask(t, s, j, engine.ByAny), "%s %d", name, seed)
+		if before.Outcome != engine.PlanMade || len(before.Victims) == 0 {
+			return
+		}
+		// Once the victims are gone the job runs, by the same question.
+		mark := s.Mark()
+		for i := range before.Victims {
+			require.NoError(t, s.Deallocate(before.Victims[i].Task, model.Succeeded))
+		}
+		runs, err := s.Runs(j)
+		require.NoError(t, err)
+		if found := remedies(t, s, j); runs {
+			require.True(t, found.Outcome == engine.RunsNow || found.Tries > 0, "%s %d", name, seed)
+		}
+		require.NoError(t, s.Rollback(mark))
+	})
+}
+
+func TestRemediesEndWhenTheyAreNotWantedOrCostTooMuch(t *testing.T) {
+	m, j := fullCluster(t)
+	asked := 0
+	s, err := engine.Open(m, planPolicies()["proportion"], nil)
+	require.NoError(t, err)
+	s.Stop(func() bool {
+		asked++
+		return asked > 40
+	})
+	_, err = s.Remedies(&engine.RemedyQuestion{Job: j})
+	require.ErrorIs(t, err, policy.ErrStopped)
+
+	// Where the work ends the search ends too, and says so.
+	work := policy.NewWork(20_000_000)
+	s, err = engine.OpenWithin(m, planPolicies()["proportion"], nil, work)
+	require.NoError(t, err)
+	work.Renew()
+	found := remedies(t, s, j)
+	require.Equal(t, engine.TriesSpent, found.Untried[len(found.Untried)-1].Cause)
+	require.LessOrEqual(t, work.Spent(), int64(20_000_000))
 }
 
 func BenchmarkRemedies(b *testing.B) {

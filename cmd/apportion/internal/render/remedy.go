@@ -11,7 +11,7 @@ import (
 // Remedies shows what would make a job run, with the command that tries each, and what was not tried.
 func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) {
 	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && len(a.GetRemedies()) > 0 {
-		p.Wrapped("%s waits: %s.", p.Snapshot.JobName(a.GetJob()), reasons)
+		p.Text("", p.Snapshot.JobName(a.GetJob())+" waits: "+reasons+".")
 		p.Line("")
 	}
 	p.remedyList(a, true)
