@@ -87,8 +87,8 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds)
 }
 
-// TestALinearSearchFindsNoSmallerRemedy is the plain twin of the bisection: it goes up to the value that was found and asks at each step, or
-// of amounts with a thousand times as many steps at some of them.
+// TestALinearSearchFindsNoSmallerRemedy is the plain twin of the bisection: it goes up to the value that was found and asks at each step,
+// or at about fifty of many.
 func TestALinearSearchFindsNoSmallerRemedy(t *testing.T) {
 	asked, smaller := 0, 0
 	eachPlan(t, *remedyRuns/6, func(name string, seed uint64, s *engine.Session, j model.JobID) {
