@@ -13,4 +13,4 @@ if [[ ! -x $server || tools/cluster/go.mod -nt $server ]]; then
   mkdir -p "$tools"
   (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$server" k8s.io/kubernetes/cmd/kube-apiserver)
 fi
-KUBE_APISERVER=$server go test -tags cluster -count=1 -v -run RealAPIServer ./cmd/apportion/internal/cluster
+KUBE_APISERVER=$server go test -tags cluster -count=1 -timeout 30m -v -run RealAPIServer ./cmd/apportion/internal/cluster

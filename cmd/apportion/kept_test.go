@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+)
+
+// runLine runs a command line, and returns what it prints and ends with.
+func runLine(t *testing.T, args ...string) (out, told string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRoot(streams{out: &stdout, err: &stderr})
+	root.SetArgs(args)
+	err = root.ExecuteContext(t.Context())
+	return stdout.String(), stderr.String(), err
+}
+
+func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
+	server, err := service.New(service.Options{})
+	require.NoError(t, err)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	file := filepath.Join("testdata", "cluster.yaml")
+	sources, err := (&inputFlags{files: []string{file}}).sources(t.Context(), nil)
+	require.NoError(t, err)
+	cluster, err := volcano.ReadManifests(sources)
+	require.NoError(t, err)
+	data, err := proto.Marshal(cluster.Snapshot)
+	require.NoError(t, err)
+	kept := server.Keep("cluster", func(view *apportionv1.SnapshotView) {
+		view.AsOf = time.Now().Add(-time.Hour).UnixNano()
+	})
+	require.NoError(t, kept.Put(t.Context(), data, &apportionv1.SnapshotView{Kinds: []*apportionv1.ViewedKind{
+		{Resource: "pods", Read: true}, {Resource: "priorityclasses", Fault: "forbidden"},
+	}}))
+
+	named := []string{"--server", listener.Addr().String(), "--snapshot-name", "cluster"}
+	for _, command := range [][]string{
+		{"pending"}, {"explain", "huge"}, {"shares"}, {"tree"}, {"queues"}, {"whatif", "--set", "queue/ml.weight=9"},
+	} {
+		want, _, _ := runLine(t, append(command, "-f", file)...)
+		require.NotEmpty(t, want, command)
+		got, told, _ := runLine(t, append(command, named...)...)
+		require.Equal(t, want, got, "%v: %s", command, told)
+		require.Contains(t, told, "snapshot cluster is 1h0m0s old")
+		require.Contains(t, told, "priorityclasses cannot be read by the server and are left out: forbidden")
+	}
+	for fault, args := range map[string][]string{
+		"name the server that follows the cluster with --server": {"pending", "--snapshot-name", "cluster"},
+		"takes the place of -f":                                  append([]string{"pending", "-f", file}, named...),
+		"are for manifests":                                      append([]string{"pending", "--as-of", "now"}, named...),
+		"keeps no snapshot":                                      {"pending", "--server", listener.Addr().String(), "--snapshot-name", "other"},
+	} {
+		_, _, err := runLine(t, args...)
+		require.ErrorContains(t, err, fault)
+	}
+}
