@@ -194,8 +194,10 @@ func TestAFileMayHoldEverySetting(t *testing.T) {
 			Methods: []string{"EvaluateShares"}, Clusters: []string{"prod-*", ""}, Snapshots: []string{"team-a"},
 			Queues: []string{"team-*"},
 		},
-		{Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}, Snapshots: []string{"*"},
-			Queues: []string{"*"}},
+		{
+			Name: "operator", DNS: []string{"ops.example.org"}, Methods: []string{"*"}, Clusters: []string{"*"}, Snapshots: []string{"*"},
+			Queues: []string{"*"},
+		},
 	}, e.Identities)
 	require.Equal(t, filepath.Join(directory, "tls.crt"), e.TLS.Certificate)
 	require.Equal(t, "TLSv1.2", e.TLS.MinVersion)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -223,13 +224,13 @@ func (s *Server) newestShown(ctx context.Context, name, field string) (*version,
 
 // faultsOf lists what cannot be read.
 func faultsOf(view *apportionv1.SnapshotView) string {
-	text := ""
+	var text strings.Builder
 	for _, kind := range view.GetKinds() {
 		if kind.GetFault() != "" {
-			text += "; " + kind.GetResource() + ": " + kind.GetFault()
+			text.WriteString("; " + kind.GetResource() + ": " + kind.GetFault())
 		}
 	}
-	return text
+	return text.String()
 }
 
 // keptVersion returns the version of a digest of any kept snapshot that the caller may ask about, nil if none is held.

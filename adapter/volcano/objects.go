@@ -54,8 +54,8 @@ type priorityClass struct {
 	global bool
 }
 
-// Objects holds the objects of a cluster, and makes a snapshot of all of them at any time: the one that ReadManifests makes of lists of them.
-// It is for any number of goroutines.
+// Objects holds the objects of a cluster, and makes a snapshot of all of them at any time: the one that ReadManifests makes of lists of
+// them. It is for any number of goroutines.
 type Objects struct {
 	mutex sync.Mutex
 	seed  maphash.Seed
@@ -97,7 +97,7 @@ func (o *Objects) ReadList(kind Kind, data []byte) (objects []*Object, next, res
 		}
 		objects = append(objects, object)
 	}
-	metadata := list.field("metadata")
+	metadata := list.field(metadataField)
 	return objects, metadata.textOf("continue"), metadata.textOf(resourceVersionField), nil
 }
 
@@ -111,9 +111,9 @@ const (
 var followedShape = func() *shape {
 	annotations, metadata, whole := maps.Clone(annotationsShape.fields), maps.Clone(metadataShape.fields), maps.Clone(objectShape.fields)
 	annotations[syncedAnnotation] = leaf
-	metadata["annotations"] = &shape{fields: annotations}
+	metadata[annotationsField] = &shape{fields: annotations}
 	metadata[resourceVersionField] = leaf
-	whole["metadata"] = &shape{fields: metadata}
+	whole[metadataField] = &shape{fields: metadata}
 	return &shape{fields: whole}
 }()
 
@@ -122,17 +122,17 @@ func (o *Objects) object(kind Kind, root *value) (*Object, error) {
 	if root.kind != object {
 		return nil, errors.New(kind.Name + ": not an object")
 	}
-	metadata := root.field("metadata")
+	metadata := root.field(metadataField)
 	out := &Object{
 		Namespace: metadata.textOf("namespace"), Name: metadata.textOf(nameField), ResourceVersion: metadata.textOf(resourceVersionField),
-		Synced: metadata.field("annotations").textOf(syncedAnnotation) == "true",
+		Synced: metadata.field(annotationsField).textOf(syncedAnnotation) == "true",
 	}
 	if metadata != nil {
 		metadata.items = slices.DeleteFunc(metadata.items, func(v *value) bool { return v.key == resourceVersionField })
 	}
-	if root.field("kind") == nil {
-		root.add(&value{kind: text, key: "kind", text: kind.Name})
-		root.add(&value{kind: text, key: "apiVersion", text: kind.Version})
+	if root.field(kindField) == nil {
+		root.add(&value{kind: text, key: kindField, text: kind.Name})
+		root.add(&value{kind: text, key: versionField, text: kind.Version})
 	}
 	if out.Name == "" {
 		return out, nil // A bookmark.
@@ -356,7 +356,8 @@ func (l *objectList) inOrder() []*content {
 		}
 		merged = append(merged, c)
 	}
-	l.ordered, l.fresh, l.stale = append(merged, fresh...), nil, false
+	merged = append(merged, fresh...)
+	l.ordered, l.fresh, l.stale = merged, nil, false
 	return l.ordered
 }
 

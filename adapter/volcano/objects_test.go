@@ -31,7 +31,9 @@ func sampleObjects(t *testing.T) map[volcano.Kind]map[string]json.RawMessage {
 	t.Helper()
 	out := map[volcano.Kind]map[string]json.RawMessage{}
 	for file, kind := range kindOf {
-		var list struct{ Items []json.RawMessage }
+		var list struct {
+			Items []json.RawMessage `json:"items"`
+		}
 		require.NoError(t, json.Unmarshal(apiList(t, file, kind.Name, kind.Version), &list))
 		out[kind] = map[string]json.RawMessage{}
 		for _, item := range list.Items {
@@ -49,7 +51,10 @@ type fataler interface {
 func keyOf(t fataler, item json.RawMessage) string {
 	t.Helper()
 	var object struct {
-		Metadata struct{ Namespace, Name string }
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
 	}
 	require.NoError(t, json.Unmarshal(item, &object))
 	return object.Metadata.Namespace + "/" + object.Metadata.Name

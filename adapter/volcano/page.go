@@ -27,17 +27,17 @@ func ReadPage(name string, data []byte) (*Page, error) {
 		return nil, err
 	}
 	page := &Page{Source: Source{Name: name}}
-	metadata := list.field("metadata")
+	metadata := list.field(metadataField)
 	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.textOf("continue"), metadata.textOf(resourceVersionField)
-	kindName, version := strings.TrimSuffix(list.textOf("kind"), "List"), list.textOf("apiVersion")
+	kindName, version := strings.TrimSuffix(list.textOf(kindField), "List"), list.textOf(versionField)
 	out := []byte{'['}
 	for i, o := range objects {
 		if o.kind != object {
 			return nil, errors.New(name + ": an item that is no object")
 		}
-		if o.field("kind") == nil {
-			o.add(&value{kind: text, key: "kind", text: kindName})
-			o.add(&value{kind: text, key: "apiVersion", text: version})
+		if o.field(kindField) == nil {
+			o.add(&value{kind: text, key: kindField, text: kindName})
+			o.add(&value{kind: text, key: versionField, text: version})
 		}
 		if i > 0 {
 			out = append(out, ',')
@@ -77,6 +77,6 @@ func readItems(name string, data []byte, of *shape) (list *value, items []*value
 
 // listShape is what is read of a list beside its items.
 var listShape = &shape{fields: fields{
-	"kind": leaf, "apiVersion": leaf,
-	"metadata": {fields: fields{"continue": leaf, "resourceVersion": leaf}},
+	kindField: leaf, versionField: leaf,
+	metadataField: {fields: fields{"continue": leaf, "resourceVersion": leaf}},
 }}

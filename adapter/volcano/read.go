@@ -202,12 +202,12 @@ func (r *reader) object(doc *document, root *value) {
 		r.found.add(doc, root, "not an object of Kubernetes")
 		return
 	}
-	kindName := r.textAt(root.field("kind"))
+	kindName := r.textAt(root.field(kindField))
 	if kindName == "" {
 		r.found.add(doc, root, "not an object of Kubernetes: no kind")
 		return
 	}
-	version := r.textAt(root.field("apiVersion"))
+	version := r.textAt(root.field(versionField))
 	read := r.readerOf(version, kindName)
 	if read == nil {
 		r.ignore(version, kindName, root)
@@ -307,11 +307,11 @@ type metadata struct {
 
 // metadata reads an object's metadata. It is false if the object has no name, or if another one of its kind has the same.
 func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
-	v := root.field("metadata")
+	v := root.field(metadataField)
 	m := metadata{
 		name: r.textAt(v.field(nameField)), namespace: r.textAt(v.field("namespace")), uid: r.textAt(v.field("uid")),
 		created: r.momentAt(v.field("creationTimestamp")),
-		labels:  v.field("labels"), annotations: v.field("annotations"), value: v,
+		labels:  v.field("labels"), annotations: v.field(annotationsField), value: v,
 	}
 	if m.name == "" {
 		r.found.add(r.doc, root, "%s without metadata.name", kindName)

@@ -47,8 +47,8 @@ var (
 
 	metadataShape = &shape{fields: fields{
 		nameField: leaf, "namespace": leaf, "uid": leaf, "creationTimestamp": leaf, "deletionTimestamp": leaf,
-		"labels":      leaf,
-		"annotations": annotationsShape,
+		"labels":         leaf,
+		annotationsField: annotationsShape,
 	}}
 	annotationsShape = &shape{fields: fields{
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
@@ -84,7 +84,7 @@ var (
 	}}
 
 	objectShape = &shape{fields: fields{
-		"apiVersion": leaf, "kind": leaf, "metadata": metadataShape, "spec": specShape, "status": statusShape,
+		versionField: leaf, kindField: leaf, metadataField: metadataShape, "spec": specShape, "status": statusShape,
 		"value": leaf, "globalDefault": leaf,
 	}}
 )

@@ -9,6 +9,14 @@ import (
 // nameField is the field that identifies most objects.
 const nameField = "name"
 
+// The fields that all objects have.
+const (
+	kindField        = "kind"
+	versionField     = "apiVersion"
+	metadataField    = "metadata"
+	annotationsField = "annotations"
+)
+
 // kind is what a value is in JSON's terms.
 type kind uint8
 

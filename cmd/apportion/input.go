@@ -55,7 +55,7 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	case f.server == nil || f.server.address == "":
 		return nil, errors.New("--snapshot-name: name the server that follows the cluster with --server")
 	case f.asOf != "" || len(f.schedulers) > 0:
-		return nil, errors.New("--snapshot-name: --as-of and --scheduler are for manifests; the server's settings say which pods are considered")
+		return nil, errors.New("--snapshot-name: --as-of and --scheduler are for manifests")
 	}
 	policy, warnings, err := f.rules()
 	if err != nil {

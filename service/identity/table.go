@@ -128,7 +128,8 @@ func newTable(identities []Identity) (*table, error) {
 		}
 		t.identities = append(t.identities, id)
 		t.callers = append(t.callers, &Caller{
-			Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters), snapshots: clusterSet(id.Snapshots), queues: clusterSet(id.Queues),
+			Name: id.Name, methods: methodSet(id.Methods), clusters: clusterSet(id.Clusters), snapshots: clusterSet(id.Snapshots),
+			queues: clusterSet(id.Queues),
 		})
 	}
 	return t, errors.Join(faults...)

@@ -44,7 +44,7 @@ type Follower struct {
 	states  []*kindState
 
 	mutex sync.Mutex
-	// faults are why versions were left out objects, or could not be made, as last told.
+	// faults is why objects were left out, or no version could be made, as last told.
 	faults string
 }
 
@@ -52,7 +52,7 @@ type Follower struct {
 const refresh = time.Minute
 
 // NewFollower returns a follower of a cluster, whose snapshot a server offers from now on.
-func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) { //nolint:gocritic // Options are given once.
+func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
@@ -83,7 +83,8 @@ func (f *Follower) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	for _, state := range f.states {
 		from := &source{
-			client: f.client, path: resources[state.resource].path + "/" + state.resource, kind: state.kind, objects: f.objects, state: state,
+			client: f.client, path: resources[state.resource].path + "/" + state.resource, kind: state.kind, objects: f.objects,
+			state: state,
 		}
 		reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: from.List, WatchFuncWithContext: from.Watch},
 			&item{}, state, cache.ReflectorOptions{Name: state.resource})
@@ -133,7 +134,7 @@ func (f *Follower) put(ctx context.Context) bool {
 	f.metrics.making.Observe(time.Since(began).Seconds())
 	if err != nil && ctx.Err() == nil {
 		f.metrics.refused.Inc()
-		f.tellFaults(ctx, "no version of the cluster's snapshot can be made", err.Error())
+		f.tellFaults(ctx, "version", err.Error())
 	}
 	return err == nil
 }
@@ -163,21 +164,21 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 		return err
 	}
 	if faults := f.objects.Faults(); len(faults) > 0 {
-		f.tellFaults(ctx, "objects that cannot be read are left out", faults[0].Error())
+		f.tellFaults(ctx, "object", faults[0].Error())
 	} else {
-		f.tellFaults(ctx, "", "")
+		f.tellFaults(ctx, "object", "")
 	}
 	return nil
 }
 
-// tellFaults logs what is wrong with the objects, once.
-func (f *Follower) tellFaults(ctx context.Context, text, fault string) {
+// tellFaults logs once why an object is left out, or why no version can be made.
+func (f *Follower) tellFaults(ctx context.Context, of, fault string) {
 	f.mutex.Lock()
 	before := f.faults
 	f.faults = fault
 	f.mutex.Unlock()
 	if fault != before && fault != "" {
-		f.options.Logger.WarnContext(ctx, text, "error", fault)
+		f.options.Logger.WarnContext(ctx, "the snapshot of the followed cluster is not what it should be", "of", of, "error", fault)
 	}
 }
 

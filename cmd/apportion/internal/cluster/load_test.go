@@ -109,7 +109,9 @@ func (s *apiServer) patchPod(i, round int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var object struct{ Metadata struct{ ResourceVersion string } }
+	var object struct {
+		Metadata struct{ ResourceVersion string }
+	}
 	if err := json.Unmarshal(data, &object); err != nil {
 		return 0, err
 	}

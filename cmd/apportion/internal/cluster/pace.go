@@ -73,8 +73,8 @@ func (p *pace) made() {
 	p.making = nil
 }
 
-// run calls version after changes, and every refresh without one, until ctx ends. It returns false if it made none, and is called again after
-// the interval. waited is told how long changes waited for their version.
+// run calls version after changes, and every refresh without one, until ctx ends. Version returns false if it made none, and is called
+// again after the interval. waited receives how long changes waited for their version.
 func (p *pace) run(ctx context.Context, refresh time.Duration, version func(context.Context) bool, waited func(time.Duration)) {
 	timer := time.NewTimer(refresh)
 	defer timer.Stop()

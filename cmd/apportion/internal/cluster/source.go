@@ -65,7 +65,8 @@ type source struct {
 func (s *source) request(options *metav1.ListOptions) *rest.Request {
 	r := s.client.Get().AbsPath(s.path).SetHeader("Accept", "application/json")
 	for name, value := range map[string]string{
-		"resourceVersion": options.ResourceVersion, "resourceVersionMatch": string(options.ResourceVersionMatch), "continue": options.Continue,
+		"resourceVersion": options.ResourceVersion, "resourceVersionMatch": string(options.ResourceVersionMatch),
+		"continue": options.Continue,
 	} {
 		if value != "" {
 			r.Param(name, value)
@@ -155,8 +156,8 @@ type decoder struct {
 // Decode reads an event.
 func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	var event struct {
-		Type   watch.EventType
-		Object json.RawMessage
+		Type   watch.EventType `json:"type"`
+		Object json.RawMessage `json:"object"`
 	}
 	if err := d.json.Decode(&event); err != nil {
 		return "", nil, err
