@@ -38,8 +38,7 @@ func (o offence) at(now time.Time) offence {
 	return offence{max(o.closings-forgiven, 0), o.asOf.Add(time.Duration(forgiven) * forgiveAfter)}
 }
 
-// offenderOf returns the key of an offender: its address, of IPv6 the network of 64 bits, since one host may have all of it. False: it has no
-// address.
+// offenderOf returns the key of an offender: its address, of IPv6 the network of 64 bits, which one host may have. False: it has no address.
 func offenderOf(address net.Addr) (netip.Addr, bool) {
 	parsed, err := netip.ParseAddrPort(address.String())
 	if err != nil {

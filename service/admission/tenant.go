@@ -78,8 +78,8 @@ func (c *Controller) forget(t *tenantQueue) {
 	}
 }
 
-// begins reports whether a tenant may begin or go on with something, were there memory for it. The reserve is for small work: large work that
-// began beyond the slots would compete with what has a slot, and small work with both.
+// begins reports whether a tenant may begin or go on with something, were there memory for it. The reserve is for small work: large work
+// that began beyond the slots would compete with what has a slot, and small work with both.
 func (c *Controller) begins(t *tenantQueue) bool {
 	if c.free > 0 {
 		return true
