@@ -59,10 +59,12 @@ type Finding struct {
 	Task model.TaskID
 	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.
 	Amount resource.Row
-	// Tasks that could be evicted, in order of eviction.
+	// Tasks that could be evicted, in order of eviction: those of Plan if it has any, otherwise all.
 	Tasks []model.TaskID
 	// Enough: evicting these tasks makes room for what the gang needs.
 	Enough bool
+	// Plan is the answer to the question which tasks must be evicted (CheckEviction); nil: no plan was searched.
+	Plan *Plan
 	// Jobs that are served before, in order.
 	Jobs []model.JobID
 	// Preempt: the tasks that could be evicted belong to the job's own queue.
@@ -98,6 +100,8 @@ type Explanation struct {
 	Rank int
 	// Unjudged are the placement constraints that the snapshot does not express.
 	Unjudged model.Constraints
+	// Forecast is when the job could start; nil if it was not asked for, or if no running job has an expected end.
+	Forecast *Forecast
 }
 
 func (e *Explanation) add(f Finding) *Finding {
@@ -131,7 +135,8 @@ func (e *Explanation) conclude(waits bool) {
 }
 
 // Explain explains why each job waits, and changes nothing. With eviction it also returns the tasks that could be evicted for a blocked
-// job, which visits every task for each job. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError
+// job, which visits every task for each job; of at most PlannedJobs jobs it returns the tasks that must be evicted, by a plan, and when the job
+// could start at the earliest, by a forecast. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError
 // before work that costs more than is left.
 //
 // Admission and the order of jobs are decided as in Volcano's actions: the jobs of a queue one after the other, each on the state that the
@@ -148,6 +153,7 @@ func (s *Session) Causes(jobs []model.JobID, each func(*Explanation) error) erro
 }
 
 func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
+	x.plans = eviction && len(jobs) <= PlannedJobs
 	for _, j := range jobs {
 		if x.view.Stop != nil && x.view.Stop() {
 			return policy.ErrStopped
@@ -200,6 +206,8 @@ type explainer struct {
 	*Session
 
 	nodes []model.NodeID
+	// plans: a plan and a forecast are wanted of each job that is held back.
+	plans bool
 	// rank is the position of each queue in queue order, -1 for one without jobs.
 	rank []int
 	// room is what the nodes have for each kind of task.
@@ -268,8 +276,8 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 		return nil, err
 	}
 	e.conclude(waits)
-	if eviction && len(w.tasks) > 0 && e.Verdict != InTurn {
-		return e, x.eviction(e, w)
+	if eviction && (e.Verdict == Blocked || e.Verdict == Undetermined) {
+		return e, x.helps(e, w)
 	}
 	return e, nil
 }
@@ -304,6 +312,23 @@ func (x *explainer) placement(e *Explanation, w *waiting) error {
 		return nil
 	}
 	return x.nodesFor(e, w)
+}
+
+// helps finds what would let a blocked job start: evictions, or the ends of running jobs.
+func (x *explainer) helps(e *Explanation, w *waiting) error {
+	switch {
+	case len(w.tasks) > 0 && !x.plans:
+		return x.eviction(e, w)
+	case len(w.tasks) > 0:
+		if err := x.plannedEviction(e, w); err != nil {
+			return err
+		}
+	case !x.plans || !x.createsTasks(e.Job):
+		return nil
+	}
+	var err error
+	e.Forecast, err = x.Forecast(e.Job)
+	return err
 }
 
 // admission asks whether a job may enter its queue by itself.

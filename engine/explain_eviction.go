@@ -8,9 +8,56 @@ import (
 // maxEvicted bounds the tasks that are taken away to see whether the rest leaves room.
 const maxEvicted = 10_000
 
-// eviction asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It adds the first such choice
-// that makes room for what the gang needs, else the first. If there is none, it says what protects the tasks.
+// PlannedJobs is how many jobs one explanation may name so that a plan is searched for each of them, and a forecast made. For more jobs it
+// says who could be evicted, and whether there is room without all of them, which costs a small part of that.
+const PlannedJobs = 4
+
+// plannedEviction asks a plan which tasks must be evicted for the job. Where there is none it also says who could be evicted at all, or what
+// protects the tasks.
+func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
+	if err := x.SpendOnPlan(); err != nil {
+		return err
+	}
+	plan, err := x.Plan(&PlanQuestion{Job: e.Job, Means: ByAny})
+	if err != nil {
+		return err
+	}
+	f := Finding{Check: CheckEviction, Outcome: Noted, Task: model.None, Plan: plan}
+	if plan.Miss == nil {
+		f.Enough = true
+		f.Preempt = len(plan.Victims) > 0
+		for i := range plan.Victims {
+			f.Tasks = append(f.Tasks, plan.Victims[i].Task)
+			f.Preempt = f.Preempt && plan.Victims[i].Own
+		}
+		f.Amount = x.sum(f.Tasks)
+		e.add(f)
+		return nil
+	}
+	if check := plan.Miss.Check; check == CheckNodes || check == CheckEviction {
+		could, err := x.evictable(w, false)
+		if err != nil {
+			return err
+		}
+		f.Tasks, f.Amount, f.Preempt, f.Reasons, f.Counts = could.Tasks, could.Amount, could.Preempt, could.Reasons, could.Counts
+	}
+	e.add(f)
+	return nil
+}
+
+// eviction asks which tasks could be evicted, without a plan: all of them, and whether there is room without them.
 func (x *explainer) eviction(e *Explanation, w *waiting) error {
+	could, err := x.evictable(w, true)
+	if err != nil {
+		return err
+	}
+	e.add(*could)
+	return nil
+}
+
+// evictable asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It returns the first such
+// choice, or, with room, the first that makes room for what the gang needs. If there is none, it says what protects the tasks.
+func (x *explainer) evictable(w *waiting, room bool) (*Finding, error) {
 	var held frequency
 	var first *Finding
 	for _, t := range w.kinds {
@@ -20,13 +67,12 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 				held.add(why.List, 0)
 				continue
 			}
-			f, err := x.evict(w, t, preempt, &held)
+			f, err := x.evict(w, t, preempt, room, &held)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if f != nil && f.Enough {
-				e.add(*f)
-				return nil
+			if f != nil && (f.Enough || !room) {
+				return f, nil
 			}
 			if first == nil {
 				first = f
@@ -34,16 +80,15 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 		}
 	}
 	if first != nil {
-		e.add(*first)
-		return nil
+		return first, nil
 	}
-	f := e.find(CheckEviction, Noted)
+	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: model.None}
 	f.Reasons, f.Counts = held.most()
-	return nil
+	return f, nil
 }
 
 // evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
-func (x *explainer) evict(w *waiting, t model.TaskID, preempt bool, held *frequency) (*Finding, error) {
+func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *frequency) (*Finding, error) {
 	v := x.view
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
 		return nil, err
@@ -59,12 +104,11 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt bool, held *freque
 	victims := choice.Victims
 	x.SortVictims(t, victims)
 	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
-	if len(victims) <= maxEvicted {
+	if room && len(victims) <= maxEvicted {
 		f.Enough, err = x.roomWithout(w.needed, victims)
 	}
 	return f, err
 }
-
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.
 func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
 	switch {

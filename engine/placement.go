@@ -27,6 +27,8 @@ const (
 	// placementTrials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
 	// seven nodes; tasks and nodes that are alike are tried once, so that it is often enough for many more.
 	placementTrials = 1 << 20
+	// PlacementWork is what the search for a placement costs at most.
+	PlacementWork = 1 << 21
 	// placementCells bounds the amounts of all nodes and of all tasks, and the pairs of a kind of task and a node.
 	placementCells = 1 << 22
 )

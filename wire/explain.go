@@ -123,6 +123,11 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 		finding.Text = text.Finding(names, out, finding)
 		s.out.left -= len(finding.Text)
 	}
+	if e.Forecast != nil {
+		out.Forecast = s.forecast(e.Forecast)
+		out.Forecast.Text = text.Forecast(names, out)
+		s.out.left -= len(out.Forecast.Text)
+	}
 	out.Text = text.Explanation(names, out)
 	s.out.left -= 4*messageBytes + len(out.Uid) + len(out.Name) + len(out.Text)
 	return out
@@ -143,7 +148,6 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 }
 
 func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
-	v := s.engine.View()
 	out := &apportionv1.Finding{
 		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
@@ -153,20 +157,56 @@ func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
 		out.Counts = append(out.Counts, uint32(count))
 	}
 	s.out.left -= 2*messageBytes + len(f.Counts)*numberBytes
-	if len(f.Tasks) == 0 {
-		return out
+	if f.Plan != nil {
+		out.Miss = s.planMiss(f.Plan)
 	}
-	out.Evictable = &apportionv1.Evictable{
+	out.Evictable = s.evictable(f)
+	return out
+}
+
+// evictable encodes who must be evicted, or could be; nil if that is not said, or no task could.
+func (s *Session) evictable(f *engine.Finding) *apportionv1.Evictable {
+	planned := f.Plan != nil && f.Plan.Miss == nil
+	if len(f.Tasks) == 0 && !planned {
+		return nil
+	}
+	out := &apportionv1.Evictable{
 		Count: uint32(len(f.Tasks)), Tasks: indices(&s.out, f.Tasks[:min(len(f.Tasks), maxNamed)]), Enough: f.Enough, OwnQueue: f.Preempt,
+		Planned: planned,
 	}
+	if planned {
+		out.Least = f.Plan.Least
+		for i := range f.Plan.Victims {
+			if f.Plan.Victims[i].Returns != engine.NoReturn {
+				out.Returning++
+			}
+		}
+	}
+	v := s.engine.View()
 	var queues []model.QueueID
 	for _, t := range f.Tasks {
 		if q := v.QueueOf(t); len(queues) < maxNamed && !slices.Contains(queues, q) {
 			queues = append(queues, q)
 		}
 	}
-	out.Evictable.Queues = indices(&s.out, queues)
+	out.Queues = indices(&s.out, queues)
 	s.out.left -= messageBytes
+	return out
+}
+
+// forecast encodes when a job could start, without its text.
+func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
+	few := func(jobs []model.JobID) []uint32 { return indices(&s.out, jobs[:min(len(jobs), maxNamed)]) }
+	out := &apportionv1.Forecast{
+		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)), Minimal: f.Minimal, Earliest: f.Earliest,
+		UnknownCount: uint32(len(f.Unknown)), Unknown: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), Overdue: few(f.Overdue),
+		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort,
+	}
+	for _, j := range f.Ends[:min(len(f.Ends), maxNamed)] {
+		job := s.engine.View().Jobs.At(j)
+		out.Ends = append(out.Ends, &apportionv1.ExpectedEnd{Job: uint32(j), Time: job.ExpectedEnd, Deadline: job.EndIsDeadline})
+	}
+	s.out.left -= (2 + len(out.GetEnds())) * messageBytes
 	return out
 }
 

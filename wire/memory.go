@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -190,6 +191,10 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 			// Who could be evicted is asked twice for each: in other queues and in the job's own.
 			_, evicting := a.victims(&apportionv1.ReclaimStep{})
 			work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
+			if n <= engine.PlannedJobs {
+				// A forecast opens a session on a changed model.
+				work += a.session()
+			}
 		}
 		if q.Explain.GetGroupsOnly() {
 			return n * (explainedJob / 4), work

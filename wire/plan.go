@@ -10,17 +10,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// planWork is what the search of a plan costs for each dimension and plugin, beside looking at all tasks and nodes.
-const planWork = 1 << 18
-
-func (s *Session) spendOnPlan() error {
-	v := s.engine.View()
-	if err := s.work.Spend(2*placementWork, 1); err != nil {
-		return err
-	}
-	return s.work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*s.plugins)
-}
-
 func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) {
 	question, err := s.planQuestion(q)
 	if err != nil {

@@ -194,7 +194,7 @@ type jobSlot struct {
 func (j *jobSlot) fill(data []byte) bool {
 	m := &j.m
 	m.Uid, m.Name, m.Namespace, m.Queue, m.Priority, m.Phase, m.MinAvailable, m.CreateTime = "", "", "", "", 0, 0, 0, 0
-	m.Condition = ""
+	m.Condition, m.ExpectedEnd, m.EndIsDeadline = "", 0, false
 	j.minResources.reset()
 	var f field
 	s := scanner{rest: data}
@@ -210,6 +210,10 @@ func (j *jobSlot) fill(data []byte) bool {
 				m.MinAvailable = uint32(f.value)
 			case 9:
 				m.CreateTime = int64(f.value)
+			case 12:
+				m.ExpectedEnd = int64(f.value)
+			case 13:
+				m.EndIsDeadline = f.value != 0
 			}
 		case delimited:
 			j.part(&s, &f)

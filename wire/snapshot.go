@@ -144,7 +144,7 @@ func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 	c.b.Job(model.JobSpec{
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
-		Condition: j.GetCondition(),
+		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), EndIsDeadline: j.GetEndIsDeadline(),
 	})
 }
 

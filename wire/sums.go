@@ -30,6 +30,8 @@ const (
 	jobCreateTimeTag   = 9<<3 | varint
 	jobGroupTag        = 10<<3 | delimited
 	jobConditionTag    = 11<<3 | delimited
+	jobExpectedEndTag  = 12<<3 | varint
+	jobDeadlineTag     = 13<<3 | varint
 
 	groupRoleTag         = 1<<3 | delimited
 	groupRequestTag      = 2<<3 | delimited
@@ -101,6 +103,10 @@ func (d *Decoder) sumJob(b []byte) bool {
 			}
 		case jobConditionTag:
 			condition = b[from:to]
+		case jobExpectedEndTag:
+			spec.ExpectedEnd = int64(value)
+		case jobDeadlineTag:
+			spec.EndIsDeadline = value != 0
 		}
 	}
 	for _, text := range [...][]byte{uid, name, namespace, queue, condition} {

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"math/bits"
 
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
-
-// placementWork is what the search for a joint placement costs at most (engine.Session.Place).
-const placementWork = 1 << 21
 
 // ofWork returns the fault of a question that costs more than it may, if that is what an error says.
 func ofWork(err error) *Fault {
@@ -44,7 +42,7 @@ func (s *Session) spend(step *apportionv1.Step) error {
 		return s.spendOnOrder(q.Order)
 	case *apportionv1.Step_Nodes:
 		if q.Nodes.GetJointly() {
-			if err := work.Spend(placementWork, 1); err != nil {
+			if err := work.Spend(engine.PlacementWork, 1); err != nil {
 				return err
 			}
 		}
@@ -56,7 +54,7 @@ func (s *Session) spend(step *apportionv1.Step) error {
 	case *apportionv1.Step_Inspect:
 		return work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())
 	case *apportionv1.Step_Plan:
-		return s.spendOnPlan()
+		return s.engine.SpendOnPlan()
 	case *apportionv1.Step_Remedies:
 		// The rest is spent try by try.
 		return work.Spend(v.Tasks.Len()+len(v.Nodes), v.Dims.Len()*plugins)

@@ -214,26 +214,93 @@ func (c *checked) firstJobs() string {
 
 func (c *checked) eviction() string {
 	evictable := c.finding.GetEvictable()
-	if evictable.GetCount() == 0 {
+	switch {
+	case evictable.GetPlanned():
+		return c.planned()
+	case c.finding.GetMiss() != nil:
+		return c.missed()
+	case evictable.GetCount() == 0:
 		return c.spared()
 	}
-	task := c.names.task(c.finding.GetTask())
-	from := "of its own queue"
-	if !evictable.GetOwnQueue() {
-		var queues []string
-		for _, queue := range evictable.GetQueues() {
-			queues = append(queues, c.names.Queue(queue))
-		}
-		from = "of queue " + and(queues)
-		if len(queues) > 1 {
-			from = "of queues " + and(queues)
-		}
-	}
-	freed := Count(int(evictable.GetCount()), "running task") + " " + from + " with " + Amounts(c.names, c.finding.GetAmount())
+	freed := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted for " + c.names.task(c.finding.GetTask())
 	if !evictable.GetEnough() {
-		return freed + " could be evicted for " + task + ", but that would not make room for what the job needs"
+		return freed + "; only a plan says whether some of them make room for what the job needs"
 	}
-	return freed + " could be evicted for " + task + ", which would make room for what the job needs"
+	return freed + ", which would make room for what the job needs"
+}
+
+// evictable counts the tasks that are to be evicted, or could be, and names their queues.
+func (c *checked) evictable() string {
+	evictable := c.finding.GetEvictable()
+	running := Count(int(evictable.GetCount()), "running task")
+	if evictable.GetOwnQueue() {
+		return running + " of its own queue"
+	}
+	var queues []string
+	for _, queue := range evictable.GetQueues() {
+		queues = append(queues, c.names.Queue(queue))
+	}
+	if len(queues) == 1 {
+		return running + " of queue " + queues[0]
+	}
+	return running + " of queues " + and(queues)
+}
+
+// planned says which evictions make room, and by which means.
+func (c *checked) planned() string {
+	evictable := c.finding.GetEvictable()
+	if evictable.GetCount() == 0 {
+		return "no eviction is needed: there is room for what the job needs"
+	}
+	means := "reclaim"
+	switch own := slices.Contains(evictable.GetQueues(), c.job.GetQueue()); {
+	case evictable.GetOwnQueue():
+		means = "preemption"
+	case own:
+		means = "reclaim and preemption"
+	}
+	fewer := "; no fewer would do"
+	switch {
+	case !evictable.GetLeast():
+		fewer = "; fewer are not ruled out"
+	case evictable.GetCount() == 1:
+		fewer = ""
+	}
+	sentence := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted by " + means +
+		", which would make room for what the job needs" + fewer
+	if n := evictable.GetReturning(); n > 0 {
+		sentence += fmt.Sprintf("; %d of them could get the room back at once", n)
+	}
+	return sentence
+}
+
+// missed says why no evictions were found that make room.
+func (c *checked) missed() string {
+	miss := c.finding.GetMiss()
+	switch miss.GetCheck() { //nolint:exhaustive // The others are about room.
+	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
+		return "evictions do not help as long as the job may not enter its queue"
+	case apportionv1.CheckKind_CHECK_KIND_TASKS:
+		return "evictions do not help as long as its tasks cannot be scheduled"
+	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
+		return "evictions do not help as long as its queue is not served"
+	case apportionv1.CheckKind_CHECK_KIND_SHARE:
+		return "no evictions let the queue use that much: " + Reasons(c.names, miss.GetReasons())
+	}
+	head := "no evictions make room"
+	switch evictable := c.finding.GetEvictable(); {
+	case evictable.GetCount() > 0:
+		head = c.evictable() + " could be evicted, but no choice of them makes room"
+	case len(c.finding.GetReasons()) > 0:
+		return c.spared()
+	}
+	switch {
+	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
+		return head + ": " + lacking(c.names, miss)
+	case len(miss.GetReasons()) > 0:
+		return head + ": " + Reasons(c.names, miss.GetReasons())
+	}
+	return head + ": the policy does not let all tasks go that are in the way"
 }
 
 // spared says why no task may be evicted.

@@ -131,9 +131,9 @@ func (p planned) none() string {
 		return head + fmt.Sprintf(" with so few victims: the best one found evicts %s.", Count(int(miss.GetVictims()), "task"))
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
 		if reasons := miss.GetReasons(); len(reasons) > 0 {
-			return head + ": " + p.lacking() + ". No task may be evicted for it: " + Reasons(p.names, reasons) + "."
+			return head + ": " + lacking(p.names, miss) + ". No task may be evicted for it: " + Reasons(p.names, reasons) + "."
 		}
-		return head + ": " + p.lacking() + "."
+		return head + ": " + lacking(p.names, miss) + "."
 	case len(miss.GetReasons()) > 0:
 		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS:
@@ -143,20 +143,19 @@ func (p planned) none() string {
 }
 
 // lacking says what the task that has no place lacks, and who keeps it.
-func (p planned) lacking() string {
-	miss := p.answer.GetMiss()
+func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	placed := ""
 	if miss.GetTasks() > 1 {
 		placed = fmt.Sprintf("%d of %s have a place; ", miss.GetPlaced(), Count(int(miss.GetTasks()), "task"))
 	}
 	if miss.Node == nil {
-		return placed + "no node takes " + p.names.task(miss.GetTask())
+		return placed + "no node takes " + names.task(miss.GetTask())
 	}
 	if miss.GetShort() == nil {
-		return placed + p.names.task(miss.GetTask()) + " finds no place"
+		return placed + names.task(miss.GetTask()) + " finds no place"
 	}
 	text := fmt.Sprintf("%s%s lacks %s on the node that is nearest, %s",
-		placed, p.names.task(miss.GetTask()), Amounts(p.names, miss.GetShort()), p.names.node(miss.GetNode()))
+		placed, names.task(miss.GetTask()), Amounts(names, miss.GetShort()), names.node(miss.GetNode()))
 	var clauses []string
 	for i, reason := range miss.GetProtected() {
 		if i < len(miss.GetCounts()) {

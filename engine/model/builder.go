@@ -37,6 +37,8 @@ type JobSpec struct {
 	MinResources                *Amounts
 	CreateTime                  int64
 	Condition                   string
+	ExpectedEnd                 int64
+	EndIsDeadline               bool
 }
 
 // GroupSpec is the description of a task group of the newest job.
@@ -290,6 +292,7 @@ func (b *Builder) Job(s JobSpec) {
 func (b *Builder) describe(job *Job, s *JobSpec) {
 	job.UID, job.Namespace, job.Condition = b.text.keep(s.UID), b.text.again(&b.namespace, s.Namespace), b.text.keep(s.Condition)
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
+	job.ExpectedEnd, job.EndIsDeadline = s.ExpectedEnd, s.EndIsDeadline
 	job.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
 	if job.UID == "" {
 		job.UID = b.text.join(s.Namespace, s.Name)

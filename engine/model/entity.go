@@ -129,6 +129,9 @@ type Job struct {
 	CreateTime   int64
 	// Condition is the last report of the job's controller or scheduler.
 	Condition string
+	// ExpectedEnd is when the job is expected to end, in Unix nanoseconds; 0: not known. It is a deadline, or an estimate.
+	ExpectedEnd   int64
+	EndIsDeadline bool
 	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
 	FirstGroup, EndGroup GroupID
 	FirstTask, EndTask   TaskID

@@ -21,6 +21,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ForecastOutcome is an open enum of whether a job could start.
+type ForecastOutcome int32
+
+const (
+	ForecastOutcome_FORECAST_OUTCOME_UNSPECIFIED ForecastOutcome = 0
+	// It could start now, unless another job takes the room.
+	ForecastOutcome_FORECAST_OUTCOME_NOW ForecastOutcome = 1
+	// It could start at a time.
+	ForecastOutcome_FORECAST_OUTCOME_AT ForecastOutcome = 2
+	// No time was found. The job could not start even after all expected ends.
+	ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN ForecastOutcome = 3
+)
+
+// Enum value maps for ForecastOutcome.
+var (
+	ForecastOutcome_name = map[int32]string{
+		0: "FORECAST_OUTCOME_UNSPECIFIED",
+		1: "FORECAST_OUTCOME_NOW",
+		2: "FORECAST_OUTCOME_AT",
+		3: "FORECAST_OUTCOME_NOT_FORESEEN",
+	}
+	ForecastOutcome_value = map[string]int32{
+		"FORECAST_OUTCOME_UNSPECIFIED":  0,
+		"FORECAST_OUTCOME_NOW":          1,
+		"FORECAST_OUTCOME_AT":           2,
+		"FORECAST_OUTCOME_NOT_FORESEEN": 3,
+	}
+)
+
+func (x ForecastOutcome) Enum() *ForecastOutcome {
+	p := new(ForecastOutcome)
+	*p = x
+	return p
+}
+
+func (x ForecastOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ForecastOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_explain_proto_enumTypes[0].Descriptor()
+}
+
+func (ForecastOutcome) Type() protoreflect.EnumType {
+	return &file_apportion_v1_explain_proto_enumTypes[0]
+}
+
+func (x ForecastOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ForecastOutcome.Descriptor instead.
+func (ForecastOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{0}
+}
+
 // PendingVerdict is an open enum of the results of a job's checks.
 type PendingVerdict int32
 
@@ -65,11 +121,11 @@ func (x PendingVerdict) String() string {
 }
 
 func (PendingVerdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_explain_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_explain_proto_enumTypes[1].Descriptor()
 }
 
 func (PendingVerdict) Type() protoreflect.EnumType {
-	return &file_apportion_v1_explain_proto_enumTypes[0]
+	return &file_apportion_v1_explain_proto_enumTypes[1]
 }
 
 func (x PendingVerdict) Number() protoreflect.EnumNumber {
@@ -78,7 +134,7 @@ func (x PendingVerdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PendingVerdict.Descriptor instead.
 func (PendingVerdict) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{1}
 }
 
 // CheckKind is an open enum of the checks that can block a job.
@@ -141,11 +197,11 @@ func (x CheckKind) String() string {
 }
 
 func (CheckKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_explain_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_explain_proto_enumTypes[2].Descriptor()
 }
 
 func (CheckKind) Type() protoreflect.EnumType {
-	return &file_apportion_v1_explain_proto_enumTypes[1]
+	return &file_apportion_v1_explain_proto_enumTypes[2]
 }
 
 func (x CheckKind) Number() protoreflect.EnumNumber {
@@ -154,7 +210,7 @@ func (x CheckKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckKind.Descriptor instead.
 func (CheckKind) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{2}
 }
 
 // CheckOutcome is an open enum of the outcomes of a check.
@@ -201,11 +257,11 @@ func (x CheckOutcome) String() string {
 }
 
 func (CheckOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_explain_proto_enumTypes[2].Descriptor()
+	return file_apportion_v1_explain_proto_enumTypes[3].Descriptor()
 }
 
 func (CheckOutcome) Type() protoreflect.EnumType {
-	return &file_apportion_v1_explain_proto_enumTypes[2]
+	return &file_apportion_v1_explain_proto_enumTypes[3]
 }
 
 func (x CheckOutcome) Number() protoreflect.EnumNumber {
@@ -214,7 +270,7 @@ func (x CheckOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckOutcome.Descriptor instead.
 func (CheckOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
 }
 
 // ExplainAnswer explains why jobs wait.
@@ -417,7 +473,10 @@ type Explanation struct {
 	// The last reports of its scheduler about it and its tasks, each text once, at most 4.
 	Conditions []string `protobuf:"bytes,16,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// The verdict and its reasons in a few sentences.
-	Text          string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
+	// When the job could start at the earliest. Absent if the snapshot has no expected end of a running job, if no check blocks the job, if the
+	// job has no waiting task, or if the question names more than 4 jobs.
+	Forecast      *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +630,244 @@ func (x *Explanation) GetText() string {
 	return ""
 }
 
+func (x *Explanation) GetForecast() *Forecast {
+	if x != nil {
+		return x.Forecast
+	}
+	return nil
+}
+
+// Forecast says when a job could start at the earliest if nothing else changes: running jobs end at their expected end, jobs without one
+// continue to run, no other waiting job is placed before it, no job is submitted, no task is evicted, and queues and nodes stay the same. The
+// job could start at a time if, in the cluster without the jobs that have ended by then, it may enter its queue, the queue is served and may
+// use what the job needs, and the nodes have room. The order in which queues and jobs are served at that time is not predicted.
+type Forecast struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether there is a time.
+	Outcome ForecastOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.ForecastOutcome" json:"outcome,omitempty"`
+	// AT: the time in Unix nanoseconds. A job ends at this time.
+	Time int64 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
+	// AT: the ends that the forecast depends on, in order of time, at most 10.
+	Ends []*ExpectedEnd `protobuf:"bytes,3,rep,name=ends,proto3" json:"ends,omitempty"`
+	// AT: the number of ends that the forecast depends on.
+	EndCount uint32 `protobuf:"varint,4,opt,name=end_count,json=endCount,proto3" json:"end_count,omitempty"`
+	// AT: the job could not start at that time if any one of these jobs continued to run.
+	Minimal bool `protobuf:"varint,5,opt,name=minimal,proto3" json:"minimal,omitempty"`
+	// Every earlier end was tried, and the job could not start then. False: only some were tried, including the last one before. Trying some is
+	// enough unless the end of a further job can prevent the start again, for example because the policy then reserves room for another job.
+	Earliest bool `protobuf:"varint,6,opt,name=earliest,proto3" json:"earliest,omitempty"`
+	// Number of other running jobs without an expected end.
+	UnknownCount uint32 `protobuf:"varint,7,opt,name=unknown_count,json=unknownCount,proto3" json:"unknown_count,omitempty"`
+	// Their indices, at most 10.
+	Unknown []uint32 `protobuf:"varint,8,rep,packed,name=unknown,proto3" json:"unknown,omitempty"`
+	// Number of other running jobs whose expected end is not after `as_of`. They count as jobs without an expected end.
+	OverdueCount uint32 `protobuf:"varint,9,opt,name=overdue_count,json=overdueCount,proto3" json:"overdue_count,omitempty"`
+	// Their indices, at most 10.
+	Overdue []uint32 `protobuf:"varint,10,rep,packed,name=overdue,proto3" json:"overdue,omitempty"`
+	// Number of waiting jobs before it: queue by queue in queue order, job by job in job order, as of now. Each of them may take the room first.
+	AheadCount uint32 `protobuf:"varint,11,opt,name=ahead_count,json=aheadCount,proto3" json:"ahead_count,omitempty"`
+	// Their indices, at most 10.
+	Ahead []uint32 `protobuf:"varint,12,rep,packed,name=ahead,proto3" json:"ahead,omitempty"`
+	// The search stopped at its limit.
+	CutShort bool `protobuf:"varint,13,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
+	// The forecast in a few sentences.
+	Text          string `protobuf:"bytes,14,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Forecast) Reset() {
+	*x = Forecast{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forecast) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forecast) ProtoMessage() {}
+
+func (x *Forecast) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
+func (*Forecast) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Forecast) GetOutcome() ForecastOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return ForecastOutcome_FORECAST_OUTCOME_UNSPECIFIED
+}
+
+func (x *Forecast) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Forecast) GetEnds() []*ExpectedEnd {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+func (x *Forecast) GetEndCount() uint32 {
+	if x != nil {
+		return x.EndCount
+	}
+	return 0
+}
+
+func (x *Forecast) GetMinimal() bool {
+	if x != nil {
+		return x.Minimal
+	}
+	return false
+}
+
+func (x *Forecast) GetEarliest() bool {
+	if x != nil {
+		return x.Earliest
+	}
+	return false
+}
+
+func (x *Forecast) GetUnknownCount() uint32 {
+	if x != nil {
+		return x.UnknownCount
+	}
+	return 0
+}
+
+func (x *Forecast) GetUnknown() []uint32 {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
+func (x *Forecast) GetOverdueCount() uint32 {
+	if x != nil {
+		return x.OverdueCount
+	}
+	return 0
+}
+
+func (x *Forecast) GetOverdue() []uint32 {
+	if x != nil {
+		return x.Overdue
+	}
+	return nil
+}
+
+func (x *Forecast) GetAheadCount() uint32 {
+	if x != nil {
+		return x.AheadCount
+	}
+	return 0
+}
+
+func (x *Forecast) GetAhead() []uint32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return nil
+}
+
+func (x *Forecast) GetCutShort() bool {
+	if x != nil {
+		return x.CutShort
+	}
+	return false
+}
+
+func (x *Forecast) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// ExpectedEnd is when a job is expected to end.
+type ExpectedEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// In Unix nanoseconds.
+	Time int64 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
+	// As `Job.end_is_deadline`.
+	Deadline      bool `protobuf:"varint,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectedEnd) Reset() {
+	*x = ExpectedEnd{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectedEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectedEnd) ProtoMessage() {}
+
+func (x *ExpectedEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectedEnd.ProtoReflect.Descriptor instead.
+func (*ExpectedEnd) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ExpectedEnd) GetJob() uint32 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *ExpectedEnd) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *ExpectedEnd) GetDeadline() bool {
+	if x != nil {
+		return x.Deadline
+	}
+	return false
+}
+
 // Finding is one check of one job.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -586,21 +883,23 @@ type Finding struct {
 	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// The requested resources (SHARE, NODES), or those that evictions would free (EVICTION).
 	Amount *Resource `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
-	// EVICTION: the number of tasks that could be evicted, their queues, and the first of them in order of eviction.
+	// EVICTION: the number of tasks that must be evicted, or that could be evicted, their queues, and the first of them in order of eviction.
 	Evictable *Evictable `protobuf:"bytes,7,opt,name=evictable,proto3" json:"evictable,omitempty"`
 	// ORDER: the number of jobs that are served before.
 	FirstJobCount uint32 `protobuf:"varint,8,opt,name=first_job_count,json=firstJobCount,proto3" json:"first_job_count,omitempty"`
 	// ORDER: indices of these jobs, at most 10.
 	FirstJobs []uint32 `protobuf:"varint,9,rep,packed,name=first_jobs,json=firstJobs,proto3" json:"first_jobs,omitempty"`
 	// A complete sentence without its period.
-	Text          string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	// EVICTION: why no evictions make room. Absent: some do, or no plan was searched.
+	Miss          *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +911,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +924,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Finding) GetCheck() CheckKind {
@@ -698,7 +997,14 @@ func (x *Finding) GetText() string {
 	return ""
 }
 
-// Evictable are tasks that could be evicted for another one.
+func (x *Finding) GetMiss() *PlanMiss {
+	if x != nil {
+		return x.Miss
+	}
+	return nil
+}
+
+// Evictable are the tasks that must be evicted so that a job has room, if a plan chose them; otherwise all tasks that could be evicted.
 type Evictable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of these tasks.
@@ -709,15 +1015,22 @@ type Evictable struct {
 	Queues []uint32 `protobuf:"varint,3,rep,packed,name=queues,proto3" json:"queues,omitempty"`
 	// If all of them are evicted, there is room for what the gang needs, in the queue and on the nodes.
 	Enough bool `protobuf:"varint,4,opt,name=enough,proto3" json:"enough,omitempty"`
-	// They belong to the queue of the task (preemption), not to others (reclaim).
-	OwnQueue      bool `protobuf:"varint,5,opt,name=own_queue,json=ownQueue,proto3" json:"own_queue,omitempty"`
+	// All of them belong to the queue of the task (preemption). False: some belong to other queues (reclaim).
+	OwnQueue bool `protobuf:"varint,5,opt,name=own_queue,json=ownQueue,proto3" json:"own_queue,omitempty"`
+	// A plan chose them: after the eviction of all of them there is room. If `count` is 0, there is room without evictions. A plan is searched if
+	// the question names at most 4 jobs. Without a plan these are all tasks that could be evicted for one task.
+	Planned bool `protobuf:"varint,6,opt,name=planned,proto3" json:"planned,omitempty"`
+	// It is proven that no plan evicts fewer tasks. False without a plan.
+	Least bool `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
+	// Number of victims of the plan that could get their place back at once; the step `plan` says which, and how.
+	Returning     uint32 `protobuf:"varint,8,opt,name=returning,proto3" json:"returning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +1042,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +1055,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -780,6 +1093,156 @@ func (x *Evictable) GetOwnQueue() bool {
 	return false
 }
 
+func (x *Evictable) GetPlanned() bool {
+	if x != nil {
+		return x.Planned
+	}
+	return false
+}
+
+func (x *Evictable) GetLeast() bool {
+	if x != nil {
+		return x.Least
+	}
+	return false
+}
+
+func (x *Evictable) GetReturning() uint32 {
+	if x != nil {
+		return x.Returning
+	}
+	return 0
+}
+
+// PlanMiss describes why there is no plan.
+type PlanMiss struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The check that fails. SHARE, QUEUE, ADMISSION and TASKS: the policy refuses the job regardless of evictions; NODES: a task has no room;
+	// EVICTION: not all tasks that would make room may be evicted.
+	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
+	// Reasons with the compared numbers. NODES: why no task at all may be evicted for the job; empty if some may be evicted, or if the plan
+	// was not to evict any.
+	Reasons []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// Number of tasks for which a place was found.
+	Placed uint32 `protobuf:"varint,3,opt,name=placed,proto3" json:"placed,omitempty"`
+	// Number of tasks to place.
+	Tasks uint32 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Number of the task without a place. Absent: the miss is about all tasks.
+	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	// Index of the node on which this task lacks least after all possible evictions there. Absent: no node accepts it.
+	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
+	// What it lacks there.
+	Short *Resource `protobuf:"bytes,7,opt,name=short,proto3" json:"short,omitempty"`
+	// Why tasks on that node are protected, the most frequent reason first; the numbers are those of the first such task.
+	Protected []*Reason `protobuf:"bytes,8,rep,name=protected,proto3" json:"protected,omitempty"`
+	// Parallel to `protected`: the number of tasks with this reason.
+	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
+	Victims       uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanMiss) Reset() {
+	*x = PlanMiss{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanMiss) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanMiss) ProtoMessage() {}
+
+func (x *PlanMiss) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
+func (*PlanMiss) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PlanMiss) GetCheck() CheckKind {
+	if x != nil {
+		return x.Check
+	}
+	return CheckKind_CHECK_KIND_UNSPECIFIED
+}
+
+func (x *PlanMiss) GetReasons() []*Reason {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *PlanMiss) GetPlaced() uint32 {
+	if x != nil {
+		return x.Placed
+	}
+	return 0
+}
+
+func (x *PlanMiss) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *PlanMiss) GetTask() uint32 {
+	if x != nil && x.Task != nil {
+		return *x.Task
+	}
+	return 0
+}
+
+func (x *PlanMiss) GetNode() uint32 {
+	if x != nil && x.Node != nil {
+		return *x.Node
+	}
+	return 0
+}
+
+func (x *PlanMiss) GetShort() *Resource {
+	if x != nil {
+		return x.Short
+	}
+	return nil
+}
+
+func (x *PlanMiss) GetProtected() []*Reason {
+	if x != nil {
+		return x.Protected
+	}
+	return nil
+}
+
+func (x *PlanMiss) GetCounts() []uint32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *PlanMiss) GetVictims() uint32 {
+	if x != nil {
+		return x.Victims
+	}
+	return 0
+}
+
 // PendingGroup is a group of jobs that wait for the same cause.
 type PendingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -799,7 +1262,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1274,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1287,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -880,7 +1343,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xf7\x04\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xab\x05\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -904,9 +1367,31 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x10 \x03(\tR\n" +
 	"conditions\x12\x12\n" +
-	"\x04text\x18\x11 \x01(\tR\x04textB\v\n" +
+	"\x04text\x18\x11 \x01(\tR\x04text\x122\n" +
+	"\bforecast\x18\x12 \x01(\v2\x16.apportion.v1.ForecastR\bforecastB\v\n" +
 	"\t_blockingB\r\n" +
-	"\v_queue_rank\"\x9a\x03\n" +
+	"\v_queue_rank\"\xbf\x03\n" +
+	"\bForecast\x127\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
+	"\x04ends\x18\x03 \x03(\v2\x19.apportion.v1.ExpectedEndR\x04ends\x12\x1b\n" +
+	"\tend_count\x18\x04 \x01(\rR\bendCount\x12\x18\n" +
+	"\aminimal\x18\x05 \x01(\bR\aminimal\x12\x1a\n" +
+	"\bearliest\x18\x06 \x01(\bR\bearliest\x12#\n" +
+	"\runknown_count\x18\a \x01(\rR\funknownCount\x12\x18\n" +
+	"\aunknown\x18\b \x03(\rR\aunknown\x12#\n" +
+	"\roverdue_count\x18\t \x01(\rR\foverdueCount\x12\x18\n" +
+	"\aoverdue\x18\n" +
+	" \x03(\rR\aoverdue\x12\x1f\n" +
+	"\vahead_count\x18\v \x01(\rR\n" +
+	"aheadCount\x12\x14\n" +
+	"\x05ahead\x18\f \x03(\rR\x05ahead\x12\x1b\n" +
+	"\tcut_short\x18\r \x01(\bR\bcutShort\x12\x12\n" +
+	"\x04text\x18\x0e \x01(\tR\x04text\"O\n" +
+	"\vExpectedEnd\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +
+	"\bdeadline\x18\x03 \x01(\bR\bdeadline\"\xc6\x03\n" +
 	"\aFinding\x12-\n" +
 	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x124\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1a.apportion.v1.CheckOutcomeR\aoutcome\x12.\n" +
@@ -919,20 +1404,43 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
 	"first_jobs\x18\t \x03(\rR\tfirstJobs\x12\x12\n" +
 	"\x04text\x18\n" +
-	" \x01(\tR\x04textB\a\n" +
-	"\x05_task\"\x84\x01\n" +
+	" \x01(\tR\x04text\x12*\n" +
+	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04missB\a\n" +
+	"\x05_task\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\rR\x06queues\x12\x16\n" +
 	"\x06enough\x18\x04 \x01(\bR\x06enough\x12\x1b\n" +
-	"\town_queue\x18\x05 \x01(\bR\bownQueue\"\xcb\x01\n" +
+	"\town_queue\x18\x05 \x01(\bR\bownQueue\x12\x18\n" +
+	"\aplanned\x18\x06 \x01(\bR\aplanned\x12\x14\n" +
+	"\x05least\x18\a \x01(\bR\x05least\x12\x1c\n" +
+	"\treturning\x18\b \x01(\rR\treturning\"\xef\x02\n" +
+	"\bPlanMiss\x12-\n" +
+	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
+	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
+	"\x06placed\x18\x03 \x01(\rR\x06placed\x12\x14\n" +
+	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x17\n" +
+	"\x04task\x18\x05 \x01(\rH\x00R\x04task\x88\x01\x01\x12\x17\n" +
+	"\x04node\x18\x06 \x01(\rH\x01R\x04node\x88\x01\x01\x12,\n" +
+	"\x05short\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05short\x122\n" +
+	"\tprotected\x18\b \x03(\v2\x14.apportion.v1.ReasonR\tprotected\x12\x16\n" +
+	"\x06counts\x18\t \x03(\rR\x06counts\x12\x18\n" +
+	"\avictims\x18\n" +
+	" \x01(\rR\avictimsB\a\n" +
+	"\x05_taskB\a\n" +
+	"\x05_node\"\xcb\x01\n" +
 	"\fPendingGroup\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
 	"\x06reason\x18\x03 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\x12\x12\n" +
 	"\x04jobs\x18\x04 \x03(\rR\x04jobs\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text*\xab\x01\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text*\x89\x01\n" +
+	"\x0fForecastOutcome\x12 \n" +
+	"\x1cFORECAST_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14FORECAST_OUTCOME_NOW\x10\x01\x12\x17\n" +
+	"\x13FORECAST_OUTCOME_AT\x10\x02\x12!\n" +
+	"\x1dFORECAST_OUTCOME_NOT_FORESEEN\x10\x03*\xab\x01\n" +
 	"\x0ePendingVerdict\x12\x1f\n" +
 	"\x1bPENDING_VERDICT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17PENDING_VERDICT_BLOCKED\x10\x01\x12 \n" +
@@ -969,46 +1477,58 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_explain_proto_rawDescData
 }
 
-var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_apportion_v1_explain_proto_goTypes = []any{
-	(PendingVerdict)(0),        // 0: apportion.v1.PendingVerdict
-	(CheckKind)(0),             // 1: apportion.v1.CheckKind
-	(CheckOutcome)(0),          // 2: apportion.v1.CheckOutcome
-	(*ExplainAnswer)(nil),      // 3: apportion.v1.ExplainAnswer
-	(*LeftOutExplanation)(nil), // 4: apportion.v1.LeftOutExplanation
-	(*Explanation)(nil),        // 5: apportion.v1.Explanation
-	(*Finding)(nil),            // 6: apportion.v1.Finding
-	(*Evictable)(nil),          // 7: apportion.v1.Evictable
-	(*PendingGroup)(nil),       // 8: apportion.v1.PendingGroup
-	(*LeftOut)(nil),            // 9: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 10: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 11: apportion.v1.JobPhase
-	(*Reason)(nil),             // 12: apportion.v1.Reason
-	(*Resource)(nil),           // 13: apportion.v1.Resource
+	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
+	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
+	(CheckKind)(0),             // 2: apportion.v1.CheckKind
+	(CheckOutcome)(0),          // 3: apportion.v1.CheckOutcome
+	(*ExplainAnswer)(nil),      // 4: apportion.v1.ExplainAnswer
+	(*LeftOutExplanation)(nil), // 5: apportion.v1.LeftOutExplanation
+	(*Explanation)(nil),        // 6: apportion.v1.Explanation
+	(*Forecast)(nil),           // 7: apportion.v1.Forecast
+	(*ExpectedEnd)(nil),        // 8: apportion.v1.ExpectedEnd
+	(*Finding)(nil),            // 9: apportion.v1.Finding
+	(*Evictable)(nil),          // 10: apportion.v1.Evictable
+	(*PlanMiss)(nil),           // 11: apportion.v1.PlanMiss
+	(*PendingGroup)(nil),       // 12: apportion.v1.PendingGroup
+	(*LeftOut)(nil),            // 13: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 14: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 15: apportion.v1.JobPhase
+	(*Reason)(nil),             // 16: apportion.v1.Reason
+	(*Resource)(nil),           // 17: apportion.v1.Resource
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
-	5,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	8,  // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
-	4,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
-	9,  // 3: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
-	0,  // 4: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
-	6,  // 5: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	10, // 6: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	11, // 7: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
-	1,  // 8: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	2,  // 9: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	12, // 10: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	13, // 11: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	7,  // 12: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	0,  // 13: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	1,  // 14: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	12, // 15: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
+	12, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
+	13, // 3: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	1,  // 4: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
+	9,  // 5: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
+	14, // 6: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	15, // 7: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	7,  // 8: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
+	0,  // 9: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
+	8,  // 10: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
+	2,  // 11: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	3,  // 12: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	16, // 13: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	17, // 14: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	10, // 15: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	11, // 16: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	2,  // 17: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	16, // 18: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	17, // 19: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	16, // 20: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	1,  // 21: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 22: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	16, // 23: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -1020,14 +1540,15 @@ func file_apportion_v1_explain_proto_init() {
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[5].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   6,
+			NumEnums:      4,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -540,140 +540,11 @@ func (x *PlannedEviction) GetReturns() VictimReturn {
 	return VictimReturn_VICTIM_RETURN_UNSPECIFIED
 }
 
-// PlanMiss describes why there is no plan.
-type PlanMiss struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The check that fails. SHARE, QUEUE, ADMISSION and TASKS: the policy refuses the job regardless of evictions; NODES: a task has no room;
-	// EVICTION: not all tasks that would make room may be evicted.
-	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// Reasons with the compared numbers. NODES: why no task at all may be evicted for the job; empty if some may be evicted, or if the plan
-	// was not to evict any.
-	Reasons []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// Number of tasks for which a place was found.
-	Placed uint32 `protobuf:"varint,3,opt,name=placed,proto3" json:"placed,omitempty"`
-	// Number of tasks to place.
-	Tasks uint32 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// Number of the task without a place. Absent: the miss is about all tasks.
-	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
-	// Index of the node on which this task lacks least after all possible evictions there. Absent: no node accepts it.
-	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
-	// What it lacks there.
-	Short *Resource `protobuf:"bytes,7,opt,name=short,proto3" json:"short,omitempty"`
-	// Why tasks on that node are protected, the most frequent reason first; the numbers are those of the first such task.
-	Protected []*Reason `protobuf:"bytes,8,rep,name=protected,proto3" json:"protected,omitempty"`
-	// Parallel to `protected`: the number of tasks with this reason.
-	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
-	Victims       uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PlanMiss) Reset() {
-	*x = PlanMiss{}
-	mi := &file_apportion_v1_plan_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PlanMiss) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PlanMiss) ProtoMessage() {}
-
-func (x *PlanMiss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_plan_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
-func (*PlanMiss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_plan_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *PlanMiss) GetCheck() CheckKind {
-	if x != nil {
-		return x.Check
-	}
-	return CheckKind_CHECK_KIND_UNSPECIFIED
-}
-
-func (x *PlanMiss) GetReasons() []*Reason {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
-func (x *PlanMiss) GetPlaced() uint32 {
-	if x != nil {
-		return x.Placed
-	}
-	return 0
-}
-
-func (x *PlanMiss) GetTasks() uint32 {
-	if x != nil {
-		return x.Tasks
-	}
-	return 0
-}
-
-func (x *PlanMiss) GetTask() uint32 {
-	if x != nil && x.Task != nil {
-		return *x.Task
-	}
-	return 0
-}
-
-func (x *PlanMiss) GetNode() uint32 {
-	if x != nil && x.Node != nil {
-		return *x.Node
-	}
-	return 0
-}
-
-func (x *PlanMiss) GetShort() *Resource {
-	if x != nil {
-		return x.Short
-	}
-	return nil
-}
-
-func (x *PlanMiss) GetProtected() []*Reason {
-	if x != nil {
-		return x.Protected
-	}
-	return nil
-}
-
-func (x *PlanMiss) GetCounts() []uint32 {
-	if x != nil {
-		return x.Counts
-	}
-	return nil
-}
-
-func (x *PlanMiss) GetVictims() uint32 {
-	if x != nil {
-		return x.Victims
-	}
-	return 0
-}
-
 var File_apportion_v1_plan_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\"\x9d\x04\n" +
+	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/resource.proto\"\x9d\x04\n" +
 	"\n" +
 	"PlanAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -714,20 +585,6 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	" \x01(\rR\x04tier\x12\x18\n" +
 	"\aplugins\x18\v \x03(\tR\aplugins\x124\n" +
 	"\areturns\x18\f \x01(\x0e2\x1a.apportion.v1.VictimReturnR\areturnsB\a\n" +
-	"\x05_node\"\xef\x02\n" +
-	"\bPlanMiss\x12-\n" +
-	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
-	"\x06placed\x18\x03 \x01(\rR\x06placed\x12\x14\n" +
-	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x17\n" +
-	"\x04task\x18\x05 \x01(\rH\x00R\x04task\x88\x01\x01\x12\x17\n" +
-	"\x04node\x18\x06 \x01(\rH\x01R\x04node\x88\x01\x01\x12,\n" +
-	"\x05short\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05short\x122\n" +
-	"\tprotected\x18\b \x03(\v2\x14.apportion.v1.ReasonR\tprotected\x12\x16\n" +
-	"\x06counts\x18\t \x03(\rR\x06counts\x12\x18\n" +
-	"\avictims\x18\n" +
-	" \x01(\rR\avictimsB\a\n" +
-	"\x05_taskB\a\n" +
 	"\x05_node*u\n" +
 	"\vPlanOutcome\x12\x1c\n" +
 	"\x18PLAN_OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -754,38 +611,32 @@ func file_apportion_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_apportion_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_apportion_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_apportion_v1_plan_proto_goTypes = []any{
 	(PlanOutcome)(0),         // 0: apportion.v1.PlanOutcome
 	(VictimReturn)(0),        // 1: apportion.v1.VictimReturn
 	(*PlanAnswer)(nil),       // 2: apportion.v1.PlanAnswer
 	(*PlannedPlacement)(nil), // 3: apportion.v1.PlannedPlacement
 	(*PlannedEviction)(nil),  // 4: apportion.v1.PlannedEviction
-	(*PlanMiss)(nil),         // 5: apportion.v1.PlanMiss
-	(*Resource)(nil),         // 6: apportion.v1.Resource
-	(*Fraction)(nil),         // 7: apportion.v1.Fraction
-	(CheckKind)(0),           // 8: apportion.v1.CheckKind
-	(*Reason)(nil),           // 9: apportion.v1.Reason
+	(*Resource)(nil),         // 5: apportion.v1.Resource
+	(*Fraction)(nil),         // 6: apportion.v1.Fraction
+	(*PlanMiss)(nil),         // 7: apportion.v1.PlanMiss
 }
 var file_apportion_v1_plan_proto_depIdxs = []int32{
-	0,  // 0: apportion.v1.PlanAnswer.outcome:type_name -> apportion.v1.PlanOutcome
-	3,  // 1: apportion.v1.PlanAnswer.placements:type_name -> apportion.v1.PlannedPlacement
-	4,  // 2: apportion.v1.PlanAnswer.victims:type_name -> apportion.v1.PlannedEviction
-	6,  // 3: apportion.v1.PlanAnswer.freed:type_name -> apportion.v1.Resource
-	7,  // 4: apportion.v1.PlanAnswer.fall:type_name -> apportion.v1.Fraction
-	7,  // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
-	5,  // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
-	6,  // 7: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
-	1,  // 8: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
-	8,  // 9: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	9,  // 10: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	6,  // 11: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	9,  // 12: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	0, // 0: apportion.v1.PlanAnswer.outcome:type_name -> apportion.v1.PlanOutcome
+	3, // 1: apportion.v1.PlanAnswer.placements:type_name -> apportion.v1.PlannedPlacement
+	4, // 2: apportion.v1.PlanAnswer.victims:type_name -> apportion.v1.PlannedEviction
+	5, // 3: apportion.v1.PlanAnswer.freed:type_name -> apportion.v1.Resource
+	6, // 4: apportion.v1.PlanAnswer.fall:type_name -> apportion.v1.Fraction
+	6, // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
+	7, // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
+	5, // 7: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
+	1, // 8: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_plan_proto_init() }
@@ -794,17 +645,15 @@ func file_apportion_v1_plan_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
-	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_plan_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_plan_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_plan_proto_rawDesc), len(file_apportion_v1_plan_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   4,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1207,7 +1207,11 @@ type Job struct {
 	// Its roles. Empty: a job without tasks.
 	Groups []*TaskGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The last report of its controller or scheduler about it (Volcano: the PodGroup's condition Unschedulable). Does not affect decisions.
-	Condition     string `protobuf:"bytes,11,opt,name=condition,proto3" json:"condition,omitempty"`
+	Condition string `protobuf:"bytes,11,opt,name=condition,proto3" json:"condition,omitempty"`
+	// Expected end of a running job in Unix nanoseconds. 0: not known. Not used in decisions, only in forecasts.
+	ExpectedEnd int64 `protobuf:"varint,12,opt,name=expected_end,json=expectedEnd,proto3" json:"expected_end,omitempty"`
+	// `expected_end` is a deadline: the job ends then at the latest. False: it is an estimate.
+	EndIsDeadline bool `protobuf:"varint,13,opt,name=end_is_deadline,json=endIsDeadline,proto3" json:"end_is_deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1317,6 +1321,20 @@ func (x *Job) GetCondition() string {
 		return x.Condition
 	}
 	return ""
+}
+
+func (x *Job) GetExpectedEnd() int64 {
+	if x != nil {
+		return x.ExpectedEnd
+	}
+	return 0
+}
+
+func (x *Job) GetEndIsDeadline() bool {
+	if x != nil {
+		return x.EndIsDeadline
+	}
+	return false
 }
 
 // TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is one pod,
@@ -1776,7 +1794,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\aweights\x18\x02 \x01(\tR\aweights\"\xfb\x02\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\"\xc6\x03\n" +
 	"\x03Job\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -1790,7 +1808,9 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"createTime\x12/\n" +
 	"\x06groups\x18\n" +
 	" \x03(\v2\x17.apportion.v1.TaskGroupR\x06groups\x12\x1c\n" +
-	"\tcondition\x18\v \x01(\tR\tcondition\"\xc2\x02\n" +
+	"\tcondition\x18\v \x01(\tR\tcondition\x12!\n" +
+	"\fexpected_end\x18\f \x01(\x03R\vexpectedEnd\x12&\n" +
+	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\"\xc2\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Findings lists the checks of a job and how each went.
+// Findings lists the checks of a job and how each went, and its forecast.
 func (p *Printer) Findings(e *apportionv1.Explanation) {
 	table := p.NewTable("", "CHECK", "FOUND").Wrap(lineWidth)
 	for _, f := range e.GetFindings() {
@@ -25,6 +25,9 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 		default:
 		}
 		table.Row(mark, text.Enum(f.GetCheck(), "CHECK_KIND_"), f.GetText())
+	}
+	if forecast := e.GetForecast(); forecast != nil {
+		table.Row(" ", "forecast", strings.TrimSuffix(forecast.GetText(), "."))
 	}
 	p.table(table)
 }

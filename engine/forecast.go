@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// ForecastOutcome says whether a job could start. The values are those of the contract's ForecastOutcome.
+type ForecastOutcome uint8
+
+// The outcomes of a forecast.
+const (
+	// StartsNow: the job could start now.
+	StartsNow ForecastOutcome = 1
+	// StartsAt: it could start at a time.
+	StartsAt ForecastOutcome = 2
+	// NotForeseen: no time was found, and it could not start once all jobs have ended whose end is known.
+	NotForeseen ForecastOutcome = 3
+)
+
+// Forecast says when a job could start at the earliest if nothing else changes.
+type Forecast struct {
+	Outcome ForecastOutcome
+	// At is when it could start, in Unix nanoseconds: the first time at which jobs end and it could.
+	At int64
+	// Ends are the jobs whose ends it rests on, in order of time.
+	Ends []model.JobID
+	// Minimal: the job could not start at that time if any one of Ends ran on.
+	Minimal bool
+	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the last
+	// one before At.
+	Earliest bool
+	// Unknown are other running jobs whose end is not known, Overdue those that were expected to end before now, by uid.
+	Unknown, Overdue []model.JobID
+	// Ahead are the waiting jobs that come first: queue by queue in queue order, job by job in job order, as of now.
+	Ahead []model.JobID
+	// CutShort: the search ended at a bound on its work.
+	CutShort bool
+}
+
+const (
+	// forecastQuestions bounds how often a forecast asks whether the job could start.
+	forecastQuestions = 64
+	// forecastWalk is how many times of ends are tried one after the other. Among more, forecastSpans are tried, and then halves of a span.
+	forecastWalk, forecastSpans = 24, 8
+	// forecastFew is how many ends are left out one by one to find which are needed. Of more, halves are left out first.
+	forecastFew = 12
+)
+
+// Forecast says when a job could start at the earliest if nothing else changes: jobs end when they are expected to, all others run on, no
+// other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known.
+//
+// Whether the job could start is asked each time of a session on the cluster without the jobs that have ended: it may enter its queue, the
+// queue is served and may use what the tasks need that the gang lacks, and these have room. A job whose tasks do not exist yet starts when it
+// enters its queue. The answer is the earliest time at which jobs end and the job could start if the times are few, or if it could at every
+// later time too, as under policies that set no room aside; else it is a time at which it could start, and could not after the end before.
+//
+// It changes nothing. The error is policy.ErrStopped.
+func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
+	f := forecaster{explainer: explainer{Session: s}, job: j, left: forecastQuestions}
+	f.findEnds()
+	if len(f.ends)+len(f.forecast.Overdue) == 0 {
+		return nil, nil //nolint:nilnil // No forecast, no error.
+	}
+	f.findAhead()
+	f.forecast.Outcome = NotForeseen
+	now, err := f.starts(nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case now:
+		f.forecast.Outcome = StartsNow
+		return &f.forecast, nil
+	}
+	if err := f.search(); err != nil {
+		return nil, err
+	}
+	return &f.forecast, nil
+}
+
+// forecaster makes a forecast.
+type forecaster struct {
+	explainer
+
+	job      model.JobID
+	forecast Forecast
+	// ends are the jobs that run and whose end is known, in order of time.
+	ends []model.JobID
+	// left is how many questions may still be asked.
+	left int
+	// nodes are those on which the job could start when it was asked last.
+	nodes []model.NodeID
+}
+
+// findEnds finds the other jobs that run.
+func (f *forecaster) findEnds() {
+	v := f.view
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		switch {
+		case j == f.job || v.Account(j).Holding() == 0:
+		case job.ExpectedEnd == 0:
+			f.forecast.Unknown = append(f.forecast.Unknown, j)
+		case job.ExpectedEnd <= v.AsOf:
+			f.forecast.Overdue = append(f.forecast.Overdue, j)
+		default:
+			f.ends = append(f.ends, j)
+		}
+	}
+	slices.SortStableFunc(f.ends, func(l, r model.JobID) int { return cmp.Compare(f.endOf(l), f.endOf(r)) })
+}
+
+func (f *forecaster) endOf(j model.JobID) int64 { return f.view.Jobs.At(j).ExpectedEnd }
+
+// findAhead lists the waiting jobs that come first.
+func (f *forecaster) findAhead() {
+	waiting := f.Waiting()
+	f.forecast.Ahead = waiting[:max(slices.Index(waiting, f.job), 0)]
+}
+
+// search finds the first time at which the job could start, and which ends it rests on.
+func (f *forecaster) search() error {
+	// until says for each time at which jobs end how many have ended then.
+	var until []int
+	for i, j := range f.ends {
+		if i+1 == len(f.ends) || f.endOf(f.ends[i+1]) != f.endOf(j) {
+			until = append(until, i+1)
+		}
+	}
+	first, err := f.first(until)
+	if err != nil || first < 0 {
+		return err
+	}
+	ended := f.ends[:until[first]]
+	f.forecast.Outcome, f.forecast.At = StartsAt, f.endOf(ended[len(ended)-1])
+	if ended, err = f.near(ended); err != nil {
+		return err
+	}
+	f.forecast.Ends, f.forecast.Minimal, err = f.least(ended)
+	return err
+}
+
+// first returns the first time at which the job could start, -1 if none was found. All are tried in order if they are few; of many, some are
+// tried that are evenly spaced, and then halves of the span before the first of them.
+func (f *forecaster) first(until []int) (int, error) {
+	few := len(until) <= forecastWalk
+	if len(until) == 0 {
+		f.forecast.Earliest = true
+		return -1, nil
+	}
+	step := 1
+	if !few {
+		step = (len(until) + forecastSpans - 1) / forecastSpans
+	}
+	from, found := 0, -1
+	for at := min(step, len(until)) - 1; found < 0; at = min(at+step, len(until)-1) {
+		switch starts, err := f.starts(f.ends[:until[at]]); {
+		case err != nil:
+			return -1, err
+		case starts:
+			found = at
+		case at == len(until)-1:
+			f.forecast.Earliest = few && !f.forecast.CutShort
+			return -1, nil
+		default:
+			from = at + 1
+		}
+	}
+	for from < found {
+		middle := (from + found) / 2
+		switch starts, err := f.starts(f.ends[:until[middle]]); {
+		case err != nil:
+			return -1, err
+		case starts:
+			found = middle
+		default:
+			from = middle + 1
+		}
+	}
+	f.forecast.Earliest = few && !f.forecast.CutShort
+	return found, nil
+}
+
+// near returns the jobs among those that have ended which hold something on the nodes where the job could start, if it could without the
+// ends of the others; else all.
+func (f *forecaster) near(ended []model.JobID) ([]model.JobID, error) {
+	if len(ended) <= forecastFew {
+		return ended, nil
+	}
+	starts, err := f.starts(ended)
+	if !starts || err != nil {
+		return ended, err
+	}
+	on := make(map[model.NodeID]bool)
+	for _, n := range f.nodes {
+		on[n] = true
+	}
+	near := slices.DeleteFunc(slices.Clone(ended), func(j model.JobID) bool {
+		job := f.view.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if n := f.view.NodeOf(t); n != model.None && on[n] {
+				return false
+			}
+		}
+		return true
+	})
+	if starts, err = f.starts(near); !starts || err != nil {
+		return ended, err
+	}
+	return near, nil
+}
+
+// least leaves out ends that are not needed, the latest first, and reports whether each of those left is.
+func (f *forecaster) least(ended []model.JobID) ([]model.JobID, bool, error) {
+	if len(ended) > forecastFew {
+		var err error
+		if ended, err = f.halved(nil, ended, false); err != nil {
+			return nil, false, err
+		}
+		slices.SortStableFunc(ended, func(l, r model.JobID) int { return cmp.Compare(f.endOf(l), f.endOf(r)) })
+	}
+	for fewer := true; fewer; {
+		fewer = false
+		for i := len(ended) - 1; i >= 0; i-- {
+			rest := slices.Delete(slices.Clone(ended), i, i+1)
+			starts, err := f.starts(rest)
+			if err != nil {
+				return nil, false, err
+			}
+			if starts {
+				ended, fewer = rest, true
+			}
+		}
+	}
+	return ended, !f.forecast.CutShort, nil
+}
+
+// halved returns some of list without which, beside base, the job could not start, given that it could with all of list. It asks about base
+// alone first if that is new. Of few ends that are needed among many it finds which with few questions (QuickXplain, U. Junker, 2004).
+func (f *forecaster) halved(base, list []model.JobID, asks bool) ([]model.JobID, error) {
+	if asks {
+		if starts, err := f.starts(base); starts || err != nil {
+			return nil, err
+		}
+	}
+	if len(list) == 1 || f.left == 0 {
+		return list, nil
+	}
+	before, after := list[:len(list)/2], list[len(list)/2:]
+	late, err := f.halved(slices.Concat(base, before), after, true)
+	if err != nil {
+		return nil, err
+	}
+	early, err := f.halved(slices.Concat(base, late), before, len(late) > 0)
+	return slices.Concat(early, late), err
+}
+
+// starts asks whether the job could start without some jobs. It is false, and the search is cut short, if nothing more may be asked.
+func (f *forecaster) starts(without []model.JobID) (bool, error) {
+	v := f.view
+	if v.Stop != nil && v.Stop() {
+		return false, policy.ErrStopped
+	}
+	if f.left == 0 {
+		f.forecast.CutShort = true
+		return false, nil
+	}
+	f.left--
+	starts := false
+	err := f.tried(func() (err error) {
+		if err := v.Work.Spend(v.Tasks.Len()+len(v.Nodes)*v.Dims.Len()+placementTrials, 1); err != nil {
+			return err
+		}
+		if len(without) > 0 {
+			if err := f.Remove(without); err != nil {
+				return err
+			}
+		}
+		f.nodes, starts, err = f.Session.starts(f.job)
+		return err
+	})
+	if _, ok := errors.AsType[*policy.WorkError](err); ok {
+		f.left, f.forecast.CutShort = 0, true
+		return false, nil
+	}
+	return starts, err
+}
+
+// starts reports whether a job could start now without evictions: it may enter its queue, and the tasks that its gang needs can be placed on
+// the nodes that are returned. A job without tasks starts when it enters.
+func (s *Session) starts(j model.JobID) ([]model.NodeID, bool, error) {
+	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}}
+	if s.createsTasks(j) {
+		enters := false
+		err := p.undone(func() error {
+			enters = p.enter(nil)
+			return nil
+		})
+		return nil, enters, err
+	}
+	waiting := (&explainer{Session: s}).waiting(j)
+	p.tasks, p.plan.Tasks = waiting.needed, waiting.needed
+	if miss, err := p.refusal(waiting); miss != nil || err != nil {
+		return nil, false, err
+	}
+	p.findReleased()
+	_, err := p.placeAll()
+	return p.plan.Nodes, p.plan.Outcome == PlanMade, err
+}
+
+// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
+func (s *Session) createsTasks(j model.JobID) bool {
+	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
+}

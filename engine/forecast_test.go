@@ -1,0 +1,208 @@
+package engine_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+)
+
+// endingCluster is a cluster of small jobs that fill its nodes, run in several queues and end at a few times, some of them unknown or past,
+// while others wait. Jobs of which gone holds are left out.
+func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) *model.Model {
+	d := dice{rand.New(rand.NewPCG(seed, 23))}
+	b := model.NewBuilder(1_000)
+	b.Dimensions([]string{"cpu", "gpu"})
+	cpu, gpu := make([]int, d.between(1, 4)), make([]int, 4)
+	for n := range cpu {
+		cpu[n], gpu[n] = d.between(3, 8), d.between(0, 4)
+		b.Node(model.NodeSpec{Name: fmt.Sprintf("n%d", n), Allocatable: amounts(cpu[n], gpu[n])})
+	}
+	queues := d.queues(b, false, len(cpu))
+	for j := range d.between(6, 20) {
+		waits := j%4 == 3
+		spec := model.JobSpec{
+			UID: fmt.Sprintf("j%02d", j), Queue: queues[d.IntN(len(queues))], Priority: int32(d.IntN(3)), MinAvailable: uint32(d.between(1, 2)),
+			Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
+		}
+		if d.chance(80) {
+			spec.ExpectedEnd, spec.EndIsDeadline = int64(d.between(900, 1_100)), d.chance(30)
+		}
+		if waits && d.chance(30) {
+			spec.Phase, spec.MinResources = model.PhasePending, amounts(d.between(1, 4), 0)
+		}
+		request, tasks := amounts(d.between(1, 3), d.IntN(2)), d.between(1, 2)
+		if waits && spec.Phase == model.PhasePending && d.chance(30) {
+			tasks = 0
+		}
+		left := gone(spec.UID)
+		if !left {
+			b.Job(spec)
+			b.Group(model.GroupSpec{Request: request})
+		}
+		for k := range tasks {
+			task := model.TaskSpec{UID: fmt.Sprintf("%s-%d", spec.UID, k), Node: model.None, Index: -1, Preemptable: true}
+			c, g := int(request.Amount[0]/1000), int(request.Amount[1]/1000)
+			if n := d.IntN(len(cpu)); !waits && cpu[n] >= c && gpu[n] >= g {
+				cpu[n] -= c
+				gpu[n] -= g
+				task.Status, task.Node = model.Running, model.NodeID(n)
+			}
+			if !left {
+				b.Task(task)
+			}
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return m
+}
+
+// startsWithout is the plain twin of a forecast's question: the cluster is built anew without some jobs, and a plan is asked for that evicts no
+// task; a job without tasks is asked whether it may enter its queue.
+func startsWithout(t require.TestingT, seed uint64, p engine.Policy, uid string, ended []string) bool {
+	s, err := engine.Open(endingCluster(t, seed, func(uid string) bool { return slices.Contains(ended, uid) }), p, nil)
+	require.NoError(t, err)
+	j, ok := s.View().Job(uid)
+	require.True(t, ok)
+	if s.View().Account(j).AllTasks() == 0 {
+		return s.Enqueue(j, nil)
+	}
+	return ask(t, s, j, engine.PlaceOnly).Outcome == engine.PlanMade
+}
+
+func TestForecastsAreThoseOfAWalkThroughAllEnds(t *testing.T) {
+	outcomes := map[engine.ForecastOutcome]int{}
+	ends := 0
+	for i := range *planRuns / 5 {
+		seed := *planSeed + uint64(i)
+		for name, p := range planPolicies() {
+			if name == "tree" {
+				continue
+			}
+			s, err := engine.Open(endingCluster(t, seed, func(string) bool { return false }), p, nil)
+			require.NoError(t, err)
+			v := s.View()
+			for _, j := range s.Waiting() {
+				f, err := s.Forecast(j)
+				require.NoError(t, err)
+				again, err := s.Forecast(j)
+				require.NoError(t, err)
+				require.Equal(t, f, again, "the same question has the same answer")
+				if f == nil {
+					continue
+				}
+				where := fmt.Sprintf("%s %d %s", name, seed, v.Jobs.At(j).UID)
+				outcomes[f.Outcome]++
+				ends += len(f.Ends)
+				requireForecast(t, s, j, f, where, func(ended []string) bool {
+					return startsWithout(t, seed, p, v.Jobs.At(j).UID, ended)
+				})
+			}
+		}
+	}
+	t.Log(outcomes, "forecasts, resting on", ends, "ends")
+	for _, outcome := range []engine.ForecastOutcome{engine.StartsNow, engine.StartsAt, engine.NotForeseen} {
+		require.Greater(t, outcomes[outcome], *planRuns/30)
+	}
+}
+
+// requireForecast walks through all ends and compares what a forecast says.
+func requireForecast(
+	t *testing.T, s *engine.Session, j model.JobID, f *engine.Forecast, where string, starts func(ended []string) bool,
+) {
+	t.Helper()
+	v := s.View()
+	require.False(t, f.CutShort, where)
+	var running []model.JobID
+	unknown := 0
+	for k := range model.JobID(v.Jobs.Len()) {
+		switch end := v.Jobs.At(k).ExpectedEnd; {
+		case k == j || v.Account(k).Holding() == 0:
+		case end > v.AsOf:
+			running = append(running, k)
+		default:
+			unknown++
+		}
+	}
+	require.Equal(t, unknown, len(f.Unknown)+len(f.Overdue), where)
+	slices.SortFunc(running, func(l, r model.JobID) int { return cmp.Compare(v.Jobs.At(l).ExpectedEnd, v.Jobs.At(r).ExpectedEnd) })
+	at, ended := int64(0), []string(nil)
+	found := starts(nil)
+	for i, k := range running {
+		if found {
+			break
+		}
+		ended = append(ended, v.Jobs.At(k).UID)
+		at = v.Jobs.At(k).ExpectedEnd
+		if i+1 == len(running) || v.Jobs.At(running[i+1]).ExpectedEnd > at {
+			found = starts(ended)
+		}
+	}
+	switch {
+	case !found:
+		require.Equal(t, engine.NotForeseen, f.Outcome, where)
+		return
+	case len(ended) == 0:
+		require.Equal(t, engine.StartsNow, f.Outcome, where)
+		return
+	}
+	require.Equal(t, engine.StartsAt, f.Outcome, where)
+	require.True(t, f.Earliest)
+	require.Equal(t, at, f.At, where)
+	var rests []string
+	for _, k := range f.Ends {
+		require.LessOrEqual(t, v.Jobs.At(k).ExpectedEnd, at)
+		rests = append(rests, v.Jobs.At(k).UID)
+	}
+	require.True(t, starts(rests), where)
+	require.True(t, f.Minimal)
+	for i := range rests {
+		require.False(t, starts(slices.Delete(slices.Clone(rests), i, i+1)), "%s does without the end of %s", where, rests[i])
+	}
+}
+
+// TestAForecastOfManyEndsIsFoundByBisection lets jobs of one core end one after the other on 40 nodes, of which a gang needs some whole.
+func TestAForecastOfManyEndsIsFoundByBisection(t *testing.T) {
+	const nodes, each = 40, 4
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu", "gpu"})
+	for n := range nodes {
+		b.Node(model.NodeSpec{Name: fmt.Sprintf("n%02d", n), Allocatable: amounts(each, 0)})
+	}
+	b.Queue(model.QueueSpec{Name: "a", Weight: 1})
+	b.Queue(model.QueueSpec{Name: "b", Weight: 1})
+	for i := range nodes * each {
+		b.Job(model.JobSpec{UID: fmt.Sprintf("r%03d", i), Queue: "a", Phase: model.PhaseRunning, MinAvailable: 1, ExpectedEnd: int64(100 + i)})
+		b.Group(model.GroupSpec{Request: amounts(1, 0)})
+		b.Task(model.TaskSpec{UID: fmt.Sprintf("r%03d", i), Status: model.Running, Node: model.NodeID(i % nodes), Index: -1})
+	}
+	b.Job(model.JobSpec{UID: "gang", Queue: "b", Phase: model.PhaseInqueue, MinAvailable: 2})
+	b.Group(model.GroupSpec{Request: amounts(each, 0)})
+	for k := range 2 {
+		b.Task(model.TaskSpec{UID: fmt.Sprintf("gang-%d", k), Node: model.None, Index: -1})
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, planPolicies()["proportion"], nil)
+	require.NoError(t, err)
+	j, _ := m.Job("gang")
+	f, err := s.Forecast(j)
+	require.NoError(t, err)
+	require.Equal(t, engine.StartsAt, f.Outcome)
+	require.False(t, f.Earliest, "not every earlier end was tried")
+	// The last task of node 0 ends as number 120, that of node 1 after it.
+	require.Equal(t, int64(100+3*nodes+1), f.At)
+	require.True(t, f.Minimal)
+	require.Len(t, f.Ends, 2*each, "all tasks of two nodes")
+	for _, k := range f.Ends {
+		require.LessOrEqual(t, int(k)%nodes, 1)
+	}
+	require.False(t, f.CutShort)
+}
