@@ -30,7 +30,7 @@ func fullCluster(t require.TestingT) (*model.Model, model.JobID) {
 	for j := range jobs {
 		b.Job(model.JobSpec{
 			UID: fmt.Sprintf("job-%05d", j), Queue: fmt.Sprintf("q%02d", 1+j*j%(queues-1)), Priority: int32(j % 3), MinAvailable: uint32(1 + j%8),
-			Phase: model.PhaseRunning, CreateTime: int64(j % 977),
+			Phase: model.PhaseRunning, CreateTime: int64(j % 977), ExpectedEnd: int64(1_000 + j*37%jobs),
 		})
 		b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{2000, 400}}})
 		for k := range each {
@@ -69,5 +69,36 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportMetric(float64(len(plan.Victims)), "victims")
 			b.ReportMetric(float64(plan.Looked), "looked")
 		})
+	}
+}
+
+// BenchmarkForecast asks when the gang could start if all 10,000 jobs end one after the other.
+func BenchmarkForecast(b *testing.B) {
+	m, j := fullCluster(b)
+	for name, p := range planPolicies() {
+		if name == "tree" {
+			continue
+		}
+		b.Run(name, func(b *testing.B) {
+			s, err := engine.Open(m, p, nil)
+			require.NoError(b, err)
+			var forecast *engine.Forecast
+			for b.Loop() {
+				forecast, err = s.Forecast(j)
+				require.NoError(b, err)
+			}
+			require.Equal(b, engine.StartsAt, forecast.Outcome)
+			b.ReportMetric(float64(len(forecast.Ends)), "ends")
+		})
+	}
+}
+
+// BenchmarkExplain asks why the gang waits, with a plan and a forecast.
+func BenchmarkExplain(b *testing.B) {
+	m, j := fullCluster(b)
+	s, err := engine.Open(m, planPolicies()["proportion"], nil)
+	require.NoError(b, err)
+	for b.Loop() {
+		explain(b, s, j)
 	}
 }

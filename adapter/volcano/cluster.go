@@ -21,8 +21,10 @@ func (r *reader) cluster() (*Cluster, error) {
 		}
 	}
 	r.restrict(snapshot, usedPlacements(present))
-	origins := make([]origin, 0, len(present))
+	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
 	for _, j := range present {
+		j.ending.set(j.message)
+		started = append(started, j.ending.started)
 		r.shareRequests(j)
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
@@ -31,7 +33,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	snapshot.LeftOut = r.leftOut
 	snapshot.Dimensions = r.dimensions.finish()
 	return &Cluster{
-		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty,
+		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty, Started: started,
 		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins,
 	}, nil
 }
@@ -156,6 +158,7 @@ func (j *job) add(p *pod) {
 	i := j.groups[p.role]
 	j.requests[i] = append(j.requests[i], p.request)
 	j.placed[i] = append(j.placed[i], p.placed)
+	j.ending.add(p.run)
 }
 
 // shareRequests gives each group the request that most of its tasks have, the earliest of several; the other tasks keep their own.

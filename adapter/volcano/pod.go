@@ -19,6 +19,7 @@ type pod struct {
 	terminated bool
 	request    *amounts
 	placed     placed
+	run        run
 	// scheduler is the name of its scheduler. Empty: not given.
 	scheduler string
 	// written is where the pod was read.
@@ -49,6 +50,7 @@ func (r *reader) pod(m metadata, root *value) {
 		Index:      taskIndex(m.name),
 		Detail:     r.detail(m, spec, status, phase),
 	}
+	p.run = r.runOf(p.task.Status, spec, status)
 	r.pods = append(r.pods, p)
 }
 

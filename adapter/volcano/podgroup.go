@@ -26,6 +26,7 @@ type job struct {
 	requests [][]*amounts
 	// placed is what the tasks of each group say of their nodes.
 	placed [][]placed
+	ending ending
 	// topology says that the nodes of its tasks must be near each other.
 	topology bool
 }
@@ -58,6 +59,7 @@ func (r *reader) podGroup(m metadata, root *value) {
 		written:       origin{doc: r.doc, at: root.at},
 		queue:         origin{doc: r.doc, at: named.at},
 		groups:        make(map[string]int),
+		ending:        r.endingOf(m),
 	}
 	if roles := spec.field("minTaskMember"); r.is(roles, object) {
 		for _, role := range roles.items {

@@ -20,6 +20,8 @@ type Cluster struct {
 	Warnings []*apportionv1.Warning
 	// Empty names the sources that hold no object.
 	Empty []string
+	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
+	Started []int64
 
 	// queues, jobs and nodes are where those of the snapshot were written, at the same positions.
 	queues, jobs, nodes []origin

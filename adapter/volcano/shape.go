@@ -54,6 +54,7 @@ var (
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
 		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf,
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
+		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf,
 	}}
 
 	specShape = &shape{names: true, fields: fields{
@@ -70,7 +71,7 @@ var (
 		"networkTopology": {names: true, fields: fields{"mode": leaf}},
 		"subGroupPolicy":  {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
-		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
+		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf, "activeDeadlineSeconds": leaf,
 		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
 		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},
@@ -79,7 +80,7 @@ var (
 	}}
 
 	statusShape = &shape{fields: fields{
-		"state": leaf, "phase": leaf, "allocatable": leaf, "conditions": conditionShape,
+		"state": leaf, "phase": leaf, "startTime": leaf, "allocatable": leaf, "conditions": conditionShape,
 		"containerStatuses": containerStatusShape, "initContainerStatuses": containerStatusShape,
 	}}
 

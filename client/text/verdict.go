@@ -13,6 +13,10 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 	if e.Blocking != nil {
 		parts = append(parts, further(e), evictionHelps(e))
 	}
+	if e.GetForecast().GetOutcome() == apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT {
+		f := foreseen{names, e, e.GetForecast()}
+		parts = append(parts, f.start())
+	}
 	if e.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE {
 		for _, condition := range e.GetConditions() {
 			// A bare reason, such as Unschedulable, says nothing new.

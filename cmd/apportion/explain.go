@@ -19,15 +19,21 @@ func newExplain(s streams) *cobra.Command {
 	a := &asking{streams: s}
 	var all, bare bool
 	var namespace string
+	var ends endFlags
 	command := &cobra.Command{
 		Use:   "explain JOB | --all",
 		Short: "Explain why a job is pending",
 		Long: `Check everything that can block a job: may it enter its queue, does its gang have enough tasks, is the
 queue served, may the queue use that much more, is there room on the nodes, do the jobs that are served
-before leave enough, and which tasks could be evicted for it. The last lines name the cause. The exit
-code is 2 if something blocks the job, or if that is unknown. If the program itself decides, it then
-lists changes that would let the job run, as remedies does in full; with -o json or yaml, or
+before leave enough, and which evictions would make room. The last lines name the cause. The exit code
+is 2 if something blocks the job, or if that is unknown. If the program itself decides, it then lists
+changes that would let the job run, as remedies does in full; with -o json or yaml, or
 --no-remedies, it does not.
+
+If it is known when running jobs end, a forecast says when the job could start at the earliest if
+nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
+apportion.dev/expected-end (a time) and apportion.dev/expected-runtime (a duration) of a PodGroup,
+from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue.
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every waiting job is
 explained, as by pending.`,
@@ -40,6 +46,9 @@ explained, as by pending.`,
 		},
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+				if err := ends.set(q.input, a.input.live.On); err != nil {
+					return err
+				}
 				if all {
 					return pending(ctx, q, &listFlags{keys: []string{"cause"}})
 				}
@@ -65,6 +74,7 @@ explained, as by pending.`,
 	}
 	a.register(command, true)
 	a.watch.register(command.Flags())
+	ends.register(command.Flags())
 	a.completeArgs(command, 1, waitingJobNames)
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of a job that is given without one")
 	command.Flags().BoolVar(&bare, "no-remedies", false, "do not look for changes that would let the job run")

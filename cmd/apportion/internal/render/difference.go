@@ -199,7 +199,10 @@ func (p *Printer) evictable(e *apportionv1.Explanation) string {
 			continue
 		}
 		could := f.GetEvictable()
-		if could.GetCount() == 0 {
+		switch {
+		case could.GetPlanned() && could.GetCount() == 0:
+			return "not needed"
+		case could.GetCount() == 0:
 			return "nothing"
 		}
 		queues := make([]string, len(could.GetQueues()))

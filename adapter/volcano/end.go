@@ -1,0 +1,84 @@
+package volcano
+
+import (
+	"time"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// run is when a pod runs that holds resources, in Unix nanoseconds; 0: not known.
+type run struct {
+	holds bool
+	// started is status.startTime, deadline what spec.activeDeadlineSeconds makes of it: the kubelet ends the pod then.
+	started, deadline int64
+}
+
+// runOf reads when a pod runs.
+func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *value) run {
+	u := run{holds: status == apportionv1.TaskStatus_TASK_STATUS_RUNNING || status == apportionv1.TaskStatus_TASK_STATUS_BOUND}
+	if !u.holds {
+		return u
+	}
+	u.started = r.momentAt(podStatus.field("startTime"))
+	if seconds := r.wholeAt(spec.field("activeDeadlineSeconds")); seconds > 0 && u.started != 0 {
+		u.deadline = u.started + int64(seconds)*int64(time.Second)
+	}
+	return u
+}
+
+// ending is what is known of the end of a job.
+type ending struct {
+	// at is the end that its annotation gives, runtime how long it runs by the other annotation; 0: neither.
+	at      int64
+	runtime time.Duration
+	// started is when the first of its pods started, deadline when the last one is ended; 0: not known.
+	started, deadline int64
+	// open: some pod has no deadline.
+	open bool
+}
+
+// endingOf reads the annotations of a PodGroup.
+func (r *reader) endingOf(m metadata) ending {
+	var e ending
+	if v := m.annotations.field(ExpectedEndAnnotation); v != nil {
+		at, err := time.Parse(time.RFC3339, r.textAt(v))
+		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
+			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a time like 2006-01-02T15:04:05Z, so it is not known when the job ends%s", shown(v))
+		} else {
+			e.at = at.UnixNano()
+		}
+	}
+	if v := m.annotations.field(ExpectedRuntimeAnnotation); v != nil {
+		runtime, err := time.ParseDuration(r.textAt(v))
+		if err != nil || runtime <= 0 {
+			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a duration above 0 like 2h30m, so it is not known when the job ends%s", shown(v))
+		} else {
+			e.runtime = runtime
+		}
+	}
+	return e
+}
+
+// add takes a pod of the job into account.
+func (e *ending) add(u run) {
+	if !u.holds {
+		return
+	}
+	if u.started != 0 && (e.started == 0 || u.started < e.started) {
+		e.started = u.started
+	}
+	e.deadline = max(e.deadline, u.deadline)
+	e.open = e.open || u.deadline == 0
+}
+
+// set writes the end into the job: an estimate, or the deadline of all its pods if that is sooner, or no estimate is there.
+func (e *ending) set(job *apportionv1.Job) {
+	if job.ExpectedEnd = e.at; e.at == 0 && e.runtime > 0 && e.started != 0 {
+		job.ExpectedEnd = e.started + int64(e.runtime)
+	}
+	if e.deadline != 0 && !e.open && (job.ExpectedEnd == 0 || e.deadline < job.ExpectedEnd) {
+		job.ExpectedEnd, job.EndIsDeadline = e.deadline, true
+	}
+}

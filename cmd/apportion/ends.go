@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// endFlags say when running jobs are expected to end.
+type endFlags struct {
+	ends, runtimes []string
+}
+
+func (f *endFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.ends, "ends", nil,
+		"expect a running job to end then: `JOB=TIME`, as 2006-01-02T15:04:05Z or 2h30m from now (repeatable)")
+	flags.StringArrayVar(&f.runtimes, "runtime", nil,
+		"expect the jobs of a queue of which nothing else is known to run so long from their start: `QUEUE=TIME`, as 2h30m (repeatable)")
+}
+
+// set writes what the flags say into the jobs of an input. The time from which durations count is that of the snapshot, which is now if
+// nothing sets it and it is needed: for a duration, or to tell which jobs of a live cluster should have ended.
+func (f *endFlags) set(loaded *input, live bool) error {
+	known := len(f.ends)+len(f.runtimes) > 0
+	if live {
+		for _, job := range loaded.snapshot.GetJobs() {
+			known = known || job.GetExpectedEnd() != 0
+		}
+	}
+	if known && loaded.Snapshot.GetAsOf() == 0 {
+		loaded.Snapshot.AsOf = time.Now().UnixNano()
+	}
+	if err := f.setRuntimes(loaded); err != nil {
+		return err
+	}
+	for _, written := range f.ends {
+		name, text, ok := strings.Cut(written, "=")
+		if !ok {
+			return fmt.Errorf("--ends: not JOB=TIME: %q", written)
+		}
+		index, err := loaded.snapshot.JobOrTask(name)
+		if err != nil {
+			return fmt.Errorf("--ends: %w", err)
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if after, notDuration := time.ParseDuration(text); notDuration == nil {
+			at, err = time.Unix(0, loaded.Snapshot.GetAsOf()).Add(after), nil
+		}
+		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
+			return fmt.Errorf("--ends: neither a time like 2006-01-02T15:04:05Z nor a duration like 2h30m: %q", text)
+		}
+		job := loaded.snapshot.GetJobs()[index]
+		job.ExpectedEnd, job.EndIsDeadline = at.UnixNano(), false
+	}
+	return nil
+}
+
+// setRuntimes lets jobs of queues end so long after their start.
+func (f *endFlags) setRuntimes(loaded *input) error {
+	for _, written := range f.runtimes {
+		name, text, ok := strings.Cut(written, "=")
+		if !ok {
+			return fmt.Errorf("--runtime: not QUEUE=TIME: %q", written)
+		}
+		if _, err := loaded.snapshot.Queue(name); err != nil {
+			return fmt.Errorf("--runtime: %w", err)
+		}
+		runtime, err := time.ParseDuration(text)
+		if err != nil || runtime <= 0 {
+			return fmt.Errorf("--runtime: not a duration above 0 like 2h30m: %q", text)
+		}
+		for i, job := range loaded.snapshot.GetJobs() {
+			if started := loaded.started(i, job); job.GetQueue() == name && job.GetExpectedEnd() == 0 && started != 0 {
+				job.ExpectedEnd = started + int64(runtime)
+			}
+		}
+	}
+	return nil
+}
+
+// started is when the first pod of a job that runs started, or, where only its creation is known, was created; 0: none runs.
+func (l *input) started(index int, job *apportionv1.Job) int64 {
+	if l.cluster != nil && index < len(l.cluster.Started) && l.cluster.Started[index] != 0 {
+		return l.cluster.Started[index]
+	}
+	first := int64(0)
+	for _, group := range job.GetGroups() {
+		for _, task := range group.GetTasks() {
+			created := task.GetCreateTime()
+			if task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_RUNNING && created != 0 && (first == 0 || created < first) {
+				first = created
+			}
+		}
+	}
+	return first
+}
