@@ -109,6 +109,7 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	}
 	return f, err
 }
+
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.
 func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
 	switch {

@@ -192,8 +192,9 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 			_, evicting := a.victims(&apportionv1.ReclaimStep{})
 			work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
 			if n <= engine.PlannedJobs {
-				// A forecast opens a session on a changed model.
-				work += a.session()
+				// A plan is searched, and a forecast opens a session on a changed model.
+				_, planning := a.plan(&apportionv1.PlanStep{})
+				work += planning + a.session()
 			}
 		}
 		if q.Explain.GetGroupsOnly() {
