@@ -60,6 +60,7 @@ func newMetrics(f *Follower) *metrics {
 	for resource := range resources {
 		m.lists.WithLabelValues(resource)
 		m.errors.WithLabelValues(resource)
+		m.objects.WithLabelValues(resource)
 		m.read.WithLabelValues(resource)
 	}
 	return m
