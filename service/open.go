@@ -70,8 +70,8 @@ func (s *Server) held(ctx context.Context, in *apportionv1.Input) (*entry, int64
 	return nil, 0
 }
 
-// named returns the snapshot that an input names by digest or by name, to a caller that may see all of it. prefix leads to the fields of the
-// input.
+// named returns the snapshot that an input names by digest or by name, to a caller that may see all of it. prefix leads to the fields of
+// the input.
 func (s *Server) named(ctx context.Context, in *apportionv1.Input, prefix string) (*entry, error) {
 	e, err := s.shown(ctx, in, prefix)
 	if err == nil {

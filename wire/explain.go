@@ -135,7 +135,9 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 
 // causeOf encodes what of an explanation its group depends on.
 func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
-	out := &apportionv1.Explanation{Job: uint32(e.Job), Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged)}
+	out := &apportionv1.Explanation{
+		Job: uint32(e.Job), Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
+	}
 	if e.Blocking < 0 {
 		return out
 	}

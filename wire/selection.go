@@ -178,9 +178,6 @@ func (s *Session) allJobs() []model.JobID {
 	return those(v.Jobs.Len(), v.HasJob)
 }
 
-// allTasks lists all tasks, job by job.
-func (s *Session) allTasks() []model.TaskID { return tasksOf(s.engine.View(), s.allJobs()) }
-
 // tasksOf lists the tasks of jobs, job by job.
 func tasksOf(v *policy.View, jobs []model.JobID) []model.TaskID {
 	n := 0

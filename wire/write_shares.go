@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -10,8 +12,8 @@ func writeShares(w *writer, m *apportionv1.SharesAnswer) {
 }
 
 func writePluginShares(w *writer, m *apportionv1.PluginShares) {
-	for i := len(m.Others) - 1; i >= 0; i-- {
-		w.library(10, m.Others[i])
+	for _, others := range slices.Backward(m.Others) {
+		w.library(10, others)
 	}
 	w.library(9, m.Fair)
 	w.library(8, m.Capacity)

@@ -1,5 +1,5 @@
-// Command keptpage serves the page with a snapshot that the server keeps, to an identity that sees everything and to one that owns some queues.
-// The tests of the page in a browser ask it.
+// Command keptpage serves the page with a snapshot that the server keeps, to an identity that sees everything and to one that owns some
+// queues. The tests of the page in a browser ask it.
 //
 //	keptpage SNAPSHOT QUEUE...
 //
@@ -66,7 +66,7 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + listener.Addr().String() + ui.Path)
+	fmt.Fprintln(os.Stdout, "http://"+listener.Addr().String()+ui.Path)
 	const headers = 10 * time.Second
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: headers}).Serve(listener)
 }
@@ -75,9 +75,10 @@ func run(ctx context.Context, arguments []string) error {
 func newServer(queues []string) (*service.Server, error) {
 	gate := identity.NewGate(nil)
 	all := []string{"*"}
+	admin, member := []identity.Hash{identity.HashOf(AdminToken)}, []identity.Hash{identity.HashOf(MemberToken)}
 	if err := gate.Admit([]identity.Identity{
-		{Name: "admin", Tokens: []identity.Hash{identity.HashOf(AdminToken)}, Methods: all, Clusters: all, Snapshots: all, Queues: all},
-		{Name: "member", Tokens: []identity.Hash{identity.HashOf(MemberToken)}, Methods: all, Clusters: all, Snapshots: all, Queues: queues},
+		{Name: "admin", Tokens: admin, Methods: all, Clusters: all, Snapshots: all, Queues: all},
+		{Name: "member", Tokens: member, Methods: all, Clusters: all, Snapshots: all, Queues: queues},
 	}); err != nil {
 		return nil, err
 	}
@@ -86,7 +87,8 @@ func newServer(queues []string) (*service.Server, error) {
 	}
 	fair, _ := client.Preset("fair")
 	return service.New(service.Options{
-		Policies: map[string]*apportionv1.Policy{"fair-here": fair}, Own: identity.Own, PermitSnapshot: identity.MayAsk, Permit: identity.MayName,
+		Policies: map[string]*apportionv1.Policy{"fair-here": fair}, Own: identity.Own,
+		PermitSnapshot: identity.MayAsk, Permit: identity.MayName,
 		Tap: []tap.ServerInHandle{gate.Tap, named}, Transport: gate.ServerOptions(),
 	})
 }
