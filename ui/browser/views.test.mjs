@@ -166,3 +166,15 @@ test("a server that has ended is said, and the page stays", async () => {
   assert.match(await text(page, '[role="alert"]'), /The server cannot be reached/);
   await page.context().close();
 });
+
+test("what would help a job, tried by one click", async () => {
+  const page = await visit(browser, program.address, "#/job/language%2Fpretrain-7b?policy=fair");
+  await settled(page);
+  await page.locator(".remedies li").first().waitFor();
+  await sound(page);
+  await page.getByRole("link", { name: /^Try it/ }).first().click();
+  await settled(page);
+  assert.ok((await page.locator(".chips li").count()) > 0);
+  await sound(page);
+  await page.context().close();
+});

@@ -9,6 +9,7 @@ import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
 import { NodeCell, shadeOf } from "../parts/nodemap.tsx";
 import { PlanPanel } from "../parts/plan.tsx";
+import { RemediesPanel } from "../parts/remedies.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { Shares } from "../parts/shares.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -24,6 +25,7 @@ export function JobView() {
     <div class="columns even">
       <section class="panel">
         <JobPanel name={route.name} heading="h1" />
+        {!opened.restricted && cluster.tasksOf(index).some((t) => waits(t.json.status)) && <RemediesPanel index={index} />}
         {!opened.restricted && (
           <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>What if its queue were different</a></p>
         )}

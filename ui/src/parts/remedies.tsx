@@ -1,0 +1,65 @@
+// What would make a waiting job run: the smallest changes, each tried by the server, and one click away from What if.
+import { useMemo } from "preact/hooks";
+
+import type { RemedyEditJson, RemedyJson, StepJson } from "../core/contract.ts";
+import type { Cluster } from "../core/cluster.ts";
+import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
+import { to } from "../core/route.ts";
+import { usePage, useSteps } from "../page.tsx";
+
+const pause = 300;
+
+export function RemediesPanel({ index }: { index: number }) {
+  const { cluster, policy, route } = usePage();
+  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { index: [index] } } }], [index]);
+  const { answer, pending } = useSteps(steps, policy, undefined, pause);
+  const remedies = pending ? undefined : answer?.answers[0]?.remedies;
+  if (remedies === undefined) {
+    return null;
+  }
+  return (
+    <section class="remedies" aria-labelledby="remedies-title">
+      <h2 id="remedies-title">What would help</h2>
+      {(remedies.remedies ?? []).length === 0 ? <p>{remedies.text}</p> : (
+        <ul class="plain">
+          {(remedies.remedies ?? []).map((remedy, i) => {
+            const edits = editsOf(cluster, remedy);
+            const queue = edits?.flatMap((e) => ("queue" in e ? [e.queue] : []))[0] ?? "";
+            return (
+              <li key={i} class="job-row">
+                <span>
+                  {remedy.text}
+                  {(remedy.losingQueues ?? 0) > 0 && <small> {remedy.losingQueues} {remedy.losingQueues === 1 ? "queue deserves" : "queues deserve"} less.</small>}
+                </span>
+                {edits !== undefined && <a class="button" aria-label={`Try it: ${remedy.text ?? ""}`} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+// editsOf are the edits of What if that make the change of a remedy; undefined where it has none for some part.
+export function editsOf(cluster: Cluster, remedy: RemedyJson): Edit[] | undefined {
+  const edits = (remedy.edits ?? []).map((e) => editOf(cluster, e));
+  return edits.length === 0 || edits.includes(undefined) ? undefined : (edits as Edit[]);
+}
+
+function editOf(cluster: Cluster, e: RemedyEditJson): Edit | undefined {
+  const after = Number(e.after ?? 0);
+  const queue = e.queueName ?? "";
+  const kind = amountFields.find((f) => e.field === `REMEDY_FIELD_QUEUE_${f.toUpperCase()}`);
+  const dimension = cluster.dimensions[e.dimension ?? -1];
+  if (kind !== undefined && dimension !== undefined && Number.isFinite(after)) {
+    return { kind, queue, dimension, value: after };
+  }
+  if (e.field === "REMEDY_FIELD_QUEUE_WEIGHT") {
+    return { kind: "weight", queue, value: after };
+  }
+  if (e.field === "REMEDY_FIELD_NODES_LIKE") {
+    return { kind: "add", like: e.nodeName ?? "", count: after - Number(e.before ?? 0) };
+  }
+  return undefined;
+}
