@@ -65,7 +65,8 @@ func TestRunsOfPlansUnderFairEnd(t *testing.T) {
 	require.Greater(t, evictions, *planRuns/20)
 }
 
-// loop is a cluster of one node on which queues a and b are known, under some scheduler, to take tasks from each other for ever. Amounts are cores and GiB.
+// loop is a cluster of one node on which queues a and b are known, under some scheduler, to take tasks from each other for ever. Amounts are
+// cores and GiB.
 type loop struct {
 	name     string
 	policy   engine.Policy
@@ -114,8 +115,8 @@ func (l *loop) session(t *testing.T, p engine.Policy) *engine.Session {
 	return s
 }
 
-// knownLoops are loops that users of Volcano, Kueue and YuniKorn reported, and one of each kind that the rules of Volcano allow. Gang does not choose victims, as where it
-// is not enabled for that: else it keeps the last task of every job.
+// knownLoops are loops that users of Volcano, Kueue and YuniKorn reported, and one of each kind that the rules of Volcano allow. Gang does
+// not choose victims, as where it is not enabled for that: else it keeps the last task of every job.
 func knownLoops() []loop {
 	gangs := engine.Entry{Plugin: gang.Plugin{}, Disabled: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable)}
 	with := func(p policy.Plugin) engine.Policy {
@@ -147,8 +148,8 @@ func knownLoops() []loop {
 			a: [][2]float64{{2, 2}}, waits: [2]float64{2, 2}, returns: engine.TakesBack,
 		},
 		{
-			// A queue above its quota evicts a borrower, which is served first again because its share is smaller. github.com/kubernetes-sigs/kueue,
-			// issue 3779, comment of 2025-01-12: quotas of 150m, 150m and 0, tasks of 250m and 50m run, and one of 50m waits.
+			// A queue above its quota evicts a borrower, which is served first again because its share is smaller.
+			// github.com/kubernetes-sigs/kueue, issue 3779, comment of 2025-01-12: quotas of 150m, 150m and 0, tasks of 250m and 50m run, and one of 50m waits.
 			name: "kueue 3779, a queue above what it deserves claims from one that deserves nothing", policy: with(capacity.Plugin{}),
 			offered: [2]float64{6, 6}, deserved: [2][2]float64{{}, {3, 3}},
 			a: [][2]float64{{1, 1}}, b: [][2]float64{{5, 5}}, waits: [2]float64{1, 1},
