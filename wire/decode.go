@@ -178,10 +178,15 @@ func (d *Decoder) nodes(pieces [2][]byte) bool {
 			if f.number != 4 || f.kind != delimited {
 				continue
 			}
-			if d.stopped() || !d.node.fill(f.data) {
+			if d.stopped() {
 				return false
 			}
-			d.c.node(nodes, &d.node.m)
+			if !d.plainNode(f.data) {
+				if !d.node.fill(f.data) {
+					return false
+				}
+				d.c.node(nodes, &d.node.m)
+			}
 			nodes++
 		}
 	}

@@ -27,6 +27,11 @@ func (r *resourceSlot) message() *apportionv1.Resource {
 	return &r.m
 }
 
+// amounts lends what was read.
+func (r *resourceSlot) amounts() model.Amounts {
+	return model.Amounts{Dimension: r.m.Dimension, Amount: r.m.Amount}
+}
+
 // fill adds to what is there.
 func (r *resourceSlot) fill(data []byte) bool {
 	r.seen = true
@@ -80,6 +85,39 @@ func (n *nodeSlot) fill(data []byte) bool {
 	}
 	n.m.Allocatable, n.m.UsedByOthers = n.allocatable.message(), n.used.message()
 	return !s.bad
+}
+
+// plainNode feeds the builder a node that is written in the usual way and takes tasks; false: it is not, and nothing was done.
+func (d *Decoder) plainNode(b []byte) bool {
+	var spec model.NodeSpec
+	var allocatable, used model.Amounts
+	for i := 0; i < len(b); {
+		tag, _, from, to := fieldAt(b, i)
+		if to < 0 {
+			return false
+		}
+		i = to
+		ok := true
+		switch tag {
+		case nodeNameTag:
+			spec.Name, ok = lent(b[from:to]), d.c.isText(b[from:to])
+		case nodeAllocatableTag:
+			ok = spec.Allocatable == nil && d.node.allocatable.isPlain(b[from:to])
+			spec.Allocatable, allocatable = &allocatable, d.node.allocatable.amounts()
+		case nodeUsedTag:
+			ok = spec.UsedByOthers == nil && d.node.used.isPlain(b[from:to])
+			spec.UsedByOthers, used = &used, d.node.used.amounts()
+		case nodeGroupTag:
+			spec.Group, spec.Labelled, ok = lent(b[from:to]), true, d.c.isText(b[from:to])
+		default:
+			return false
+		}
+		if !ok {
+			return false
+		}
+	}
+	d.c.b.Node(spec)
+	return true
 }
 
 // fillUnschedulable adds to what is there.

@@ -16,8 +16,12 @@ import (
 
 // The tags of fields as protobuf libraries write them.
 const (
-	snapshotNodeTag = 4<<3 | delimited
-	snapshotJobTag  = 6<<3 | delimited
+	snapshotJobTag = 6<<3 | delimited
+
+	nodeNameTag        = 1<<3 | delimited
+	nodeAllocatableTag = 2<<3 | delimited
+	nodeUsedTag        = 3<<3 | delimited
+	nodeGroupTag       = 4<<3 | delimited
 
 	jobUIDTag          = 1<<3 | delimited
 	jobNameTag         = 2<<3 | delimited

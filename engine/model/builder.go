@@ -182,18 +182,23 @@ func room[T any](s []T, n int) []T {
 	return append(make([]T, 0, len(s)+n), s...)
 }
 
+// bare are the dimensions of a snapshot that names none.
+var bare, _, _ = resource.NewDimensions(nil)
+
 // Dimensions sets the names to which the Dimension numbers of all Amounts refer. Call it once, first.
 func (b *Builder) Dimensions(names []string) {
-	dims, index, err := resource.NewDimensions(names)
+	dims, index, err := bare, []int(nil), error(nil)
+	if len(names) > 0 {
+		dims, index, err = resource.NewDimensions(names)
+	}
 	if err != nil {
 		b.faults.Add("dimensions", "%s", err)
-		dims, _, _ = resource.NewDimensions(nil)
-		index = nil
+		dims, index = bare, nil
 	}
 	b.undimensioned = err != nil
 	b.m.Dims, b.index, b.width, b.known = dims, index, dims.Len(), len(names)
 	b.m.given = names
-	b.scratch = resource.NewRow(b.width)
+	b.scratch = b.slab.row(b.width, 0)
 	b.m.Requests = append(b.m.Requests[:0], b.slab.row(b.width, resource.Base))
 	if b.requestIDs == nil {
 		b.requestIDs = map[string]int32{}
