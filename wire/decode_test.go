@@ -74,7 +74,6 @@ func agreeOnSums(t require.TestingT, data []byte) {
 			p := &apportionv1.Policy{}
 			require.NoError(t, prototext.Unmarshal([]byte(policies[name]), p))
 			shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}}
-			require.True(t, wire.OnlySums(p, []*apportionv1.Step{shares}))
 			l, lErr := wire.Open(whole, p, wire.Options{})
 			r, rErr := wire.Open(sums, p, wire.Options{})
 			require.Equal(t, lErr, rErr)
@@ -82,9 +81,16 @@ func agreeOnSums(t require.TestingT, data []byte) {
 				continue
 			}
 			require.Equal(t, prototext.Format(l.Basis()), prototext.Format(r.Basis()))
-			require.Equal(t, prototext.Format(l.Do(shares)), prototext.Format(r.Do(shares)))
+			for _, step := range []*apportionv1.Step{shares, enqueue(0), enqueue(apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION), shares} {
+				require.True(t, wire.OnlySums(p, []*apportionv1.Step{step}))
+				require.Equal(t, prototext.Format(l.Do(step)), prototext.Format(r.Do(step)))
+			}
 		}
 	}
+}
+
+func enqueue(mode apportionv1.EnqueueMode) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: mode}}}
 }
 
 func TestSumsAreThoseOfTheWhole(t *testing.T) {

@@ -46,7 +46,7 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 	return out, nil
 }
 
-// OnlySums reports whether all steps request shares, by plugins that use only sums of tasks.
+// OnlySums reports whether all steps request shares or ask who may be enqueued, by plugins that use only sums of tasks.
 func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 	compiled, err := Policy(p)
 	if err != nil {
@@ -62,9 +62,12 @@ func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 		}
 	}
 	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
-		// A question about shares without settings has no message of its own.
-		_, shares := s.GetStep().(*apportionv1.Step_Shares)
-		return !shares
+		// A step without settings has no message of its own.
+		switch s.GetStep().(type) {
+		case *apportionv1.Step_Shares, *apportionv1.Step_Enqueue:
+			return false
+		}
+		return true
 	})
 }
 

@@ -131,7 +131,7 @@ func TestAFaultOfTheProgramTellsNothingOfItself(t *testing.T) {
 	require.Equal(t, "INTERNAL", errorInfo(t, st).GetReason())
 }
 
-func TestSharesAskForSumsOnly(t *testing.T) {
+func TestSharesAndEnqueuesAskForSumsOnly(t *testing.T) {
 	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
 	withoutSettings := &apportionv1.Step{Step: &apportionv1.Step_Shares{}}
 	order := &apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{}}}
@@ -143,6 +143,7 @@ func TestSharesAskForSumsOnly(t *testing.T) {
 		"shares":                              {"proportion", []*apportionv1.Step{shares}, true},
 		"shares without settings":             {"proportion", []*apportionv1.Step{withoutSettings}, true},
 		"shares twice":                        {"capacity flat", []*apportionv1.Step{shares, withoutSettings}, true},
+		"who may be enqueued":                 {"proportion", []*apportionv1.Step{enqueue(0), {Step: &apportionv1.Step_Enqueue{}}}, true},
 		"shares and an order":                 {"proportion", []*apportionv1.Step{shares, order}, false},
 		"an order":                            {"proportion", []*apportionv1.Step{order}, false},
 		"a step that is empty":                {"proportion", []*apportionv1.Step{{}}, false},
