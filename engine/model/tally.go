@@ -211,6 +211,9 @@ func (b *Builder) joinTally(p *Builder) bool {
 
 // distinct reports whether no two uids have the same hash, so that none is given twice.
 func (t *tally) distinct() bool {
+	if len(t.uids.entries) < digits {
+		return t.distinctFew()
+	}
 	t.uids.sort()
 	// Sorting may have exchanged the two halves of the memory.
 	t.all.uids = nil
@@ -226,6 +229,25 @@ func (t *tally) distinct() bool {
 			}
 		}
 		i = end
+	}
+	return true
+}
+
+// distinctFew is distinct for hashes that a small table holds. A hash of 0 counts as 1, which can only make two equal.
+func (t *tally) distinctFew() bool {
+	const slots = 2 * digits
+	t.uids.scratch = zeroed(t.uids.scratch, slots)
+	table := t.uids.scratch
+	for _, hash := range t.uids.entries {
+		hash = max(hash, 1)
+		at := hash % slots
+		for table[at] != 0 {
+			if table[at] == hash {
+				return false
+			}
+			at = (at + 1) % slots
+		}
+		table[at] = hash
 	}
 	return true
 }
