@@ -27,6 +27,12 @@ func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID 
 func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
 	// Names mostly begin alike. Eight bytes after that are sorted by their digits, the last four first, and tell most names apart.
 	common := len(commonPrefix(len(ids), func(i int) string { return name(ids[i]) }))
+	// Setting up the digits costs more than comparing so few.
+	const few = 256
+	if len(ids) <= few {
+		compareNames(ids, name, common, stop)
+		return
+	}
 	keys, x, last := make([]uint64, len(ids)), sorted{entries: make([]uint64, len(ids))}, make([]uint64, len(ids))
 	for i, id := range ids {
 		keys[i], _ = prefixKey(name(id)[common:])
