@@ -21,7 +21,8 @@ const delta = 0.000001
 type Jobs struct {
 	view *policy.View
 	// base are the dimensions that the cluster has something of; `pods` is one like any other.
-	base      resource.Mask
+	base resource.Mask
+	// allocated are rows of the model until a task of the job changes. Jobs that are not there have none.
 	allocated []resource.Row
 	share     []float64
 	// gained is the claimant's account with its request; left holds the accounts of candidates' jobs without the candidates.
@@ -34,7 +35,7 @@ func Open(v *policy.View) (*Jobs, error) {
 	s := &Jobs{
 		view:      v,
 		base:      v.Total.AtLeastThreshold(),
-		allocated: resource.NewAccounts(v.Jobs.Len(), v.Dims.Len()),
+		allocated: make([]resource.Row, v.Jobs.Len()),
 		share:     make([]float64, v.Jobs.Len()),
 		gained:    resource.NewAccount(v.Dims.Len()),
 		left:      scratch.New[model.JobID, resource.Row](v.Jobs.Len()),
@@ -43,7 +44,10 @@ func Open(v *policy.View) (*Jobs, error) {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
-		s.allocated[j].CopyFrom(v.Account(j).Allocated)
+		account := v.Account(j)
+		if s.allocated[j] = account.Allocated; account != v.Accounts.At(j) {
+			s.allocated[j] = account.Allocated.Clone()
+		}
 		s.share[j], _ = s.Of(s.allocated[j])
 	}
 	return s, nil
@@ -100,6 +104,9 @@ func (s *Jobs) Deallocate(t model.TaskID) {
 
 func (s *Jobs) save(t model.TaskID) model.JobID {
 	j := s.view.Tasks.At(t).Job
+	if &s.allocated[j].V[0] == &s.view.Accounts.At(j).Allocated.V[0] {
+		s.allocated[j] = s.allocated[j].Clone()
+	}
 	s.view.Journal.Row(&s.allocated[j])
 	s.view.Journal.Float(&s.share[j])
 	return j
