@@ -47,6 +47,15 @@ func longFieldAt(b []byte, i int) (tag byte, value uint64, from, to int) {
 	return 0, 0, i + n, i + n
 }
 
+// shortNumberAt reads a tag of one byte and the varint behind it, and returns where that ends, or -1.
+func shortNumberAt(b []byte, i int) (tag byte, value uint64, end int) {
+	if i+1 < len(b) && b[i+1] < 0x80 {
+		return b[i], uint64(b[i+1]), i + 2
+	}
+	value, end = numberAt(b, i+1)
+	return b[i], value, end
+}
+
 // numberAt reads a varint and returns where it ends, or -1.
 func numberAt(b []byte, i int) (value uint64, end int) {
 	// Lengths of jobs and groups, and numbers of nodes, take two bytes.
@@ -71,6 +80,16 @@ func (c *compiler) isText(b []byte) bool {
 		return false
 	}
 	return isASCII(b) || utf8.Valid(b)
+}
+
+// areTexts reports whether all are texts that are not too long.
+func (c *compiler) areTexts(list ...[]byte) bool {
+	for _, b := range list {
+		if len(b) > 0 && !c.isText(b) {
+			return false
+		}
+	}
+	return true
 }
 
 // isASCII reports whether no byte has its highest bit set, eight at a time; the last eight may overlap those before.

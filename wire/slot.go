@@ -97,7 +97,7 @@ func (d *Decoder) plainNode(b []byte) bool {
 			return false
 		}
 		i = to
-		ok := true
+		var ok bool
 		switch tag {
 		case nodeNameTag:
 			spec.Name, ok = lent(b[from:to]), d.c.isText(b[from:to])

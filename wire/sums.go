@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -91,32 +92,22 @@ func (d *Decoder) sumJob(b []byte) bool {
 			namespace = b[from:to]
 		case jobQueueTag:
 			queue = b[from:to]
-		case jobPriorityTag:
-			spec.Priority = int32(value)
 		case jobPhaseTag:
 			phase = value
-		case jobMinAvailableTag:
-			spec.MinAvailable = uint32(value)
 		case jobMinResourcesTag:
 			minimum, minima = b[from:to], minima+1
-		case jobCreateTimeTag:
-			spec.CreateTime = int64(value)
 		case jobGroupTag:
 			if !d.sumGroup(b[from:to]) {
 				return false
 			}
 		case jobConditionTag:
 			condition = b[from:to]
-		case jobExpectedEndTag:
-			spec.ExpectedEnd = int64(value)
-		case jobDeadlineTag:
-			spec.EndIsDeadline = value != 0
+		default:
+			jobNumber(&spec, tag, value)
 		}
 	}
-	for _, text := range [...][]byte{uid, name, namespace, queue, condition} {
-		if len(text) > 0 && !d.c.isText(text) {
-			return false
-		}
+	if !d.c.areTexts(uid, name, namespace, queue, condition) {
+		return false
 	}
 	var known bool
 	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || minima > 1 {
@@ -130,6 +121,22 @@ func (d *Decoder) sumJob(b []byte) bool {
 	}
 	d.c.b.CloseJob(&spec)
 	return true
+}
+
+// jobNumber sets a number of a job that may be anything.
+func jobNumber(spec *model.JobSpec, tag byte, value uint64) {
+	switch tag {
+	case jobPriorityTag:
+		spec.Priority = int32(value)
+	case jobMinAvailableTag:
+		spec.MinAvailable = uint32(value)
+	case jobCreateTimeTag:
+		spec.CreateTime = int64(value)
+	case jobExpectedEndTag:
+		spec.ExpectedEnd = int64(value)
+	case jobDeadlineTag:
+		spec.EndIsDeadline = value != 0
+	}
 }
 
 func (d *Decoder) sumGroup(b []byte) bool {
@@ -216,10 +223,8 @@ func (d *Decoder) sumTask(b []byte, request int32) bool {
 	var uid, detail []byte
 	status, node := uint64(0), model.NodeID(model.None)
 	for i := 0; i < len(b); {
-		tag, value, at := b[i], uint64(0), i+2
-		if at <= len(b) && b[i+1] < 0x80 {
-			value = uint64(b[i+1])
-		} else if value, at = numberAt(b, i+1); at < 0 {
+		tag, value, at := shortNumberAt(b, i)
+		if at < 0 {
 			return false
 		}
 		i = at
@@ -241,7 +246,7 @@ func (d *Decoder) sumTask(b []byte, request int32) bool {
 		case taskNodeTag:
 			node = model.NodeID(min(uint32(value), math.MaxInt32))
 		case taskIndexTag:
-			if uint32(value) > math.MaxInt32 {
+			if int32(uint32(value)) < 0 {
 				return false
 			}
 		case taskPriorityTag, taskCreateTimeTag:
@@ -316,7 +321,7 @@ type knownRequest struct{ from, to, id int32 }
 // requestID returns the position in the model of an encoded request, or -1.
 func (d *Decoder) requestID(b []byte) int32 {
 	at := &d.requests.known[requestSlot(b)]
-	if base := d.requests.base; at.to > at.from && string(base[at.from:at.to]) == string(b) {
+	if base := d.requests.base; at.to > at.from && bytes.Equal(base[at.from:at.to], b) {
 		return at.id
 	}
 	amounts := d.amountsOf(b)

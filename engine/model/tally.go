@@ -24,7 +24,7 @@ type tally struct {
 	uids sorted
 	// n is how many tasks were counted, nodes how many nodes there are.
 	n, nodes int
-	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part has to be copied behind another.
+	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part is copied behind another.
 	all  tallied
 	from Extent
 }
@@ -204,7 +204,9 @@ func (b *Builder) joinTally(p *Builder) bool {
 		group.Request = at[group.Request]
 	}
 	t.n += p.tally.n
-	t.uids.entries = append(t.all.uids[:len(t.uids.entries)], p.tally.uids.entries...)
+	uids := t.all.uids[:len(t.uids.entries)]
+	uids = append(uids, p.tally.uids.entries...)
+	t.uids.entries = uids
 	b.counted += p.counted
 	return b.counted <= maxCount
 }
