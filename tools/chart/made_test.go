@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -138,6 +139,25 @@ func TestOneValueFollowsTheCluster(t *testing.T) {
 	require.Equal(t, map[string]any{"listen": "0.0.0.0:7174", "ui": true}, written["http"])
 	require.Equal(t, corev1.ServiceAffinityClientIP, of[*corev1.Service](t, all, "Service/fair-apportion").Spec.SessionAffinity)
 	require.NotEmpty(t, of[*networkingv1.NetworkPolicy](t, all, "NetworkPolicy/fair-apportion").Spec.Egress)
+}
+
+func TestTheAuditRunsWithTheRightsOfItsAccountAndIsNoPodOfTheServer(t *testing.T) {
+	all := made(t, "testdata/follow.yaml")
+	template := of[*batchv1.CronJob](t, all, "CronJob/fair-apportion-audit").Spec.JobTemplate.Spec.Template
+	pod := template.Spec
+	require.Equal(t, []string{
+		"audit", "--cluster", "--output=table", "--fail-on=warning", "--config=/etc/apportion/policies/production.conf",
+	}, pod.Containers[0].Args)
+	require.NotNil(t, mount(pod, "/etc/apportion/policies"))
+	require.Equal(t, "fair-apportion", pod.ServiceAccountName)
+	require.True(t, *pod.AutomountServiceAccountToken)
+	server := labels.SelectorFromSet(of[*appsv1.Deployment](t, all, "Deployment/fair-apportion").Spec.Selector.MatchLabels)
+	require.False(t, server.Matches(labels.Set(template.Labels)))
+
+	with := values(t, "testdata/follow.yaml")
+	with["audit"].(map[string]any)["policy"] = "other.conf"
+	_, err := render(t, with)
+	require.ErrorContains(t, err, `audit.policy: "other.conf" is not a file of policies`)
 }
 
 // mount is where a volume of the pod is mounted, nil if nowhere.

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -69,6 +70,7 @@ var kinds = map[string]func() any{
 	"v1/ServiceAccount":             func() any { return &corev1.ServiceAccount{} },
 	"v1/Pod":                        func() any { return &corev1.Pod{} },
 	"apps/v1/Deployment":            func() any { return &appsv1.Deployment{} },
+	"batch/v1/CronJob":              func() any { return &batchv1.CronJob{} },
 	"policy/v1/PodDisruptionBudget": func() any { return &policyv1.PodDisruptionBudget{} },
 	"autoscaling/v2/HorizontalPodAutoscaler": func() any {
 		return &autoscalingv2.HorizontalPodAutoscaler{}

@@ -25,6 +25,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{- /* Pods of the audit are not pods of the server: the selector must not match them. */ -}}
+{{- define "apportion.auditLabels" -}}
+app.kubernetes.io/name: {{ include "apportion.name" . }}-audit
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/component: audit
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
 {{- define "apportion.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "apportion.fullname" .) .Values.serviceAccount.name -}}
