@@ -135,9 +135,9 @@ func (e *Explanation) conclude(waits bool) {
 }
 
 // Explain explains why each job waits, and changes nothing. With eviction it also returns the tasks that could be evicted for a blocked
-// job, which visits every task for each job; of at most PlannedJobs jobs it returns the tasks that must be evicted, by a plan, and when the job
-// could start at the earliest, by a forecast. It ends with the first error of each, with policy.ErrStopped, or with a *policy.WorkError
-// before work that costs more than is left.
+// job, which visits every task for each job; of at most PlannedJobs jobs it returns the tasks that must be evicted, by a plan, and when
+// the job could start at the earliest, by a forecast. It ends with the first error of each, with policy.ErrStopped, or with a
+// *policy.WorkError before work that costs more than is left.
 //
 // Admission and the order of jobs are decided as in Volcano's actions: the jobs of a queue one after the other, each on the state that the
 // previous ones left.
@@ -172,8 +172,8 @@ func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanati
 	return nil
 }
 
-// spendOnJob spends what the checks of a job's queue, share and tasks cost, and the division that a tried admission calls for where plugins
-// divide when they are asked.
+// spendOnJob spends what the checks of a job's queue, share and tasks cost, and the division that a tried admission calls for where
+// plugins divide when they are asked.
 func (x *explainer) spendOnJob() error {
 	v := x.view
 	n := 32 * (1 + len(x.by.reclaim))

@@ -12,8 +12,8 @@ const maxEvicted = 10_000
 // says who could be evicted, and whether there is room without all of them, which costs a small part of that.
 const PlannedJobs = 4
 
-// plannedEviction asks a plan which tasks must be evicted for the job. Where there is none it also says who could be evicted at all, or what
-// protects the tasks.
+// plannedEviction asks a plan which tasks must be evicted for the job. Where there is none it also says who could be evicted at all, or
+// what protects the tasks.
 func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 	if err := x.SpendOnPlan(); err != nil {
 		return err

@@ -31,8 +31,8 @@ type Forecast struct {
 	Ends []model.JobID
 	// Minimal: the job could not start at that time if any one of Ends ran on.
 	Minimal bool
-	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the last
-	// one before At.
+	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the
+	// last one before At.
 	Earliest bool
 	// Unknown are other running jobs whose end is not known, Overdue those that were expected to end before now, by uid.
 	Unknown, Overdue []model.JobID
@@ -45,7 +45,8 @@ type Forecast struct {
 const (
 	// forecastQuestions bounds how often a forecast asks whether the job could start.
 	forecastQuestions = 64
-	// forecastWalk is how many times of ends are tried one after the other. Among more, forecastSpans are tried, and then halves of a span.
+	// forecastWalk is how many times of ends are tried one after the other. Among more, forecastSpans are tried, and then halves of a
+	// span.
 	forecastWalk, forecastSpans = 24, 8
 	// forecastFew is how many ends are left out one by one to find which are needed. Of more, halves are left out first.
 	forecastFew = 12
@@ -55,9 +56,10 @@ const (
 // other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known.
 //
 // Whether the job could start is asked each time of a session on the cluster without the jobs that have ended: it may enter its queue, the
-// queue is served and may use what the tasks need that the gang lacks, and these have room. A job whose tasks do not exist yet starts when it
-// enters its queue. The answer is the earliest time at which jobs end and the job could start if the times are few, or if it could at every
-// later time too, as under policies that set no room aside; else it is a time at which it could start, and could not after the end before.
+// queue is served and may use what the tasks need that the gang lacks, and these have room. A job whose tasks do not exist yet starts when
+// it enters its queue. The answer is the earliest time at which jobs end and the job could start if the times are few, or if it could at
+// every later time too, as under policies that set no room aside; else it is a time at which it could start, and could not after the end
+// before.
 //
 // It changes nothing. The error is policy.ErrStopped.
 func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
@@ -144,8 +146,8 @@ func (f *forecaster) search() error {
 	return err
 }
 
-// first returns the first time at which the job could start, -1 if none was found. All are tried in order if they are few; of many, some are
-// tried that are evenly spaced, and then halves of the span before the first of them.
+// first returns the first time at which the job could start, -1 if none was found. All are tried in order if they are few; of many, some
+// are tried that are evenly spaced, and then halves of the span before the first of them.
 func (f *forecaster) first(until []int) (int, error) {
 	few := len(until) <= forecastWalk
 	if len(until) == 0 {
@@ -239,8 +241,9 @@ func (f *forecaster) least(ended []model.JobID) ([]model.JobID, bool, error) {
 	return ended, !f.forecast.CutShort, nil
 }
 
-// halved returns some of list without which, beside base, the job could not start, given that it could with all of list. It asks about base
-// alone first if that is new. Of few ends that are needed among many it finds which with few questions (QuickXplain, U. Junker, 2004).
+// halved returns some of list without which, beside base, the job could not start, given that it could with all of list. It asks about
+// base alone first if that is new. Of few ends that are needed among many it finds which with few questions (QuickXplain, U. Junker,
+// 2004).
 func (f *forecaster) halved(base, list []model.JobID, asks bool) ([]model.JobID, error) {
 	if asks {
 		if starts, err := f.starts(base); starts || err != nil {
@@ -290,8 +293,8 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 	return starts, err
 }
 
-// starts reports whether a job could start now without evictions: it may enter its queue, and the tasks that its gang needs can be placed on
-// the nodes that are returned. A job without tasks starts when it enters.
+// starts reports whether a job could start now without evictions: it may enter its queue, and the tasks that its gang needs can be placed
+// on the nodes that are returned. A job without tasks starts when it enters.
 func (s *Session) starts(j model.JobID) ([]model.NodeID, bool, error) {
 	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}}
 	if s.createsTasks(j) {

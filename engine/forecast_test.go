@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// endingCluster is a cluster of small jobs that fill its nodes, run in several queues and end at a few times, some of them unknown or past,
-// while others wait. Jobs of which gone holds are left out.
+// endingCluster is a cluster of small jobs that fill its nodes, run in several queues and end at a few times, some of them unknown or
+// past, while others wait. Jobs of which gone holds are left out.
 func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) *model.Model {
 	d := dice{rand.New(rand.NewPCG(seed, 23))}
 	b := model.NewBuilder(1_000)
@@ -28,8 +28,8 @@ func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) 
 	for j := range d.between(6, 20) {
 		waits := j%4 == 3
 		spec := model.JobSpec{
-			UID: fmt.Sprintf("j%02d", j), Queue: queues[d.IntN(len(queues))], Priority: int32(d.IntN(3)), MinAvailable: uint32(d.between(1, 2)),
-			Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
+			UID: fmt.Sprintf("j%02d", j), Queue: queues[d.IntN(len(queues))], Priority: int32(d.IntN(3)),
+			MinAvailable: uint32(d.between(1, 2)), Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
 		}
 		if d.chance(80) {
 			spec.ExpectedEnd, spec.EndIsDeadline = int64(d.between(900, 1_100)), d.chance(30)
@@ -64,8 +64,8 @@ func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) 
 	return m
 }
 
-// startsWithout is the plain twin of a forecast's question: the cluster is built anew without some jobs, and a plan is asked for that evicts no
-// task; a job without tasks is asked whether it may enter its queue.
+// startsWithout is the plain twin of a forecast's question: the cluster is built anew without some jobs, and a plan is asked for that
+// evicts no task; a job without tasks is asked whether it may enter its queue.
 func startsWithout(t require.TestingT, seed uint64, p engine.Policy, uid string, ended []string) bool {
 	s, err := engine.Open(endingCluster(t, seed, func(uid string) bool { return slices.Contains(ended, uid) }), p, nil)
 	require.NoError(t, err)
@@ -179,7 +179,10 @@ func TestAForecastOfManyEndsIsFoundByBisection(t *testing.T) {
 	b.Queue(model.QueueSpec{Name: "a", Weight: 1})
 	b.Queue(model.QueueSpec{Name: "b", Weight: 1})
 	for i := range nodes * each {
-		b.Job(model.JobSpec{UID: fmt.Sprintf("r%03d", i), Queue: "a", Phase: model.PhaseRunning, MinAvailable: 1, ExpectedEnd: int64(100 + i)})
+		b.Job(model.JobSpec{
+			UID: fmt.Sprintf("r%03d", i), Queue: "a", Phase: model.PhaseRunning,
+			MinAvailable: 1, ExpectedEnd: int64(100 + i),
+		})
 		b.Group(model.GroupSpec{Request: amounts(1, 0)})
 		b.Task(model.TaskSpec{UID: fmt.Sprintf("r%03d", i), Status: model.Running, Node: model.NodeID(i % nodes), Index: -1})
 	}

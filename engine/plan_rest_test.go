@@ -65,8 +65,8 @@ func TestRunsOfPlansUnderFairEnd(t *testing.T) {
 	require.Greater(t, evictions, *planRuns/20)
 }
 
-// loop is a cluster of one node on which queues a and b are known, under some scheduler, to take tasks from each other for ever. Amounts are
-// cores and GiB.
+// loop is a cluster of one node on which queues a and b are known, under some scheduler, to take tasks from each other for ever. Amounts
+// are cores and GiB.
 type loop struct {
 	name     string
 	policy   engine.Policy
@@ -149,7 +149,8 @@ func knownLoops() []loop {
 		},
 		{
 			// A queue above its quota evicts a borrower, which is served first again because its share is smaller.
-			// github.com/kubernetes-sigs/kueue, issue 3779, comment of 2025-01-12: quotas of 150m, 150m and 0, tasks of 250m and 50m run, and one of 50m waits.
+			// github.com/kubernetes-sigs/kueue, issue 3779, comment of 2025-01-12: quotas of 150m, 150m and 0, tasks of 250m and 50m run,
+			// and one of 50m waits.
 			name: "kueue 3779, a queue above what it deserves claims from one that deserves nothing", policy: with(capacity.Plugin{}),
 			offered: [2]float64{6, 6}, deserved: [2][2]float64{{}, {3, 3}},
 			a: [][2]float64{{1, 1}}, b: [][2]float64{{5, 5}}, waits: [2]float64{1, 1},
@@ -160,7 +161,8 @@ func knownLoops() []loop {
 			offered: [2]float64{8, 8}, a: [][2]float64{{2, 2}, {2, 2}, {2, 2}, {2, 2}}, waits: [2]float64{3, 3}, returns: engine.NoReturn,
 		},
 		{
-			// The storm that YUNIKORN-2761 documents (github.com/apache/yunikorn-site, pull request 457): siblings without guarantees of their own.
+			// The storm that YUNIKORN-2761 documents (github.com/apache/yunikorn-site, pull request 457): siblings without guarantees of
+			// their own.
 			name: "yunikorn 2761, siblings that deserve nothing of their own", policy: with(capacity.Plugin{}),
 			offered: [2]float64{4, 4}, a: [][2]float64{{2, 2}, {2, 2}}, waits: [2]float64{2, 2},
 		},

@@ -200,7 +200,8 @@ func (s *Session) evictable(f *engine.Finding) *apportionv1.Evictable {
 func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
 	few := func(jobs []model.JobID) []uint32 { return indices(&s.out, jobs[:min(len(jobs), maxNamed)]) }
 	out := &apportionv1.Forecast{
-		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)), Minimal: f.Minimal, Earliest: f.Earliest,
+		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)),
+		Minimal: f.Minimal, Earliest: f.Earliest,
 		UnknownCount: uint32(len(f.Unknown)), Unknown: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), Overdue: few(f.Overdue),
 		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort,
 	}

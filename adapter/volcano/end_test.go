@@ -46,6 +46,7 @@ func at(clock string) int64 {
 func TestTheEndOfAJobIsReadFromItsAnnotationsAndTheDeadlinesOfItsPods(t *testing.T) {
 	const (
 		end     = `apportion.dev/expected-end: "2026-03-02T18:00:00Z"`
+		hour    = "activeDeadlineSeconds: 3600"
 		runtime = `apportion.dev/expected-runtime: 2h30m`
 	)
 	early, late := `phase: Running, startTime: "2026-03-02T10:00:00Z"`, `phase: Running, startTime: "2026-03-02T11:00:00Z"`
@@ -57,17 +58,21 @@ func TestTheEndOfAJobIsReadFromItsAnnotationsAndTheDeadlinesOfItsPods(t *testing
 	}{
 		"nothing is known": {pods: [][2]string{{"", early}}},
 		"the end is given": {annotations: end, pods: [][2]string{{"", early}}, end: at("18:00")},
-		"the runtime counts from the first pod's start": {annotations: runtime, pods: [][2]string{{"", late}, {"", early}}, end: at("12:30")},
-		"the end goes before the runtime":               {annotations: end + ", " + runtime, pods: [][2]string{{"", early}}, end: at("18:00")},
-		"without a start the runtime says nothing":      {annotations: runtime, pods: [][2]string{{"", "phase: Pending"}}},
-		"the last deadline of all pods ends the job": {
-			pods: [][2]string{{"activeDeadlineSeconds: 3600", early}, {"activeDeadlineSeconds: 3600", late}}, end: at("12:00"), deadline: true,
+		"the runtime counts from the first pod's start": {
+			annotations: runtime, pods: [][2]string{{"", late}, {"", early}}, end: at("12:30"),
 		},
-		"a pod without a deadline may run on":      {pods: [][2]string{{"activeDeadlineSeconds: 3600", early}, {"", late}}},
-		"a deadline goes before a later estimate":  {annotations: end, pods: [][2]string{{"activeDeadlineSeconds: 3600", early}}, end: at("11:00"), deadline: true},
-		"an estimate goes before a later deadline": {annotations: end, pods: [][2]string{{"activeDeadlineSeconds: 86400", early}}, end: at("18:00")},
+		"the end goes before the runtime":          {annotations: end + ", " + runtime, pods: [][2]string{{"", early}}, end: at("18:00")},
+		"without a start the runtime says nothing": {annotations: runtime, pods: [][2]string{{"", "phase: Pending"}}},
+		"the last deadline of all pods ends the job": {
+			pods: [][2]string{{hour, early}, {hour, late}}, end: at("12:00"), deadline: true,
+		},
+		"a pod without a deadline may run on":     {pods: [][2]string{{hour, early}, {"", late}}},
+		"a deadline goes before a later estimate": {annotations: end, pods: [][2]string{{hour, early}}, end: at("11:00"), deadline: true},
+		"an estimate goes before a later deadline": {
+			annotations: end, pods: [][2]string{{"activeDeadlineSeconds: 86400", early}}, end: at("18:00"),
+		},
 		"a pod that has ended does not keep it open": {
-			pods: [][2]string{{"activeDeadlineSeconds: 3600", early}, {"", `phase: Succeeded, startTime: "2026-03-02T09:00:00Z"`}},
+			pods: [][2]string{{hour, early}, {"", `phase: Succeeded, startTime: "2026-03-02T09:00:00Z"`}},
 			end:  at("11:00"), deadline: true,
 		},
 	} {

@@ -222,7 +222,8 @@ func (c *checked) eviction() string {
 	case evictable.GetCount() == 0:
 		return c.spared()
 	}
-	freed := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted for " + c.names.task(c.finding.GetTask())
+	freed := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted for " +
+		c.names.task(c.finding.GetTask())
 	if !evictable.GetEnough() {
 		return freed + "; only a plan says whether some of them make room for what the job needs"
 	}
