@@ -20,7 +20,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		d.nodes[i] = uint32(len(out.Nodes))
 		node := &apportionv1.Node{Name: n.Name, Allocatable: resourceOf(m, n.Allocatable), UsedByOthers: resourceOf(m, n.UsedByOthers)}
 		if n.Labelled {
-			node.Group = &n.Group
+			node.Group = new(n.Group)
 		}
 		if u := n.Unschedulable; u != nil {
 			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}

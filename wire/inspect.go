@@ -85,7 +85,7 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer, _ []model.JobI
 			Idle: s.out.resource(idle),
 		}
 		if v.Nodes[n].Labelled {
-			node.Group = &v.Nodes[n].Group
+			node.Group = new(v.Nodes[n].Group) // A copy: the memory of a model is used again before its answers are encoded.
 		}
 		if u := v.Nodes[n].Unschedulable; u != nil {
 			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}
