@@ -37,7 +37,8 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 
 	rule, err := os.ReadFile("../testdata/conformance/fair.json")
 	require.NoError(t, err)
-	fair := parse(t, &apportionv1.Policy{}, string(rule))
+	var fair apportionv1.Policy
+	require.NoError(t, protojson.Unmarshal(rule, &fair))
 
 	d := new(wire.Decoder)
 	lists := [][]*apportionv1.Step{request.GetSteps()}
@@ -47,7 +48,7 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 	for _, steps := range lists {
 		m, err := d.Compile(encoded(first))
 		require.NoError(t, err)
-		s, err := wire.Open(m, fair, wire.Options{})
+		s, err := wire.Open(m, &fair, wire.Options{})
 		require.NoError(t, err)
 		answers, err := s.DoAll(steps)
 		require.NoError(t, err)
