@@ -53,6 +53,8 @@ type nodeSlot struct {
 	allocatable, used resourceSlot
 	group             string
 	unschedulable     apportionv1.NodeUnschedulable
+	// plain are the amounts of a node that is fed without a message.
+	plain [2]model.Amounts
 }
 
 func (n *nodeSlot) fill(data []byte) bool {
@@ -90,7 +92,7 @@ func (n *nodeSlot) fill(data []byte) bool {
 // plainNode feeds the builder a node that is written in the usual way and takes tasks; false: it is not, and nothing was done.
 func (d *Decoder) plainNode(b []byte) bool {
 	var spec model.NodeSpec
-	var allocatable, used model.Amounts
+	n := &d.node
 	for i := 0; i < len(b); {
 		tag, _, from, to := fieldAt(b, i)
 		if to < 0 {
@@ -102,11 +104,11 @@ func (d *Decoder) plainNode(b []byte) bool {
 		case nodeNameTag:
 			spec.Name, ok = lent(b[from:to]), d.c.isText(b[from:to])
 		case nodeAllocatableTag:
-			ok = spec.Allocatable == nil && d.node.allocatable.isPlain(b[from:to])
-			spec.Allocatable, allocatable = &allocatable, d.node.allocatable.amounts()
+			ok = spec.Allocatable == nil && n.allocatable.isPlain(b[from:to])
+			spec.Allocatable, n.plain[0] = &n.plain[0], n.allocatable.amounts()
 		case nodeUsedTag:
-			ok = spec.UsedByOthers == nil && d.node.used.isPlain(b[from:to])
-			spec.UsedByOthers, used = &used, d.node.used.amounts()
+			ok = spec.UsedByOthers == nil && n.used.isPlain(b[from:to])
+			spec.UsedByOthers, n.plain[1] = &n.plain[1], n.used.amounts()
 		case nodeGroupTag:
 			spec.Group, spec.Labelled, ok = lent(b[from:to]), true, d.c.isText(b[from:to])
 		default:

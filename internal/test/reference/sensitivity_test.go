@@ -198,7 +198,8 @@ var notRecorded = strings.Fields(`
 	Victim.uid PluginVictims.tier
 	TaskNodes.fits TaskNodes.score
 	InspectAnswer.queue_count InspectAnswer.job_count InspectAnswer.task_count InspectAnswer.node_count InspectAnswer.policy
-	InspectedNode.name InspectedJob.uid InspectedJob.phase InspectedTask.uid InspectedTask.name`)
+	InspectedNode.name InspectedNode.group InspectedNode.unschedulable NodeUnschedulable.cause NodeUnschedulable.detail
+	InspectedJob.uid InspectedJob.phase InspectedJob.name InspectedJob.namespace InspectedTask.uid InspectedTask.name`)
 
 // isRecorded reports whether the recording has a place for a field. Of reasons it has the kind alone.
 func isRecorded(field string) bool {
