@@ -10,8 +10,8 @@ readonly examples=$PWD/examples causes=$PWD/testdata/pending vectors=$PWD/testda
 
 die() { echo "clients.sh: $*" >&2; exit 1; }
 
-# Each language: build_L fetches, generates and builds; run_L PROGRAM ARGUMENT… runs batch or conformance; first_L runs the first call of
-# the README, which lies at the place that first[L] names.
+# Each language: build_L fetches, generates and builds; run_L PROGRAM ARGUMENT… runs batch or conformance; first_L runs the first calls
+# of the README, which lie at the place that first[L] names.
 declare -rA first=([python]=first.py [typescript]=first.ts [java]=First.java [rust]=src/bin/first.rs [cpp]=first.cc)
 
 build_python() (
@@ -105,7 +105,7 @@ serve() {
 # Seconds for one cycle: more than any machine needs.
 readonly enough=60
 
-# answer_first LANGUAGE: the first call of the README, at the server that was started, must say what its comment says.
+# answer_first LANGUAGE: the program of the README must print what its comments say.
 answer_first() {
   local said program=$examples/$1/${first[$1]}
   [[ ! -e $program ]] || die "${program#"$PWD/"} is there already"
@@ -113,7 +113,7 @@ answer_first() {
   strays+=("$program" "$examples/typescript/dist/first.js")
   awk '/^```/ { code = !code; next } code' "$examples/$1/README.md" | sed "s/localhost:7171/$address/" >"$program"
   said=$("first_$1" | sed 's/\.0$//')
-  diff <(printf 'research 4000\nserving 12000\n') - <<<"$said"
+  diff <(printf '%s\n' 'research 4000' 'serving 12000' 'evict research-'{0,1} 'place serving-'{0,1}' on n1') - <<<"$said"
   rm "$program"
 }
 

@@ -41,4 +41,8 @@ func Example_ask() {
 	// Output:
 	// research 4
 	// serving 12
+	// evict research-0
+	// evict research-1
+	// place serving-0 on n1
+	// place serving-1 on n1
 }
