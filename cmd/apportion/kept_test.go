@@ -54,7 +54,7 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 
 	named := []string{"--server", listener.Addr().String(), "--snapshot-name", "cluster"}
 	for _, command := range [][]string{
-		{"pending"}, {"explain", "huge"}, {"shares"}, {"tree"}, {"queues"}, {"whatif", "--set", "queue/ml.weight=9"},
+		{"pending"}, {"explain", "--no-remedies", "huge"}, {"remedies", "huge"}, {"shares"}, {"tree"}, {"queues"}, {"whatif", "--set", "queue/ml.weight=9"},
 	} {
 		want, _, _ := runLine(t, append(command, "-f", file)...)
 		require.NotEmpty(t, want, command)

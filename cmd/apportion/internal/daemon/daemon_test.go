@@ -409,7 +409,7 @@ func TestAMistakeRefusesToStartWithEveryFaultNamed(t *testing.T) {
 			p.write("tls.key", string(expired.Key))
 		}, []string{"has expired"}},
 		"a key of another":               {mutual, func(p *place) { p.write("tls.key", string(authority.Issue(t).Key)) }, []string{"private key does not match"}},
-		"a client CA that is none":       {mutual, func(p *place) { p.write("ca.crt", string(leaf.Certificate)) }, []string{"signs no others"}},
+		"a client CA that is none":       {mutual, func(p *place) { p.write("ca.crt", string(leaf.Certificate)) }, []string{"certificate 1 is not a CA certificate"}},
 		"a token that is no hash":        {"identities: [{name: a, tokens: [letmein]}]\n", nil, []string{"identities[0].tokens[0]: expected the hash of a token"}},
 		"users of the extender, missing": {"policies: {a: preset:proportion}\nextender: {listen: 'localhost:0', schedulers: {/a: a}, users: nowhere}\n", nil, []string{"nowhere: no such file"}},
 	} {
