@@ -54,8 +54,10 @@ func (f Fallback) check(kind Kind) error {
 	case FailOpen:
 		kinds = []Kind{KindEnqueue, KindAllocatable}
 	case FallbackEngine:
-		kinds = []Kind{KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
-			KindSimulate, KindSession}
+		kinds = []Kind{
+			KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
+			KindSimulate, KindSession,
+		}
 	default:
 		return fmt.Errorf("there is no fallback %q", f)
 	}

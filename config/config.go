@@ -120,8 +120,8 @@ type Identity struct {
 	// Snapshots that the server keeps (follow.name) and that it may ask about; a * at the end stands for any text; ["*"]: all.
 	Snapshots []string `yaml:"snapshots" default:"*"`
 	// Queues that it owns; a * at the end matches any text; ["*"]: all. Of the snapshots that the server keeps, an identity that owns some
-	// queues sees these, the queues below them, and their jobs. It sees the sum of all other queues, and may call Explain, EvaluateShares and
-	// Simulate with the steps explain, shares, inspect, and order of jobs. Snapshots that it sends are its own.
+	// queues sees these, the queues below them, and their jobs. It sees the sum of all other queues, and may call Explain, EvaluateShares
+	// and Simulate with the steps explain, shares, inspect, and order of jobs. Snapshots that it sends are its own.
 	Queues []string `yaml:"queues" default:"*"`
 }
 

@@ -227,7 +227,7 @@ func (f *forecaster) least(ended []model.JobID) ([]model.JobID, bool, error) {
 	}
 	for fewer := true; fewer; {
 		fewer = false
-		for i := len(ended) - 1; i >= 0; i-- {
+		for i := range slices.Backward(ended) {
 			rest := slices.Delete(slices.Clone(ended), i, i+1)
 			starts, err := f.starts(rest)
 			if err != nil {

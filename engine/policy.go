@@ -61,9 +61,9 @@ type Tier []Entry
 type Walk uint8
 
 const (
-	// Strict: the first tier in which some plugin voted decides, even if there are no victims.
+	// Strict lets the first tier in which some plugin voted decide, even if there are no victims.
 	Strict Walk = iota
-	// Volcano: after an empty intersection the next plugin starts afresh, and a tier without victims leaves the decision to the next
+	// Volcano lets the next plugin start afresh after an empty intersection, and a tier without victims leaves the decision to the next
 	// (pkg/scheduler/framework/session_plugins.go, Reclaimable and Preemptable).
 	Volcano
 )

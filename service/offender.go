@@ -38,7 +38,8 @@ func (o offence) at(now time.Time) offence {
 	return offence{max(o.closings-forgiven, 0), o.asOf.Add(time.Duration(forgiven) * forgiveAfter)}
 }
 
-// offenderOf returns the key of an offender: its address, of IPv6 the network of 64 bits, which one host may have. False: it has no address.
+// offenderOf returns the key of an offender: its IPv4 address, or the /64 network of its IPv6 address, since one host may have all of that
+// network. It returns false for an address that is not IP.
 func offenderOf(address net.Addr) (netip.Addr, bool) {
 	parsed, err := netip.ParseAddrPort(address.String())
 	if err != nil {

@@ -48,8 +48,8 @@ type Policy struct {
 type Cluster struct {
 	// Title is what people read.
 	Title string
-	// Name is that of a snapshot that the server keeps up to date. Then Digest, Read and Snapshot are empty: the page asks for what it needs,
-	// and again for each new version.
+	// Name is that of a snapshot that the server keeps up to date. Then Digest, Read and Snapshot are empty: the page asks for what it
+	// needs, and again for each new version.
 	Name string
 	// Digest names the snapshot in calls.
 	Digest string

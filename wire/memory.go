@@ -186,21 +186,7 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 	case *apportionv1.Step_Inspect:
 		return a.inspect(q.Inspect)
 	case *apportionv1.Step_Explain:
-		n, work := a.jobs(q.Explain.GetJobs()), explainedTask*a.Tasks+a.session()
-		if q.Explain.GetJobs() != nil {
-			// Who could be evicted is asked twice for each: in other queues and in the job's own.
-			_, evicting := a.victims(&apportionv1.ReclaimStep{})
-			work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
-			if n <= engine.PlannedJobs {
-				// A plan is searched, and a forecast opens a session on a changed model.
-				_, planning := a.plan(&apportionv1.PlanStep{})
-				work += planning + a.session()
-			}
-		}
-		if q.Explain.GetGroupsOnly() {
-			return n * (explainedJob / 4), work
-		}
-		return n * explainedJob, work
+		return a.explanations(q.Explain)
 	case *apportionv1.Step_Plan:
 		return a.plan(q.Plan)
 	case *apportionv1.Step_Remedies:
@@ -216,6 +202,26 @@ func (a *asking) step(step *apportionv1.Step) (answer, work int64) {
 		return 16 * int64(len(c.GetNodes())+len(c.GetQueues())+len(c.GetJobs())), 0
 	}
 	return 0, 0
+}
+
+// explanations is what explaining why jobs wait takes.
+func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
+	n := a.jobs(q.GetJobs())
+	work = explainedTask*a.Tasks + a.session()
+	if q.GetJobs() != nil {
+		// Each job asks twice which tasks could be evicted: in other queues and in its own.
+		_, evicting := a.victims(&apportionv1.ReclaimStep{})
+		work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
+		if n <= engine.PlannedJobs {
+			// A plan is searched, and a forecast opens a session on a changed model.
+			_, planning := a.plan(&apportionv1.PlanStep{})
+			work += planning + a.session()
+		}
+	}
+	if q.GetGroupsOnly() {
+		return n * (explainedJob / 4), work
+	}
+	return n * explainedJob, work
 }
 
 // plan is what a plan takes: the candidates by node and one offer of each node, the choice among all candidates in other queues and in the

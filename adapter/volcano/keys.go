@@ -15,8 +15,8 @@ const (
 	preemptableKey = "volcano.sh/preemptable"
 	cooldownKey    = "volcano.sh/cooldown-time"
 
-	// ExpectedEndAnnotation of a PodGroup says when its job is expected to end, as 2006-01-02T15:04:05Z. Volcano copies the annotations of a
-	// Job to its PodGroup.
+	// ExpectedEndAnnotation of a PodGroup says when its job is expected to end, as 2006-01-02T15:04:05Z. Volcano copies the annotations of
+	// a Job to its PodGroup.
 	ExpectedEndAnnotation = "apportion.dev/expected-end"
 	// ExpectedRuntimeAnnotation of a PodGroup says how long its job is expected to run from the start of its first pod, as 2h30m.
 	ExpectedRuntimeAnnotation = "apportion.dev/expected-runtime"

@@ -71,7 +71,8 @@ var (
 		"networkTopology": {names: true, fields: fields{"mode": leaf}},
 		"subGroupPolicy":  {names: true, fields: fields{"networkTopology": {names: true}}},
 		// Pod
-		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf, "activeDeadlineSeconds": leaf,
+		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
+		"activeDeadlineSeconds": leaf,
 		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
 		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},

@@ -50,7 +50,7 @@ func (f foreseen) start() string {
 
 // when is the time of the start. Where it rests on deadlines alone the jobs may end sooner, but no later.
 func (f foreseen) when() string {
-	if !slices.ContainsFunc(f.Forecast.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() }) {
+	if !slices.ContainsFunc(f.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() }) {
 		return "by " + moment(f.GetTime())
 	}
 	return "at " + moment(f.GetTime()) + " at the earliest"
@@ -62,7 +62,7 @@ func (f foreseen) ends() string {
 		return ""
 	}
 	const few = 5
-	list := f.Forecast.GetEnds()
+	list := f.GetEnds()
 	var parts []string
 	for _, end := range list[:min(few, len(list))] {
 		at := " ends at "

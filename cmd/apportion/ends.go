@@ -83,9 +83,9 @@ func (f *endFlags) setRuntimes(loaded *input) error {
 }
 
 // started is when the first pod of a job that runs started, or, where only its creation is known, was created; 0: none runs.
-func (l *input) started(index int, job *apportionv1.Job) int64 {
-	if l.cluster != nil && index < len(l.cluster.Started) && l.cluster.Started[index] != 0 {
-		return l.cluster.Started[index]
+func (in *input) started(index int, job *apportionv1.Job) int64 {
+	if in.cluster != nil && index < len(in.cluster.Started) && in.cluster.Started[index] != 0 {
+		return in.cluster.Started[index]
 	}
 	first := int64(0)
 	for _, group := range job.GetGroups() {

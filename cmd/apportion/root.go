@@ -178,7 +178,8 @@ type serverFlags struct {
 func (f *serverFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "server", "", "use the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
 	flags.BoolVar(&f.tls, "tls", false, "use TLS")
-	flags.StringVar(&f.authority, "tls-ca", "", "`FILE` of the CA certificates for the server's certificate; default: the system's (implies --tls)")
+	flags.StringVar(&f.authority, "tls-ca", "",
+		"`FILE` of the CA certificates for the server's certificate; default: the system's (implies --tls)")
 	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the client certificate (implies --tls)")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` of the private key of the client certificate")
 	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token")

@@ -144,8 +144,14 @@ func (id *Identity) check() error {
 	for _, part := range []struct {
 		texts []string
 		check func(string) error
-	}{{id.SPIFFE, CheckSPIFFE}, {id.DNS, CheckDNS}, {id.Methods, CheckMethod}, {id.Clusters, CheckCluster}, {id.Snapshots, CheckCluster},
-		{id.Queues, CheckCluster}} {
+	}{
+		{id.SPIFFE, CheckSPIFFE},
+		{id.DNS, CheckDNS},
+		{id.Methods, CheckMethod},
+		{id.Clusters, CheckCluster},
+		{id.Snapshots, CheckCluster},
+		{id.Queues, CheckCluster},
+	} {
 		for _, text := range part.texts {
 			if err := part.check(text); err != nil {
 				faults = append(faults, fmt.Errorf("identity %q: %q: %w", id.Name, text, err))

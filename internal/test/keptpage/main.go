@@ -66,7 +66,9 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stdout, "http://"+listener.Addr().String()+ui.Path)
+	if _, err := fmt.Fprintln(os.Stdout, "http://"+listener.Addr().String()+ui.Path); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	const headers = 10 * time.Second
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: headers}).Serve(listener)
 }
