@@ -52,7 +52,7 @@ case ${1:-} in
       echo 'the tests in the browser are SKIPPED: there is no Chromium, and it could not be installed' >&2
       exit 0
     fi
-    node --test --test-concurrency=1 --test-timeout=120000 "${@:2}" browser/*.test.mjs
+    node --test --test-concurrency=1 --test-timeout=600000 "${@:2}" browser/*.test.mjs
     ;;
   pictures)
     install

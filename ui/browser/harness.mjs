@@ -58,6 +58,17 @@ export async function converted(manifests) {
   return file;
 }
 
+// ending is a snapshot of a folder of manifests at a time, with the times at which some jobs are expected to end.
+export async function ending(manifests, asOf, ends) {
+  const nanoseconds = (time) => String(BigInt(Date.parse(time)) * 1_000_000n);
+  const snapshot = JSON.parse(await readFile(await converted(manifests)));
+  snapshot.asOf = nanoseconds(asOf);
+  for (const [name, time] of Object.entries(ends)) {
+    snapshot.jobs.find((job) => job.name === name).expectedEnd = nanoseconds(time);
+  }
+  return snapshot;
+}
+
 // generated is a snapshot of the generator.
 export const generated = (...flags) => JSON.parse(spawnSync(program, ["generate", ...flags], { maxBuffer: 1 << 28 }).stdout);
 

@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 
-import { launch, research, root, serve, settled, visit } from "./harness.mjs";
+import { ending, launch, research, root, serve, served, settled, visit } from "./harness.mjs";
 
 const folder = path.join(root, "docs/page");
 const pictures = [
@@ -12,18 +12,21 @@ const pictures = [
     name: "whatif", height: 900,
     fragment: `#/whatif?queue=language&edit=${encodeURIComponent('[["weight","language",7],["add","gpu-a100-01",4]]')}`,
   },
-  { name: "job", fragment: "#/job/robotics%2Fgrasp-train", height: 700 },
+  { name: "job", fragment: "#/job/robotics%2Fgrasp-train", height: 1000, from: "ending" },
   { name: "nodes", fragment: "#/nodes/gpu-a100-04?by=queue", height: 460 },
 ];
 
 await mkdir(folder, { recursive: true });
 const browser = await launch();
-const program = await serve("-f", research);
-for (const { name, fragment, width = 1360, height, colorScheme = "light" } of pictures) {
-  const page = await visit(browser, program.address, fragment, { viewport: { width, height }, colorScheme });
+const snapshot = await ending(research, "2026-03-02T12:00:00Z", { "detector-train": "2026-03-03T01:01:00Z" });
+const programs = { research: await serve("-f", research), ending: await served(snapshot) };
+for (const { name, fragment, width = 1360, height, colorScheme = "light", from = "research" } of pictures) {
+  const page = await visit(browser, programs[from].address, fragment, { viewport: { width, height }, colorScheme });
   await settled(page);
   await page.screenshot({ path: path.join(folder, `${name}.png`) });
   await page.context().close();
 }
 await browser.close();
-program.end();
+for (const program of Object.values(programs)) {
+  program.end();
+}

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { launch, research, says, serve, settled, sound, text, visit } from "./harness.mjs";
+import { ending, launch, research, says, serve, served, settled, sound, text, visit } from "./harness.mjs";
 
 let browser, program;
 before(async () => {
@@ -14,8 +14,8 @@ after(async () => {
 });
 
 // look opens a view, checks it in light, in dark and on a phone, and closes it.
-async function look(fragment, check) {
-  const page = await visit(browser, program.address, fragment);
+async function look(fragment, check, address = program.address) {
+  const page = await visit(browser, address, fragment);
   await settled(page);
   await check(page);
   await sound(page);
@@ -71,6 +71,22 @@ test("a job's plan: where its tasks go, and what must be evicted", () => look("#
   const plan = await text(page, ".plan");
   assert.match(plan, /^How it would get its place The 2 tasks that robotics\/grasp-train needs can be placed on 2 nodes if 2 running tasks of queue vision/);
 }));
+
+test("a waiting job: when it could start, if it is known when running jobs end", async (t) => {
+  const known = await served(await ending(research, "2026-03-02T12:00:00Z", { "detector-train": "2026-03-03T01:01:00Z" }));
+  t.after(known.end);
+  const start = "It could start at 2026-03-03 01:01:00 UTC at the earliest if nothing else changes.";
+  await look("#/job/robotics%2Fgrasp-train", async (page) => {
+    await says(page, ".forecast", /./);
+    const line = await text(page, ".forecast");
+    assert.ok(line.startsWith(`${start} That rests on 1 end: vision/detector-train ends at 2026-03-03 01:01:00 UTC.`), line);
+    assert.doesNotMatch(await text(page, ".verdict"), /could start/, "it is said once");
+  }, known.address);
+  await look("#/job/robotics%2Fgrasp-train", async (page) => {
+    await page.locator(".verdict").waitFor();
+    assert.equal(await page.locator(".forecast").count(), 0, "no end is known");
+  });
+});
 
 test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", async (page) => {
   assert.equal(await text(page, "h1"), "10 nodes with GPU: 80 GPUs");

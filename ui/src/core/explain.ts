@@ -54,14 +54,33 @@ export function headline(e: ExplanationJson): string {
   return headlines[blocking?.check ?? ""] ?? "Waits.";
 }
 
-// rest is the explanation without the name of the job, which stands above it.
+// rest is the explanation without the name of the job, which stands above it, and without the forecast, which stands below it.
 export function rest(e: ExplanationJson): string {
   const text = e.text ?? "";
-  const name = e.name ?? e.uid ?? "";
-  if (name === "" || !text.startsWith(`${name} `)) {
-    return text;
-  }
-  return `It${text.slice(name.length)}`;
+  const [start] = parts(e);
+  return unnamed(e, start !== "" && text.endsWith(` ${start}`) ? text.slice(0, -start.length - 1) : text);
+}
+
+// forecast is when the job could start, and what that depends on; undefined if the answer has no forecast.
+export function forecast(e: ExplanationJson): { readonly start: string; readonly basis: string } | undefined {
+  const [start, basis] = parts(e);
+  return start === "" ? undefined : { start: unnamed(e, start), basis };
+}
+
+// parts are the first sentence of the forecast and all others. A full stop within the name of the job does not end the sentence.
+function parts(e: ExplanationJson): readonly [string, string] {
+  const text = e.forecast?.text ?? "";
+  const name = nameOf(e);
+  const end = text.indexOf(". ", text.startsWith(name) ? name.length : 0) + 1 || text.length;
+  return [text.slice(0, end), text.slice(end).trim()];
+}
+
+const nameOf = (e: ExplanationJson): string => e.name ?? e.uid ?? "";
+
+// unnamed is a text about the job that begins with It in place of the job's name.
+function unnamed(e: ExplanationJson, text: string): string {
+  const name = nameOf(e);
+  return name === "" || !text.startsWith(`${name} `) ? text : `It${text.slice(name.length)}`;
 }
 
 export interface Mark {

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import { allSaid } from "../core/amount.ts";
 import type { ExplanationJson, StepJson } from "../core/contract.ts";
-import { checkName, headline, mark, rest } from "../core/explain.ts";
+import { checkName, forecast, headline, mark, rest } from "../core/explain.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
@@ -25,11 +25,16 @@ export function Checks({ e }: { e: ExplanationJson }) {
   );
 }
 
+// Verdict is why a job waits, and when it could start if that is known.
 export function Verdict({ e }: { e: ExplanationJson }) {
+  const start = forecast(e);
   return (
-    <p class="verdict">
-      <strong>{headline(e)}</strong> {rest(e)}
-    </p>
+    <>
+      <p class="verdict">
+        <strong>{headline(e)}</strong> {rest(e)}
+      </p>
+      {start !== undefined && <p class="forecast"><strong>{start.start}</strong> {start.basis}</p>}
+    </>
   );
 }
 
