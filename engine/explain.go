@@ -359,7 +359,7 @@ func (x *explainer) admission(e *Explanation, waits bool) error {
 func (x *explainer) tasks(e *Explanation) {
 	var why policy.Reasons
 	switch {
-	case x.view.Phase(e.Job) == model.PhasePending && x.view.Account(e.Job).AllTasks() == 0:
+	case x.createsTasks(e.Job):
 		e.find(CheckTasks, Noted)
 	case e.Gated > 0 && e.Waiting == 0:
 		gated := policy.Because("", policy.TasksGated, model.None)

@@ -29,7 +29,7 @@ func (s *Session) runs(j model.JobID) (standing, error) {
 	w := x.waiting(j)
 	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}, tasks: w.needed}
 	p.plan.Tasks = p.tasks
-	if s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0 {
+	if s.createsTasks(j) {
 		var why policy.Reasons
 		admitted := false
 		err := p.undone(func() error {
