@@ -40,8 +40,10 @@ const (
 	JobsEnd RemedyKind = 12
 	// Eviction evicts running tasks by a plan; see Session.Plan.
 	Eviction RemedyKind = 13
+	// Wait changes nothing: running jobs end when they are expected to; see Session.Forecast.
+	Wait RemedyKind = 14
 
-	remedyKinds = int(Eviction)
+	remedyKinds = int(Wait)
 )
 
 // EditField says what an Edit changes. The values are those of the contract's RemedyField.
@@ -104,6 +106,8 @@ type Remedy struct {
 	Freed resource.Row
 	// Plan is that of an Eviction.
 	Plan *Plan
+	// At is when the last job of a Wait is expected to end, in Unix nanoseconds.
+	At int64
 }
 
 // QueueLoss is what a queue deserves less under a remedy.
@@ -309,6 +313,8 @@ func (r *remedier) try(kind RemedyKind) error {
 		return r.jobsEnd()
 	case Eviction:
 		return r.eviction()
+	case Wait:
+		return r.wait()
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ const maxRemedyLosses = 8
 // add lists a remedy with what it costs others, unless the same edits are listed already or the changed cluster has a setting that the
 // policy warns of and does not warn of now.
 func (r *remedier) add(found Remedy) (bool, error) {
-	if slices.ContainsFunc(r.out.List, func(other Remedy) bool { return slices.Equal(other.Edits, found.Edits) }) {
+	// Waiting for jobs to end is another remedy than ending them.
+	same := func(other Remedy) bool { return slices.Equal(other.Edits, found.Edits) }
+	if found.Kind != Wait && slices.ContainsFunc(r.out.List, same) {
 		return false, nil
 	}
 	sound := true
@@ -41,6 +43,9 @@ func (r *remedier) add(found Remedy) (bool, error) {
 				found.Freed = resource.NewRow(r.base.Dims.Len())
 			}
 			found.Freed.Add(account.Allocated)
+			if found.Kind == Wait {
+				found.At = max(found.At, r.base.Jobs.At(edit.Job).ExpectedEnd)
+			}
 		}
 	}
 	r.out.List = append(r.out.List, found)

@@ -312,3 +312,28 @@ func (r *remedier) eviction() error {
 	}
 	return nil
 }
+
+// wait lets jobs end whose ends a forecast rests on.
+func (r *remedier) wait() error {
+	forecast, err := r.Forecast(r.job)
+	if err != nil {
+		return err
+	}
+	switch {
+	case forecast == nil:
+		r.untried(Wait, NoneThere, 0, 0)
+		return nil
+	case forecast.Outcome == StartsAt:
+		dials := make([]dial, 0, len(forecast.Ends))
+		for _, j := range forecast.Ends {
+			edit := r.edit(JobEnded)
+			edit.Job = j
+			dials = append(dials, whole(edit))
+		}
+		_, err := r.list(Wait, dials)
+		return err
+	case forecast.CutShort:
+		return errSpent
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,4 +176,35 @@ func BenchmarkRemedies(b *testing.B) {
 			b.ReportMetric(float64(len(found.List)), "remedies")
 		})
 	}
+}
+
+func TestAJobThatRunsOnceOthersEndMayWaitForThem(t *testing.T) {
+	waits, ends := 0, 0
+	for seed := range uint64(*remedyRuns) {
+		s, err := engine.Open(endingCluster(t, seed, func(string) bool { return false }), planPolicies()["proportion"], nil)
+		require.NoError(t, err)
+		v := s.View()
+		for _, j := range s.Waiting() {
+			found, err := s.Remedies(&engine.RemedyQuestion{Job: j, Kinds: []engine.RemedyKind{engine.Wait}})
+			require.NoError(t, err)
+			forecast, err := s.Forecast(j)
+			require.NoError(t, err)
+			starts := forecast != nil && forecast.Outcome == engine.StartsAt
+			require.Equal(t, starts, len(found.List) > 0)
+			if !starts {
+				continue
+			}
+			remedy, last := found.List[0], int64(0)
+			require.True(t, runsAfter(t, s, j, remedy.Edits))
+			for i, edit := range remedy.Edits {
+				last = max(last, v.Jobs.At(edit.Job).ExpectedEnd)
+				require.False(t, runsAfter(t, s, j, slices.Delete(slices.Clone(remedy.Edits), i, i+1)))
+			}
+			require.Equal(t, last, remedy.At)
+			require.LessOrEqual(t, remedy.At, forecast.At)
+			waits, ends = waits+1, ends+len(remedy.Edits)
+		}
+	}
+	require.Positive(t, waits)
+	t.Log(waits, "waits for", ends, "ends")
 }

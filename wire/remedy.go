@@ -36,7 +36,7 @@ func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*engine.RemedyQue
 		question.Job = jobs[0]
 	}
 	for i, kind := range q.GetKinds() {
-		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_WAIT {
 			faults.Add(indexed("kinds", i), "no kind %d", kind)
 			continue
 		}
@@ -84,7 +84,7 @@ func (s *Session) remedy(r *engine.Remedy, minimum int32, omit bool) *apportionv
 	v := s.engine.View()
 	out := &apportionv1.Remedy{
 		Kind: apportionv1.RemedyKind(r.Kind), MinResources: s.out.resource(r.MinResources), LosingQueues: uint32(r.Losing),
-		EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed),
+		EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed), Time: r.At,
 	}
 	if r.Plan == nil && r.MinAvailable != minimum {
 		out.MinAvailable = s.out.optional(int(r.MinAvailable))

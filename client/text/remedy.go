@@ -58,7 +58,9 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 		tasks := Count(len(r.GetVictims()), "running task")
 		clauses = append(clauses, fmt.Sprintf("evict %s (%s), as plan says", tasks, Amounts(names, r.GetFreed())))
 	case apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:
-		clauses = append(clauses, w.ended())
+		clauses = append(clauses, "end "+w.running())
+	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
+		clauses = append(clauses, "wait until "+moment(r.GetTime())+" for the end of "+w.running())
 	case apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:
 		var nodes []string
 		for _, edit := range r.GetEdits() {
@@ -144,13 +146,13 @@ func exact(dimension string, amount float64) string {
 	return quantity.Format(dimension, amount)
 }
 
-// ended says which jobs end, and what they hold.
-func (w remedied) ended() string {
+// running says which jobs end, and what they hold.
+func (w remedied) running() string {
 	var jobs []string
 	for _, edit := range w.remedy.GetEdits() {
 		jobs = append(jobs, w.names.job(edit.GetJob()))
 	}
-	return fmt.Sprintf("end %s, which %s %s with %s", few(jobs), plural2(len(jobs), "runs", "run"),
+	return fmt.Sprintf("%s, which %s %s with %s", few(jobs), plural2(len(jobs), "runs", "run"),
 		Count(int(w.remedy.GetEndedTasks()), "task"), Amounts(w.names, w.remedy.GetFreed()))
 }
 
@@ -211,6 +213,7 @@ var remedyKinds = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_QUEUE_AND_NODES: "a setting of the queue together with more nodes",
 	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:        "ending jobs",
 	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
+	apportionv1.RemedyKind_REMEDY_KIND_WAIT:            "waiting for jobs to end",
 }
 
 // noneThere says why a kind of change does not apply.
@@ -225,6 +228,7 @@ var noneThere = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_NODES:      "the cluster has no node that new ones could be like",
 	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:   "no node is cordoned",
 	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:   "no other job holds resources",
+	apportionv1.RemedyKind_REMEDY_KIND_WAIT:       "the end of no running job is known",
 }
 
 // Untried says what was not tried, and why.

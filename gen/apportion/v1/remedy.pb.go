@@ -116,6 +116,8 @@ const (
 	RemedyKind_REMEDY_KIND_JOBS_END RemedyKind = 12
 	// Running tasks are evicted, as `plan` has it.
 	RemedyKind_REMEDY_KIND_EVICTION RemedyKind = 13
+	// Nothing is changed: running jobs end when they are expected to. Explanation.forecast has what that leaves open.
+	RemedyKind_REMEDY_KIND_WAIT RemedyKind = 14
 )
 
 // Enum value maps for RemedyKind.
@@ -135,6 +137,7 @@ var (
 		11: "REMEDY_KIND_QUEUE_AND_NODES",
 		12: "REMEDY_KIND_JOBS_END",
 		13: "REMEDY_KIND_EVICTION",
+		14: "REMEDY_KIND_WAIT",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":     0,
@@ -151,6 +154,7 @@ var (
 		"REMEDY_KIND_QUEUE_AND_NODES": 11,
 		"REMEDY_KIND_JOBS_END":        12,
 		"REMEDY_KIND_EVICTION":        13,
+		"REMEDY_KIND_WAIT":            14,
 	}
 )
 
@@ -477,7 +481,9 @@ type Remedy struct {
 	// The remedy in one sentence.
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	// The minimum of tasks of the job afterwards. Absent: it stays what it is.
-	MinAvailable  *uint32 `protobuf:"varint,11,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
+	MinAvailable *uint32 `protobuf:"varint,11,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
+	// With WAIT: when the last of the jobs is expected to end, in Unix nanoseconds.
+	Time          int64 `protobuf:"varint,12,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +591,13 @@ func (x *Remedy) GetText() string {
 func (x *Remedy) GetMinAvailable() uint32 {
 	if x != nil && x.MinAvailable != nil {
 		return *x.MinAvailable
+	}
+	return 0
+}
+
+func (x *Remedy) GetTime() int64 {
+	if x != nil {
+		return x.Time
 	}
 	return 0
 }
@@ -903,7 +916,7 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\bremedies\x18\x06 \x03(\v2\x14.apportion.v1.RemedyR\bremedies\x125\n" +
 	"\auntried\x18\a \x03(\v2\x1b.apportion.v1.UntriedRemedyR\auntried\x12\x14\n" +
 	"\x05tries\x18\b \x01(\rR\x05tries\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\"\xca\x03\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\xde\x03\n" +
 	"\x06Remedy\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x12.\n" +
 	"\x05edits\x18\x02 \x03(\v2\x18.apportion.v1.RemedyEditR\x05edits\x12;\n" +
@@ -917,7 +930,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x06whatif\x18\t \x03(\tR\x06whatif\x12\x12\n" +
 	"\x04text\x18\n" +
 	" \x01(\tR\x04text\x12(\n" +
-	"\rmin_available\x18\v \x01(\rH\x00R\fminAvailable\x88\x01\x01B\x10\n" +
+	"\rmin_available\x18\v \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12\x12\n" +
+	"\x04time\x18\f \x01(\x03R\x04timeB\x10\n" +
 	"\x0e_min_available\"\xb3\x03\n" +
 	"\n" +
 	"RemedyEdit\x12/\n" +
@@ -961,7 +975,7 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x13REMEDY_OUTCOME_NONE\x10\x02\x12\x1b\n" +
 	"\x17REMEDY_OUTCOME_RUNS_NOW\x10\x03\x12$\n" +
 	" REMEDY_OUTCOME_WAITS_FOR_NOTHING\x10\x04\x12\x1d\n" +
-	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xf7\x02\n" +
+	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\x8d\x03\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -978,7 +992,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x12\x1f\n" +
 	"\x1bREMEDY_KIND_QUEUE_AND_NODES\x10\v\x12\x18\n" +
 	"\x14REMEDY_KIND_JOBS_END\x10\f\x12\x18\n" +
-	"\x14REMEDY_KIND_EVICTION\x10\r*\x81\x03\n" +
+	"\x14REMEDY_KIND_EVICTION\x10\r\x12\x14\n" +
+	"\x10REMEDY_KIND_WAIT\x10\x0e*\x81\x03\n" +
 	"\vRemedyField\x12\x1c\n" +
 	"\x18REMEDY_FIELD_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dREMEDY_FIELD_QUEUE_CAPABILITY\x10\x01\x12 \n" +
