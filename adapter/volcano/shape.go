@@ -73,7 +73,7 @@ var (
 		// Pod
 		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
 		"activeDeadlineSeconds": leaf,
-		"schedulingGates": {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
+		"schedulingGates":       {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
 		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},
 		// Node

@@ -152,7 +152,7 @@ func (t *checking) rewrite(names []string, results []*suite.Result) error {
 			continue
 		}
 		// The mode of a file that exists stays.
-		if err := os.WriteFile(name, updated, 0o600); err != nil { //nolint:gosec // the file that the user named
+		if err := os.WriteFile(name, updated, 0o600); err != nil {
 			return err
 		}
 	}

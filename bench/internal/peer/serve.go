@@ -90,7 +90,7 @@ func profile(directory string) (func() error, error) {
 	if directory == "" {
 		return func() error { return nil }, nil
 	}
-	cpu, err := os.Create(filepath.Join(directory, fmt.Sprintf("cpu-%d.prof", os.Getpid()))) //nolint:gosec // Its user names the directory.
+	cpu, err := os.Create(filepath.Join(directory, fmt.Sprintf("cpu-%d.prof", os.Getpid())))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func profile(directory string) (func() error, error) {
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		heap, err := os.Create(filepath.Join(directory, fmt.Sprintf("heap-%d.prof", os.Getpid()))) //nolint:gosec // As above.
+		heap, err := os.Create(filepath.Join(directory, fmt.Sprintf("heap-%d.prof", os.Getpid())))
 		if err != nil {
 			return errors.Join(err, cpu.Close())
 		}
