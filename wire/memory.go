@@ -80,7 +80,7 @@ const (
 	// stepBytes is what the answer to a step takes that says next to nothing.
 	stepBytes = 256
 	// candidateBytes is what the tables take that plugins keep for each candidate while they choose victims.
-	candidateBytes = 512
+	candidateBytes = 768
 	// evictedTasks is how many tasks an explanation takes away at most to see whether the rest leaves room.
 	evictedTasks = 10_000
 	// changeBytes is what a change of one task leaves to be undone.
