@@ -15,13 +15,15 @@ import (
 // newRemedies is `apportion remedies`.
 func newRemedies(s streams) *cobra.Command {
 	a := &asking{streams: s}
+	var ends endFlags
 	command := &cobra.Command{
 		Use:   "remedies JOB",
 		Short: "Find the smallest changes that would let a waiting job run",
 		Long: `Find the smallest change of each kind that would let a waiting job run: a smaller minimum or request,
 another queue, a higher capability, guarantee, weight or deserved amount of its queue or of one above
-it, more nodes, nodes that are uncordoned, running jobs that end, tasks that are evicted. Each change
-was tried on the cluster: with it the job runs, and with one step less of it the job does not.
+it, more nodes, nodes that are uncordoned, running jobs that end, tasks that are evicted, or waiting
+for running jobs whose end is known (--ends and --runtime, as of explain). Each change was tried on
+the cluster: with it the job runs, and with one step less of it the job does not.
 
 A remedy says which queues would deserve less, and the command below it shows the change in full.
 The end says what was not tried. Jobs that come first are not looked at: explain names them. The exit
@@ -32,6 +34,9 @@ JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		Args:    exactly(1, "one job"),
 		RunE: func(command *cobra.Command, names []string) error {
 			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
+				if err := ends.set(q.input, a.input.live.On); err != nil {
+					return err
+				}
 				index, err := q.snapshot.JobOrTask(names[0])
 				if err != nil {
 					return err
@@ -41,6 +46,7 @@ JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		},
 	}
 	a.register(command, true)
+	ends.register(command.Flags())
 	a.completeArgs(command, 1, waitingJobNames)
 	return command
 }
