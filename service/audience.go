@@ -49,8 +49,8 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 	}
 }
 
-// openFor returns a session on a snapshot that is held, as far as the caller may see it. No observer is told of one that is restricted:
-// what it answers could not be answered once more from what observers know.
+// openFor returns a session on a snapshot that is held, as far as the caller may see it. A restricted session has no observers:
+// its answers cannot be decided again from what observers receive.
 func (s *Server) openFor(ctx context.Context, e *entry, r rule, stop func() bool, seen *record) (opened, error) {
 	a := s.audienceOf(ctx, e)
 	if a != nil {

@@ -52,7 +52,7 @@ func (e *entry) view() *apportionv1.SnapshotView {
 // ofOthers reports whether the snapshot is not the caller's own.
 func (e *entry) ofOthers() bool { return e.held || e.viewed != nil }
 
-// observed is what observers are told of the snapshot.
+// observed is what observers receive about the snapshot.
 func (e *entry) observed() Snapshot {
 	return Snapshot{Digest: e.key.digest, Model: e.model, Named: e.cluster}
 }

@@ -301,7 +301,7 @@ func (r *record) end(ctx context.Context, err error) {
 		for _, o := range r.observers {
 			r.server.observe(ctx, o, &d)
 		}
-		// A session's snapshot is told once, with its opening.
+		// Observers receive a session's snapshot once, with its opening.
 		r.Snapshot = Snapshot{Digest: r.Snapshot.Digest, Named: r.Snapshot.Cluster()}
 	}
 }

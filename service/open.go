@@ -50,7 +50,7 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 	return 0
 }
 
-// held returns the snapshot that an input names, and what it takes; nil if it is not there, which is told when the input is opened.
+// held returns the snapshot that an input names, and the memory that it takes; nil if it is missing, which opening the input reports.
 func (s *Server) held(ctx context.Context, in *apportionv1.Input) (*entry, int64) {
 	if name := in.GetSnapshotName(); name != "" {
 		if k := s.keptNamed(name); k != nil {
@@ -199,7 +199,7 @@ func (c *call) openChanged(
 	return session, digest, err
 }
 
-// observed is what observers are told of an inline snapshot.
+// observed is what observers receive about an inline snapshot.
 func (c *call) observed(decoded *apportionv1.Snapshot) Snapshot {
 	if c.snapshot.data != nil {
 		return Snapshot{data: c.snapshot.data, buffer: c.snapshot.buffer}

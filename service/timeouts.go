@@ -10,7 +10,7 @@ type timeouts struct {
 	patience           time.Duration
 }
 
-// warning is how long before its end a client is told, at most a tenth of the lifetime.
+// warning is how long before its end a session sends going_away, at most a tenth of the lifetime.
 const warning = time.Minute
 
 // never is longer than any session lasts.

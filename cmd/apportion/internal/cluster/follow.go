@@ -64,7 +64,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What client-go logs is told by the states of the kinds.
+	// The states of the kinds report what client-go would log.
 	klog.SetLogger(klog.Logger{})
 	f := &Follower{options: o, client: client, objects: volcano.NewObjects(), pace: newPace(o.Interval)}
 	f.metrics = newMetrics(f)

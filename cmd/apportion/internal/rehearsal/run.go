@@ -47,7 +47,7 @@ type Options struct {
 	Resource string
 	// Entitlement is the policy whose deserved shares are what queues are entitled to.
 	Entitlement *apportionv1.Policy
-	// Progress, if not nil, is told now and then which part of the trace has passed, from 0 to 1.
+	// Progress, if not nil, is called periodically with the part of the trace that has passed, from 0 to 1.
 	Progress func(part float64)
 
 	// plain switches off what saves time: sessions that follow changes, and answers that are remembered.

@@ -1,0 +1,57 @@
+package volcano
+
+import (
+	"slices"
+	"strings"
+)
+
+// objectList holds the objects of a kind.
+type objectList struct {
+	byKey map[string]*content
+	// ordered are those in the order of their keys, but for the ones that came since, and with those that were replaced or removed since.
+	ordered []*content
+	fresh   []*content
+	// stale says that ordered has some that are no longer held.
+	stale bool
+}
+
+func (l *objectList) put(c *content) {
+	l.stale = l.stale || l.byKey[c.key] != nil
+	l.byKey[c.key] = c
+	l.fresh = append(l.fresh, c)
+}
+
+func (l *objectList) remove(key string) {
+	delete(l.byKey, key)
+	l.stale = true
+}
+
+// inOrder returns the objects in the order of their keys.
+func (l *objectList) inOrder() []*content {
+	if len(l.fresh) == 0 && !l.stale {
+		return l.ordered
+	}
+	gone := func(c *content) bool { return l.byKey[c.key] != c }
+	fresh := slices.DeleteFunc(l.fresh, gone)
+	slices.SortFunc(fresh, byKey)
+	// One that was set, removed and set again to the same content is there twice.
+	fresh = slices.Compact(fresh)
+	merged := make([]*content, 0, len(l.byKey))
+	for _, c := range l.ordered {
+		if gone(c) {
+			continue
+		}
+		for len(fresh) > 0 && fresh[0].key <= c.key {
+			if fresh[0] != c {
+				merged = append(merged, fresh[0])
+			}
+			fresh = fresh[1:]
+		}
+		merged = append(merged, c)
+	}
+	merged = append(merged, fresh...)
+	l.ordered, l.fresh, l.stale = merged, nil, false
+	return l.ordered
+}
+
+func byKey(a, b *content) int { return strings.Compare(a.key, b.key) }
