@@ -1,4 +1,4 @@
-// Package processor tells how many goroutines of the program compute at a time, and keeps a processor of the Go runtime for the others.
+// Package processor tells how many goroutines of the program compute at a time, and keeps processors of the Go runtime for the others.
 package processor
 
 import (
@@ -7,24 +7,38 @@ import (
 	"sync/atomic"
 )
 
-// spare is how many processors Spare has added.
-var spare atomic.Int32
+// added is how many processors Spare has added.
+var added atomic.Int32
 
 // variable sets GOMAXPROCS for any Go program.
 const variable = "GOMAXPROCS"
 
-// Spare raises GOMAXPROCS by one, unless the environment sets it. A program calls it once, before it starts to compute. While no more
-// goroutines than Count compute, one processor of the runtime is then free for those that read and write connections, and the
-// operating system divides its processors between the two. Without it, what comes over the network waits until a goroutine
-// that computes lets go of its processor, and the runtime asks for it only every 10 ms while others are ready to compute.
+// Spare raises GOMAXPROCS, unless the environment sets it. A program calls it once, before it starts to compute. While no more goroutines
+// than Count compute, one processor of the runtime is then free for those that read and write connections, even while garbage is
+// collected, and the operating system divides its processors among all of them. Without it, what comes over the network waits until a
+// goroutine that computes lets go of its processor, and the runtime asks for it only every 10 ms while others are ready to compute.
 func Spare() {
-	if os.Getenv(variable) == "" && spare.CompareAndSwap(0, 1) {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	if os.Getenv(variable) != "" {
+		return
+	}
+	count := runtime.GOMAXPROCS(0)
+	if added.CompareAndSwap(0, int32(spare(count))) { //nolint:gosec // G115: a number of processors.
+		runtime.GOMAXPROCS(count + spare(count))
 	}
 }
 
-// Spared reports whether Spare has added a processor.
-func Spared() bool { return spare.Load() > 0 }
+// spare returns how many processors to add to so many that compute. The collector of garbage takes a quarter of all of them, so one is left
+// over where a quarter of the sum is less than what was added.
+func spare(count int) int { return (count+2)/3 + 1 }
+
+// Spared reports whether Spare has added processors.
+func Spared() bool { return added.Load() > 0 }
 
 // Count returns how many goroutines may compute at a time: GOMAXPROCS without what Spare has added.
-func Count() int { return runtime.GOMAXPROCS(0) - int(spare.Load()) }
+func Count() int { return runtime.GOMAXPROCS(0) - int(added.Load()) }
+
+// Yield lets other threads of the machine and other goroutines that are ready run first.
+func Yield() {
+	yieldThread()
+	runtime.Gosched()
+}

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOneProcessorIsAddedOnceAndDoesNotCompute(t *testing.T) {
+func TestProcessorsAreAddedOnceAndDoNotCompute(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(before)
-		spare.Store(0)
+		added.Store(0)
 	})
 	t.Setenv(variable, "")
 	require.False(t, Spared())
@@ -19,8 +19,20 @@ func TestOneProcessorIsAddedOnceAndDoesNotCompute(t *testing.T) {
 	Spare()
 	Spare()
 	require.True(t, Spared())
-	require.Equal(t, before+1, runtime.GOMAXPROCS(0))
+	require.Equal(t, before+spare(before), runtime.GOMAXPROCS(0))
 	require.Equal(t, before, Count())
+}
+
+func TestOneProcessorIsLeftWhileGarbageIsCollected(t *testing.T) {
+	for count := 2; count <= 512; count++ {
+		all := count + spare(count)
+		// As the runtime rounds a quarter of its processors.
+		collecting := int(float64(all)*0.25 + 0.5)
+		left := all - count - collecting
+		require.GreaterOrEqual(t, left, 1, "of %d processors", count)
+		require.LessOrEqual(t, left, 2, "of %d processors", count)
+	}
+	require.Equal(t, 2, spare(1))
 }
 
 func TestASettingOfTheEnvironmentStands(t *testing.T) {
@@ -30,4 +42,16 @@ func TestASettingOfTheEnvironmentStands(t *testing.T) {
 	require.False(t, Spared())
 	require.Equal(t, before, runtime.GOMAXPROCS(0))
 	require.Equal(t, before, Count())
+}
+
+func TestYieldReturnsWhereNothingElseIsReady(_ *testing.T) {
+	for range 1000 {
+		Yield()
+	}
+}
+
+func BenchmarkYield(b *testing.B) {
+	for b.Loop() {
+		Yield()
+	}
 }

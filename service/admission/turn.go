@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -73,8 +72,8 @@ func (t *Turn) Yield(ctx context.Context) {
 // breathe lets others have the processor.
 func breathe() {
 	if processor.Spared() {
-		// What comes over the network has one already.
-		runtime.Gosched()
+		// What comes over the network has a processor of the runtime, but no thread of the machine may be free for it.
+		processor.Yield()
 		return
 	}
 	time.Sleep(pause)

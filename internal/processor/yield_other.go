@@ -1,0 +1,6 @@
+//go:build !linux
+
+package processor
+
+// yieldThread leaves it to the operating system which thread runs.
+func yieldThread() {}
