@@ -141,9 +141,20 @@ func TenantOf(ctx context.Context) string {
 	if !ok || from.Addr == nil {
 		return identity
 	}
-	host, _, err := net.SplitHostPort(from.Addr.String())
-	if err != nil {
-		return identity
+	if address, ok := from.Addr.(remoteAddr); ok {
+		return address.connection.tenant
 	}
-	return identity + "@" + host
+	return tenantAt(from.Addr)
+}
+
+// tenantAt returns the tenant of callers without an identity at an address.
+func tenantAt(address net.Addr) string {
+	if address == nil {
+		return anonymous
+	}
+	host, _, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return anonymous
+	}
+	return anonymous + "@" + host
 }

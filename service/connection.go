@@ -1,7 +1,6 @@
 package service
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,22 +17,17 @@ type connection struct {
 	net.Conn
 
 	server *Server
+	// tenant is that of callers without an identity.
+	tenant string
 
 	mutex sync.Mutex
 	// credit is how many more calls may begin before others have ended well, as of a time.
 	credit float64
 	asOf   time.Time
-	// unread holds *unreadReply in the order in which they were made, places their elements.
-	unread list.List
-	places map[*reply]*list.Element
-	timer  *time.Timer
-	closed bool
-}
-
-type unreadReply struct {
-	*reply
-
-	since time.Time
+	// oldest and newest are the ends of the list of responses that the peer has not taken, in the order in which they were made.
+	oldest, newest *reply
+	timer          *time.Timer
+	closed         bool
 }
 
 // hold notes a response that the transport takes over.
@@ -47,7 +41,13 @@ func (c *connection) hold(r *reply) {
 		r.release()
 		return
 	}
-	c.places[r] = c.unread.PushBack(unreadReply{r, time.Now()})
+	r.held, r.before, r.since = true, c.newest, time.Now()
+	if c.newest == nil {
+		c.oldest = r
+	} else {
+		c.newest.after = r
+	}
+	c.newest = r
 	if c.timer == nil {
 		c.timer = time.AfterFunc(c.server.options.AnswerTime, c.check)
 	}
@@ -60,23 +60,37 @@ func (c *connection) drop(r *reply) {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if place, ok := c.places[r]; ok {
-		c.unread.Remove(place)
-		delete(c.places, r)
+	c.remove(r)
+}
+
+// remove takes a response out of the list, if it is there.
+func (c *connection) remove(r *reply) {
+	if !r.held {
+		return
 	}
+	if r.before == nil {
+		c.oldest = r.after
+	} else {
+		r.before.after = r.after
+	}
+	if r.after == nil {
+		c.newest = r.before
+	} else {
+		r.after.before = r.before
+	}
+	r.held, r.before, r.after = false, nil, nil
 }
 
 // check closes the connection if its oldest response was not taken in time, and otherwise looks again when it would be.
 func (c *connection) check() {
 	c.mutex.Lock()
-	oldest := c.unread.Front()
+	oldest := c.oldest
 	if oldest == nil || c.closed {
 		c.timer = nil
 		c.mutex.Unlock()
 		return
 	}
-	response, _ := oldest.Value.(unreadReply)
-	if left := c.server.options.AnswerTime - time.Since(response.since); left > 0 {
+	if left := c.server.options.AnswerTime - time.Since(oldest.since); left > 0 {
 		c.timer.Reset(left)
 		c.mutex.Unlock()
 		return
@@ -96,13 +110,10 @@ func (c *connection) Close() error {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	for e := c.unread.Front(); e != nil; e = e.Next() {
-		if response, ok := e.Value.(unreadReply); ok {
-			response.release()
-		}
+	for c.oldest != nil {
+		c.oldest.release()
+		c.remove(c.oldest)
 	}
-	c.unread.Init()
-	clear(c.places)
 	c.mutex.Unlock()
 	return c.Conn.Close()
 }
@@ -150,7 +161,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: raw, server: l.server, places: map[*reply]*list.Element{}, asOf: time.Now()}
+	c := &connection{Conn: raw, server: l.server, tenant: tenantAt(raw.RemoteAddr()), asOf: time.Now()}
 	c.credit = l.server.offenders.credit(raw.RemoteAddr(), c.most())
 	return c, nil
 }

@@ -206,5 +206,14 @@ func (s *messageStream) SendMsg(response any) error {
 			return err
 		}
 	}
+	if len(s.call.server.options.Stream) == 0 {
+		r.response = response
+		err := s.ServerStream.SendMsg(r)
+		if err != nil {
+			// Perhaps it was not encoded.
+			r.release()
+		}
+		return err
+	}
 	return out.send(s.ServerStream, response, r)
 }

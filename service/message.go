@@ -63,6 +63,8 @@ type receiver struct {
 	held *admission.Bookings
 	// wire counts the bytes that came, as they came.
 	wire atomic.Int64
+	// header is that of the message being received.
+	header [5]byte
 }
 
 var errNoTransport = errors.New("the call does not come over gRPC's own transport")
@@ -116,7 +118,7 @@ func (m *message) decoding(ctx context.Context, in *receiver, bytes int) (err er
 
 // next returns the next message, or io.EOF if there is none. patience is how long it may wait for memory.
 func (in *receiver) next(ctx context.Context, patience time.Duration) (m message, err error) {
-	var header [5]byte
+	header := &in.header
 	if err := in.from.ReadMessageHeader(header[:]); err != nil {
 		return message{}, interrupted(ctx, err)
 	}

@@ -191,10 +191,13 @@ func (s *Server) watchSession(ctx context.Context, policyName string, by rule) *
 }
 
 // nextBatch begins the next batch of a session.
-func (r *record) nextBatch(ctx context.Context) {
+func (r *record) nextBatch(ctx context.Context, now time.Time) {
 	r.Batch++
-	r.begin(ctx, r.Basis)
+	r.beginAt(ctx, r.Basis, now)
 }
+
+// ended returns when the steps of the last batch were answered.
+func (r *record) ended() time.Time { return r.Began.Add(r.Took) }
 
 // close ends a session.
 func (r *record) close(ctx context.Context) {
@@ -208,7 +211,12 @@ func (r *record) close(ctx context.Context) {
 
 // begin notes that the steps come to their turn.
 func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
-	r.Basis, r.Began = basis, time.Now()
+	r.beginAt(ctx, basis, time.Now())
+}
+
+// beginAt is begin at a time.
+func (r *record) beginAt(ctx context.Context, basis *apportionv1.Basis, now time.Time) {
+	r.Basis, r.Began = basis, now
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		//nolint:spancheck // It ends with done.
 		_, r.span = span.TracerProvider().Tracer(scope).Start(ctx, "decide", trace.WithAttributes(

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +32,7 @@ func batch(tb testing.TB, observers ...Observer) (*record, *wire.Session, []*app
 
 // note is what a batch costs beside its answers.
 func note(ctx context.Context, r *record, session *wire.Session, steps []*apportionv1.Step, answers []*apportionv1.Answer) {
-	r.nextBatch(ctx)
+	r.nextBatch(ctx, time.Now())
 	r.askedAll(session, steps, answers, nil)
 	r.done()
 	r.end(ctx, nil)

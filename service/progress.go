@@ -10,14 +10,15 @@ import (
 
 // progress is what is done for one call or session: it has a turn while it works, and stops once its answer is no longer needed.
 type progress struct {
-	ctx  context.Context //nolint:containedctx // It is the call's.
-	over atomic.Bool
-	turn *admission.Turn
+	ctx    context.Context //nolint:containedctx // It is the call's.
+	tenant string
+	over   atomic.Bool
+	turn   *admission.Turn
 }
 
 // follow returns the progress of a call whose context is ctx, and a function that ends watching it.
 func follow(ctx context.Context) (p *progress, release func() bool) {
-	p = &progress{ctx: ctx}
+	p = &progress{ctx: ctx, tenant: TenantOf(ctx)}
 	p.over.Store(ctx.Err() != nil)
 	return p, context.AfterFunc(ctx, func() { p.over.Store(true) })
 }
@@ -30,7 +31,7 @@ func (p *progress) stop() bool {
 
 // enter waits until work of about that many bytes may begin. The work has a turn until leave is called.
 func (s *Server) enter(p *progress, rank admission.Rank, bytes int64) (leave func(), err error) {
-	turn, err := s.admission.Enter(p.ctx, admission.Work{Identity: TenantOf(p.ctx), Rank: rank, Bytes: bytes})
+	turn, err := s.admission.Enter(p.ctx, admission.Work{Identity: p.tenant, Rank: rank, Bytes: bytes})
 	if err != nil {
 		if wire.AsFault(err).Retry > 0 {
 			s.metrics.shed.WithLabelValues(rank.String()).Inc()

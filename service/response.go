@@ -36,6 +36,13 @@ type reply struct {
 	identity string
 	from     *connection
 	booked   atomic.Int64
+	// expected is an upper estimate of the encoded size, 0 where none is known.
+	expected int64
+
+	// before and after are its neighbours in the list of its connection, which holds it since that time.
+	before, after *reply
+	since         time.Time
+	held          bool
 }
 
 const (
@@ -47,11 +54,27 @@ const (
 
 // reserve books memory for a response to the caller of ctx, or as much as any may have.
 func (o *outbox) reserve(ctx context.Context, bytes int64, patience time.Duration) (*reply, error) {
-	r := &reply{outbox: o, identity: TenantOf(ctx), from: connectionOf(ctx)}
+	return o.reserveFor(ctx, TenantOf(ctx), connectionOf(ctx), bytes, patience)
+}
+
+// reserveFor is reserve for a tenant whose call came over a connection.
+func (o *outbox) reserveFor(
+	ctx context.Context, tenant string, from *connection, bytes int64, patience time.Duration,
+) (*reply, error) {
+	r := &reply{outbox: o, identity: tenant, from: from}
 	if err := r.grow(ctx, bytes, patience); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// part returns a reply of at most so many bytes, with as much of what is booked for r as those take.
+func (r *reply) part(bytes int64) *reply {
+	p := &reply{outbox: r.outbox, identity: r.identity, from: r.from, expected: bytes}
+	booked := min(max(bytes, leastBytes), r.booked.Load())
+	r.booked.Add(-booked)
+	p.booked.Store(booked)
+	return p
 }
 
 // grow books memory until so much is booked in all, or as much as any may have.
@@ -120,7 +143,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if r == nil {
 		return c.CodecV2.Marshal(v)
 	}
-	l, _ := lentPool.Get().(*lent)
+	l := lend(r.expected)
 	encoded, memory, ok, err := wire.Encode(l.memory, r.response)
 	l.memory = memory
 	if !ok && err == nil {
@@ -135,7 +158,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		r.release()
 		return nil, err
 	}
-	if !ok || len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent {
+	if small := cap(memory) == leastBytes; !ok || !small && (len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent) {
 		// A copy, so that a small response does not keep much more memory than is booked for it.
 		kept := append(make([]byte, 0, max(len(encoded), smallestLent)), encoded...)
 		l.Put(nil)
@@ -159,15 +182,29 @@ type lent struct {
 	copied bool
 }
 
-// lentPool keeps the memory of responses for the next ones.
-var lentPool = sync.Pool{New: func() any { return new(lent) }}
+// lentPool keeps the memory of responses for the next ones, and smallPool that of leastBytes.
+var (
+	lentPool  = sync.Pool{New: func() any { return new(lent) }}
+	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes)} }}
+)
 
 const (
-	// smallestLent is the smallest memory of which gRPC tells that it is free.
-	smallestLent = 1<<10 + 1
+	// smallestLent is the smallest memory of which gRPC tells that it is free: as much follows the end of a smallResponse.
+	smallestLent  = 1<<10 + 1
+	smallResponse = leastBytes - smallestLent
 	// largestLent is a size from which on memory is not kept.
 	largestLent = 8 << 20
 )
+
+// lend returns memory for a response of an expected size. Small ones are encoded where they stay: as much as that is booked for each.
+func lend(expected int64) *lent {
+	from := &lentPool
+	if expected > 0 && expected <= smallResponse {
+		from = &smallPool
+	}
+	l, _ := from.Get().(*lent)
+	return l
+}
 
 // Put returns the memory to the pool; with Get it implements gRPC's buffer pool.
 func (l *lent) Put(*[]byte) {
@@ -180,7 +217,11 @@ func (l *lent) Put(*[]byte) {
 	if spoil != nil {
 		spoil(l.memory[:cap(l.memory)])
 	}
-	if !l.copied && len(l.memory) <= largestLent {
+	switch {
+	case l.copied || len(l.memory) > largestLent:
+	case cap(l.memory) == leastBytes:
+		smallPool.Put(l)
+	default:
 		lentPool.Put(l)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
@@ -36,7 +35,9 @@ func (c *call) converse(stream sessionStream) error {
 		return busy("identity_sessions", int64(mine), int64(s.options.IdentitySessions), sessionsRetry,
 			"this identity has too many sessions open")
 	}
-	v := conversation{call: c, server: s, stream: stream, limit: s.options.CallTime}
+	v := conversation{
+		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), limit: s.options.CallTime,
+	}
 	var release func() bool
 	v.progress, release = follow(stream.Context())
 	defer release()
@@ -53,6 +54,7 @@ type conversation struct {
 	call    *call
 	server  *Server
 	stream  sessionStream
+	from    *connection
 	session *wire.Session
 	seen    *record
 	// base is the snapshot that the session was opened on, or on a change of which, if that is held; else it is nil.
@@ -221,43 +223,28 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	return chunks.digest, err
 }
 
-// arrival is a batch that was received, or the end of the stream.
-type arrival struct {
-	batch *apportionv1.StepBatch
-	bytes int64
-	// message is what is booked for the batch.
-	message message
-	err     error
-}
-
 // run answers batches in the order in which they come, while further ones are read, until the client has no more.
 func (v *conversation) run() error {
-	pending := make(chan arrival, v.server.options.PendingBatches)
-	room := semaphore.NewWeighted(pendingBytes)
-	go v.read(pending, room)
+	ahead := newAhead(v.server.options.PendingBatches)
+	go v.read(ahead)
 	draining, gone := v.server.draining, v.stream.Context().Done()
 	timeouts := v.server.newTimeouts()
 	defer timeouts.stop()
 	// A select of all costs as much as a small step, so it is made where nothing waits, and now and then.
 	const between = 16
 	for n := 0; ; n++ {
-		if n%between != 0 {
-			select {
-			case next := <-pending:
-				if end, err := v.next(next, room, timeouts); end {
-					return err
-				}
+		if group := ahead.take(); len(group) > 0 {
+			if end, err := v.next(group, ahead, timeouts); end {
+				return err
+			}
+			if n%between != 0 {
 				continue
-			default:
 			}
 		}
 		select {
 		case <-gone:
 			return v.stream.Context().Err()
-		case next := <-pending:
-			if end, err := v.next(next, room, timeouts); end {
-				return err
-			}
+		case <-ahead.arrived:
 		case <-timeouts.warned.C:
 			if err := v.stream.Send(goingAway(timeouts.left())); err != nil {
 				return err
@@ -280,21 +267,28 @@ func (v *conversation) run() error {
 	}
 }
 
-// next answers what was received. end: it was the last, or its error ends the session.
-func (v *conversation) next(next arrival, room *semaphore.Weighted, timeouts *timeouts) (end bool, err error) {
+// next answers a group of what was received, of which only the last can be the end of the stream. end: it was, or an error ends the session.
+func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (end bool, err error) {
+	defer clear(group)
+	for len(group) > 0 && group[0].err == nil {
+		answered, err := v.answer(group)
+		if err != nil {
+			return true, err
+		}
+		ahead.done(group[:answered])
+		for i := range group[:answered] {
+			group[i].message.unbook()
+		}
+		group = group[answered:]
+		timeouts.heard(v.seen.ended())
+	}
 	switch {
-	case errors.Is(next.err, io.EOF):
+	case len(group) == 0:
+		return false, nil
+	case errors.Is(group[0].err, io.EOF):
 		return true, nil
-	case next.err != nil:
-		return true, next.err
 	}
-	if err := v.answer(next); err != nil {
-		return true, err
-	}
-	room.Release(next.bytes)
-	next.message.unbook()
-	timeouts.heard(time.Now())
-	return false, nil
+	return true, group[0].err
 }
 
 // aged is the fault of a session that has lasted for as long as any may.
@@ -304,12 +298,9 @@ func (v *conversation) aged() error {
 		"the session has lasted long enough")
 }
 
-// pendingBytes bounds the batches of one session that are read ahead of their answers.
-const pendingBytes = 4 << 20
-
 // read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends
 // with the stream.
-func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
+func (v *conversation) read(ahead *ahead) {
 	ctx := v.stream.Context()
 	for {
 		var next arrival
@@ -320,58 +311,81 @@ func (v *conversation) read(pending chan<- arrival, room *semaphore.Weighted) {
 			}
 		}
 		next.message = v.call.takePending()
-		next.bytes = min(next.message.length, pendingBytes)
-		if room.Acquire(ctx, next.bytes) != nil {
-			return
-		}
-		select {
-		case pending <- next:
-		case <-ctx.Done():
-			return
-		}
-		if next.err != nil {
+		if !ahead.put(ctx, next) || next.err != nil {
 			return
 		}
 	}
 }
 
-func (v *conversation) answer(next arrival) error {
+// answer answers the first batches of a group, as many as one turn is for, and sends the answers. It returns how many those were.
+func (v *conversation) answer(group []arrival) (answered int, err error) {
 	// What the client has not read yet holds back what follows.
-	r, err := v.server.outbox.reserve(v.stream.Context(), firstBytes, admission.Forever)
+	ctx := v.stream.Context()
+	r, err := v.server.outbox.reserveFor(ctx, v.progress.tenant, v.from, firstBytes, admission.Forever)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	v.call.reply = r
-	answers, err := v.decide(next, r)
-	if err != nil {
-		return err
+	defer r.release()
+	answered, err = v.decide(group, r)
+	for i := range group[:answered] {
+		a := &group[i]
+		v.call.reply = r.part(a.answerBytes)
+		if err := v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
+			Answers: &apportionv1.AnswerBatch{Id: a.batch.GetId(), Answers: a.answers},
+		}}); err != nil {
+			return 0, err
+		}
 	}
-	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
-		Answers: &apportionv1.AnswerBatch{Id: next.batch.GetId(), Answers: answers},
-	}})
+	return answered, err
 }
 
-// decide answers a batch in its turn, and books what the answers take.
-func (v *conversation) decide(next arrival, r *reply) ([]*apportionv1.Answer, error) {
-	ctx, steps := v.stream.Context(), next.batch.GetSteps()
-	leave, err := v.server.enter(v.progress, admission.Decision, v.session.StepMemory(steps))
+// decide answers the first batches of a group in one turn, and books what the answers take. It returns how many were answered, even where
+// the one that follows has failed.
+func (v *conversation) decide(group []arrival, r *reply) (answered int, err error) {
+	memory := v.session.StepMemory(group[0].batch.GetSteps())
+	n := 1
+	for ; n < len(group) && group[n].err == nil && memory <= togetherBytes; n++ {
+		memory += v.session.StepMemory(group[n].batch.GetSteps())
+	}
+	leave, err := v.server.enter(v.progress, admission.Decision, memory)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer leave()
-	v.seen.nextBatch(ctx)
-	v.began = v.seen.Began
-	answers, err := v.session.DoAll(steps)
-	v.seen.askedAll(v.session, steps, answers, err)
+	var bytes int64
+	now := time.Now()
+	for i := range group[:n] {
+		// Answers that are large, or were long in coming, are not kept from the client until others are.
+		if i > 0 && (bytes > firstBytes-leastBytes || now.Sub(v.began) > togetherTime) {
+			return i, nil
+		}
+		a := &group[i]
+		if err := v.ask(a, now); err != nil {
+			return i, err
+		}
+		a.answerBytes = int64(v.session.AnswerBytes() + fieldBytes)
+		bytes += max(a.answerBytes, leastBytes)
+		if err := r.grow(v.stream.Context(), bytes, v.server.outbox.patience); err != nil {
+			return i, err
+		}
+		now = v.seen.ended()
+	}
+	return n, nil
+}
+
+// ask answers a batch whose turn has come.
+func (v *conversation) ask(a *arrival, now time.Time) (err error) {
+	ctx, steps := v.stream.Context(), a.batch.GetSteps()
+	v.seen.nextBatch(ctx, now)
+	v.began = now
+	a.answers, err = v.session.DoAll(steps)
+	v.seen.askedAll(v.session, steps, a.answers, err)
 	v.seen.done()
 	v.seen.end(ctx, StatusOf(err))
-	if err == nil {
-		err = v.memory.grow(v.session)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = r.grow(ctx, int64(v.session.AnswerBytes()+fieldBytes), v.server.outbox.patience)
-	}
-	return answers, err
+	return v.memory.grow(v.session)
 }
 
 // goingAway asks a client to open anew elsewhere within the time that is left.
