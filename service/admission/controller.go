@@ -233,6 +233,9 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 	t.waiting[work.Rank] = append(t.waiting[work.Rank], w)
 	t.queued++
 	c.queued++
+	if c.options.Running-c.free+c.parked+c.queued > t.running+len(t.parked)+t.queued {
+		c.mixed.note()
+	}
 	if c.next(); !w.running {
 		w.admitted = make(chan struct{})
 	}

@@ -100,11 +100,14 @@ type mix struct {
 func (m *mix) call(tenant string) {
 	if last := m.last.Load(); last == nil || *last != tenant {
 		if last != nil {
-			m.since.Store(time.Now().UnixNano())
+			m.note()
 		}
 		m.last.Store(&tenant)
 	}
 }
+
+// note notes that a tenant calls while others have work, which may last for longer than mixedFor.
+func (m *mix) note() { m.since.Store(time.Now().UnixNano()) }
 
 func (m *mix) recent() bool {
 	since := m.since.Load()

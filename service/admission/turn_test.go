@@ -44,6 +44,32 @@ func TestShortWorkPassesLongWorkOfOthers(t *testing.T) {
 	})
 }
 
+func TestLongWorkLetsOthersGoOnForAsLongAsTheyCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Running: 2, Memory: 1 << 30, Waiting: 10, Wait: time.Second})
+		begin := func(identity string) {
+			end, err := c.Begin(identity)
+			require.NoError(t, err)
+			end()
+		}
+		begin("long")
+		leave := enterNow(t, c, "long", Decision, 1000)
+		require.False(t, c.mixed.recent(), "one tenant calls")
+		for range 10 {
+			begin("small")
+			enterNow(t, c, "small", Decision, 1)()
+			require.True(t, c.mixed.recent(), "two tenants call")
+			time.Sleep(mixedFor * 9 / 10)
+			require.True(t, c.mixed.recent(), "two tenants call")
+		}
+		leave()
+		time.Sleep(mixedFor)
+		begin("small")
+		enterNow(t, c, "small", Decision, 1)()
+		require.False(t, c.mixed.recent(), "only one tenant still calls")
+	})
+}
+
 func TestTheReserveIsForSmallWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const memory, large = 6400, 101
