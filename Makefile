@@ -133,7 +133,7 @@ fuzz: ## Run every fuzz target for FUZZTIME each.
 ##@ Contract
 
 .PHONY: generate
-generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Regenerate gen/ and docs/api from proto/.
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Regenerate gen/ and docs/api from proto/.
 	buf generate
 
 .PHONY: generate-config
@@ -238,7 +238,7 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
 
 .PHONY: drift
-drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
+drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
 	scripts/drift.sh
 	scripts/drift-config.sh
 
@@ -246,7 +246,7 @@ drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.
 
 .PHONY: tools
-tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
+tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
 
 .PHONY: clean
 clean: ## Remove what was built, the tools included.
@@ -267,6 +267,7 @@ $(TOOLS)/protoc-gen-apidoc: $(wildcard internal/apidoc/*.go)
 $(eval $(call tool,buf,buf,github.com/bufbuild/buf/cmd/buf))
 $(eval $(call tool,protoc-gen-go,protoc-gen,google.golang.org/protobuf/cmd/protoc-gen-go))
 $(eval $(call tool,protoc-gen-go-grpc,protoc-gen,google.golang.org/grpc/cmd/protoc-gen-go-grpc))
+$(eval $(call tool,protoc-gen-go-vtproto,protoc-gen,github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto))
 $(eval $(call tool,ghz,ghz,.))
 $(eval $(call tool,protoc-gen-connect-go,protoc-gen,connectrpc.com/connect/cmd/protoc-gen-connect-go))
 $(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))

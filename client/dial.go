@@ -142,7 +142,8 @@ func Dial(target string, opts ...Option) (*Client, error) {
 func (s *settings) dialOptions(config string) []grpc.DialOption {
 	options := append(s.tokenOptions(),
 		grpc.WithTransportCredentials(s.credentials),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(Codec()), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithDefaultServiceConfig(config),
 		// The client asks again itself: gRPC forgets a message that is larger than its buffer, and cannot send it anew.
 		grpc.WithDisableRetry(),

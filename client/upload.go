@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"google.golang.org/protobuf/proto"
-
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -33,7 +31,7 @@ func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*U
 	if c.remote == nil {
 		return &Upload{snapshot: snapshot}, nil
 	}
-	data, err := proto.Marshal(snapshot)
+	data, err := snapshot.MarshalVT()
 	if err != nil {
 		return nil, err
 	}

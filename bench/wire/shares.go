@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/bench/internal/floor"
 	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
+	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 )
@@ -87,9 +88,14 @@ func shares(ctx context.Context, r *run, line *sample.Line) error {
 	}
 	whole := encoded
 	whole.name = "proportion, from messages to messages"
-	stub := apportionv1.NewApportionServiceClient(server.ClientConn)
+	user, err := client.Dial(server.Address, client.WithPlaintext())
+	if err != nil {
+		return err
+	}
+	r.closers = append(r.closers, user.Close)
+	in := client.Input{Snapshot: q.message.GetInput().GetSnapshot(), Policy: q.message.GetInput().GetPolicy()}
 	whole.do = sequential(func(ctx context.Context) error {
-		_, err := stub.EvaluateShares(ctx, q.message)
+		_, err := user.Shares(ctx, in, client.SharesQuestion{})
 		return err
 	})
 	results, err := r.interleave(ctx, least, encoded, whole)
@@ -119,12 +125,15 @@ func shares(ctx context.Context, r *run, line *sample.Line) error {
 // clientCost returns the milliseconds that encoding a request and decoding an answer take.
 func clientCost(q question, answer floor.Bytes) (encode, decode float64, err error) {
 	var encoding, decoding sample.Durations
+	codec := client.Codec()
 	for range 15 {
 		begin := time.Now()
-		if _, err := proto.Marshal(q.message); err != nil {
+		encoded, err := codec.Marshal(q.message)
+		if err != nil {
 			return 0, 0, err
 		}
 		encoding = append(encoding, time.Since(begin))
+		encoded.Free()
 		var m apportionv1.EvaluateSharesResponse
 		begin = time.Now()
 		if err := proto.Unmarshal(answer, &m); err != nil {
