@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -58,12 +59,12 @@ func (t tallies) perSecond(lasts time.Duration) []float64 {
 }
 
 // startCrowd starts a crowd and returns once its callers call.
-func startCrowd(ctx context.Context, server string, callers int) (*crowd, error) {
+func startCrowd(ctx context.Context, server string, callers int, held bool) (*crowd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{process: exec.CommandContext(ctx, self, "crowd", server, strconv.Itoa(callers))} //nolint:gosec // This very program.
+	c := &crowd{process: exec.CommandContext(ctx, self, "crowd", server, strconv.Itoa(callers), strconv.FormatBool(held))} //nolint:gosec // This very program.
 	c.process.Stderr = os.Stderr
 	if c.ask, err = c.process.StdinPipe(); err != nil {
 		return nil, err
@@ -97,8 +98,16 @@ func (c *crowd) stop() error {
 
 // runCrowd is the whole life of a process that startCrowd has started: it calls, writes the tallies for each line that it reads, and ends
 // with its standard input.
-func runCrowd(ctx context.Context, server string, callers int) error {
-	expensive, err := expensiveQuestions()
+func runCrowd(ctx context.Context, server string, callers int, held bool) error {
+	var holder *grpc.ClientConn
+	if held {
+		var err error
+		if holder, err = dialFrom(server, 2); err != nil {
+			return err
+		}
+		defer holder.Close() //nolint:errcheck // It ends with the process.
+	}
+	expensive, err := expensiveQuestions(ctx, holder)
 	if err != nil {
 		return err
 	}

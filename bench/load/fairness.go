@@ -25,7 +25,9 @@ import (
 // siege lets one client ask small questions, first alone and then beside hostile callers. Server, client and hostile callers are
 // processes of equal priority, so that the client waits for what the server does and not for the goroutines of the hostile callers.
 type siege struct {
-	hostile  int
+	hostile int
+	// held says that the hostile callers ask about snapshots that the server holds, with requests of a few bytes.
+	held     bool
 	duration time.Duration
 }
 
@@ -53,7 +55,7 @@ func (s siege) run(ctx context.Context) (err error) {
 	s.measure(ctx, conn, small, s.duration/4)
 	idle := s.measure(ctx, conn, small, s.duration)
 
-	crowd, err := startCrowd(ctx, server.Address, s.hostile)
+	crowd, err := startCrowd(ctx, server.Address, s.hostile, s.held)
 	if err != nil {
 		return err
 	}
@@ -143,8 +145,9 @@ func smallQuestion() (request, error) {
 	return request{apportionv1.ApportionService_EvaluateShares_FullMethodName, data}, err
 }
 
-// expensiveQuestions returns one of each kind that the hostile callers ask in turn.
-func expensiveQuestions() (expensive []request, failed error) {
+// expensiveQuestions returns one of each kind that the hostile callers ask in turn. Where conn is not nil, they are about snapshots that the
+// server holds.
+func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive []request, failed error) {
 	encode := func(method string, m proto.Message) request {
 		data, err := proto.Marshal(m)
 		failed = errors.Join(failed, err)
@@ -152,6 +155,9 @@ func expensiveQuestions() (expensive []request, failed error) {
 	}
 	input := func(shape generate.Shape, policy string) *apportionv1.Input {
 		in, err := fixture.Input(generate.Snapshot(shape), policy)
+		if err == nil && conn != nil {
+			err = hold(ctx, conn, in)
+		}
 		failed = errors.Join(failed, err)
 		return in
 	}
@@ -175,6 +181,17 @@ func expensiveQuestions() (expensive []request, failed error) {
 			Input: input(manyDimensions(), "proportion"), Shares: &apportionv1.SharesStep{},
 		}),
 	}, failed
+}
+
+// hold has a server hold the snapshot of an input, and names it by its digest instead.
+func hold(ctx context.Context, conn *grpc.ClientConn, in *apportionv1.Input) error {
+	data, err := proto.Marshal(in.GetSnapshot())
+	if err != nil {
+		return err
+	}
+	digest, err := peer.Upload(ctx, conn, data)
+	in.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}
+	return err
 }
 
 // first names the first tasks by number.

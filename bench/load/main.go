@@ -41,7 +41,11 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		return runCrowd(ctx, args[1], callers)
+		held, err := strconv.ParseBool(args[3])
+		if err != nil {
+			return err
+		}
+		return runCrowd(ctx, args[1], callers, held)
 	case "cases":
 		var s settings
 		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
@@ -73,6 +77,7 @@ func run(args []string) error {
 	case "fairness":
 		var s siege
 		flags.IntVar(&s.hostile, "hostile", 8, "number of hostile callers")
+		flags.BoolVar(&s.held, "held", false, "let the hostile callers ask about snapshots that the server holds")
 		flags.DurationVar(&s.duration, "duration", 8*time.Second, "how long the small questions are measured, alone and beside the others")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err

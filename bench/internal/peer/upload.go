@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 
@@ -33,7 +35,12 @@ func upload(ctx context.Context, conn *grpc.ClientConn, header *apportionv1.Uplo
 	for rest := data; len(rest) > 0; {
 		n := min(chunkBytes, len(rest))
 		chunk := &apportionv1.UploadSnapshotRequest_Chunk{Chunk: &apportionv1.SnapshotChunk{Data: rest[:n], Last: n == len(rest)}}
-		if err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: chunk}); err != nil {
+		err := stream.Send(&apportionv1.UploadSnapshotRequest{Message: chunk})
+		if errors.Is(err, io.EOF) {
+			// The server has answered: it holds the snapshot already, or has failed.
+			break
+		}
+		if err != nil {
 			return "", err
 		}
 		rest = rest[n:]
