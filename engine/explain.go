@@ -214,8 +214,14 @@ type explainer struct {
 	room map[kindKey]*kindRoom
 	// entry says how admission in turn goes for each pending job; nil until needed.
 	entry map[model.JobID]*turn
+	// queues says of each queue whether it is served; nil until needed.
+	queues []*Finding
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
+	// served are the jobs of each queue that are served in turn; nil until needed.
+	served [][]model.JobID
+	// free is what the nodes have left; nil until needed.
+	free *freeNodes
 	// brief: the checks of a job end with the first that fails.
 	brief bool
 }
@@ -232,7 +238,7 @@ type turn struct {
 func newExplainer(s *Session) *explainer {
 	v := s.view
 	x := &explainer{
-		Session: s, nodes: v.NodeOrder, rank: make([]int, len(v.Queues)),
+		Session: s, nodes: v.NodeOrder, rank: make([]int, len(v.Queues)), queues: make([]*Finding, len(v.Queues)),
 		room: make(map[kindKey]*kindRoom), turns: make(map[model.QueueID]map[model.JobID]*turn),
 	}
 	for q := range x.rank {
@@ -374,30 +380,39 @@ func (x *explainer) tasks(e *Explanation) {
 	}
 }
 
-// queue asks whether the job's queue is served.
+// queue asks whether the job's queue is served, once for all jobs of the queue.
 func (x *explainer) queue(e *Explanation) {
-	var why policy.Reasons
-	if x.IsOverused(x.view.Jobs.At(e.Job).Queue, &why) {
-		e.find(CheckQueue, Failed, why.List...)
-	} else {
-		e.find(CheckQueue, Passed)
+	q := x.view.Jobs.At(e.Job).Queue
+	f := x.queues[q]
+	if f == nil {
+		f = &Finding{Check: CheckQueue, Outcome: Passed, Task: model.None}
+		var why policy.Reasons
+		if x.IsOverused(q, &why) {
+			f.Outcome, f.Reasons = Failed, why.List
+		}
+		x.queues[q] = f
 	}
+	e.add(*f)
 }
 
 // share asks whether the queue may use what each kind of task asks for, and what the gang needs.
 func (x *explainer) share(e *Explanation, w *waiting) {
+	var why policy.Reasons
 	for _, t := range w.kinds {
-		var why policy.Reasons
+		why = policy.Reasons{}
 		if !x.Allocatable([]model.TaskID{t}, policy.InSession, &why, nil) {
 			f := e.find(CheckShare, Failed, why.List...)
 			f.Task, f.Amount = t, x.view.Request(t)
 			return
 		}
 	}
-	var why policy.Reasons
 	outcome := Passed
-	if !x.Allocatable(w.needed, policy.InSession, &why, nil) {
-		outcome = Failed
+	// A gang of one task has been asked about.
+	if !slices.Equal(w.needed, w.kinds) || len(w.needed) > 1 {
+		why = policy.Reasons{}
+		if !x.Allocatable(w.needed, policy.InSession, &why, nil) {
+			outcome = Failed
+		}
 	}
 	e.find(CheckShare, outcome, why.List...).Amount = x.sum(w.needed)
 }

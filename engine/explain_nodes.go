@@ -11,8 +11,8 @@ import (
 
 // kindRoom is what the nodes have for one kind of task.
 type kindRoom struct {
-	// tasks is how many of the kind have room at the same time, up to the number asked about.
-	tasks int
+	// tasks is how many of the kind have room at the same time, up to limit.
+	tasks, limit int
 	// reasons say why no node has room for one, with the number of nodes that each is about; the most frequent first.
 	reasons []policy.Reason
 	counts  []int
@@ -38,7 +38,7 @@ func (x *explainer) nodesFor(e *Explanation, w *waiting) error {
 	if err := x.spendOnNodes(); err != nil {
 		return err
 	}
-	placement, err := x.Place(w.needed, x.nodes)
+	placement, err := x.place(w.needed, nil)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,19 @@ func placed(p *Placement, n int) (Outcome, []policy.Reason) {
 // roomFor counts, up to limit, how many tasks like t the nodes have room for at the same time.
 func (x *explainer) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	key := x.kindOf(t)
+	if len(x.by.predicate) == 0 {
+		// Then Fits looks at no queue.
+		key.queue = 0
+	}
 	room := x.room[key]
-	if room != nil && (room.tasks == 0 || room.tasks >= limit) {
+	if room != nil && (room.tasks < room.limit || room.tasks >= limit) {
 		return room, nil
 	}
 	v := x.view
 	if err := x.spendOnNodes(); err != nil {
 		return nil, err
 	}
-	room = &kindRoom{}
+	room = &kindRoom{limit: limit}
 	x.room[key] = room
 	idle, request := resource.NewAccount(v.Dims.Len()), v.Request(t)
 	for i, n := range x.nodes {

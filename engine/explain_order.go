@@ -73,14 +73,14 @@ func (x *explainer) serve(q model.QueueID) error {
 	jobs := x.queueJobs(q)
 	return x.tried(func() error {
 		var first []model.JobID
-		booked := 0
+		var booked []model.NodeID
 		for i, j := range jobs {
-			if i == maxTurns || booked > maxPlaced {
+			if i == maxTurns || len(booked) > maxPlaced {
 				return nil
 			}
 			w := x.waiting(j)
 			t := &turn{first: slices.Clip(first)}
-			nodes, err := x.next(j, w, t)
+			nodes, err := x.next(j, w, t, booked)
 			if err != nil {
 				return err
 			}
@@ -91,30 +91,31 @@ func (x *explainer) serve(q model.QueueID) error {
 			for k, task := range w.needed {
 				x.Book(task, model.Allocated, nodes[k])
 			}
-			booked += len(w.needed)
+			booked = append(booked, nodes...)
 			first = append(first, j)
 		}
 		return nil
 	})
 }
 
-// queueJobs lists the admitted jobs of a queue that have tasks to place, in order of service.
+// queueJobs lists the admitted jobs of a queue that have tasks to place, in order of service. The jobs of all queues are looked at once.
 func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
-	jobs := x.byQueue(func(j model.JobID) bool {
-		if x.view.Jobs.At(j).Queue != q || x.view.Account(j).Tasks[model.Pending] == 0 {
-			return false
+	if x.served == nil {
+		x.served = make([][]model.JobID, len(x.view.Queues))
+		for _, j := range x.view.Present() {
+			entry := x.entry[j]
+			if x.view.Account(j).Tasks[model.Pending] > 0 && x.view.Phase(j) != model.PhaseCompleted && (entry == nil || entry.ok) {
+				of := x.view.Jobs.At(j).Queue
+				x.served[of] = append(x.served[of], j)
+			}
 		}
-		entry := x.entry[j]
-		return x.view.Phase(j) != model.PhaseCompleted && (entry == nil || entry.ok)
-	})
-	if len(jobs) == 0 {
-		return nil
 	}
-	return jobs[0]
+	x.JobsInOrder(x.served[q])
+	return x.served[q]
 }
 
-// next asks whether a job goes on in the present state, and where.
-func (x *explainer) next(j model.JobID, w *waiting, t *turn) ([]model.NodeID, error) {
+// next asks whether a job goes on in the present state, in which tasks have been booked on some nodes, and where.
+func (x *explainer) next(j model.JobID, w *waiting, t *turn, booked []model.NodeID) ([]model.NodeID, error) {
 	var why policy.Reasons
 	switch {
 	case len(w.tasks) == 0 || !x.Valid(j, &why):
@@ -124,7 +125,7 @@ func (x *explainer) next(j model.JobID, w *waiting, t *turn) ([]model.NodeID, er
 	case !x.Allocatable(w.needed, policy.InSession, &why, nil):
 		t.check = CheckShare
 	default:
-		placement, err := x.Place(w.needed, x.nodes)
+		placement, err := x.place(w.needed, booked)
 		if err != nil {
 			return nil, err
 		}

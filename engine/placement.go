@@ -231,8 +231,7 @@ func (h *tightness) Len() int { return len(h.order) }
 
 func (h *tightness) Less(i, j int) bool {
 	l, r := h.order[i], h.order[j]
-	c := cmp.Compare(h.left[l], h.left[r])
-	return c < 0 || c == 0 && l < r
+	return tighter(h.left[l], l, h.left[r], r)
 }
 
 func (h *tightness) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
@@ -255,10 +254,7 @@ func (p *placer) tightest(k *taskKind, free []resource.Row) *tightness {
 			continue
 		}
 		order = append(order, int32(i))
-		for m := k.request.Positive(); m != 0; m = m.Rest() {
-			d := m.First()
-			left[i] += free[i].V[d] / k.request.V[d]
-		}
+		left[i] = leftOf(free[i], k.request)
 	}
 	h := &tightness{order, left}
 	heap.Init(h)

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// maxOrders bounds the requests for which the nodes are kept in order. Tasks with other requests are placed by Session.Place.
+const maxOrders = 64
+
+// freeNodes is what the nodes have left before anything is tried, and for each request the order in which best fit takes them. Placing a
+// few tasks then looks at a few nodes: those that it takes, and those that bookings have changed since.
+type freeNodes struct {
+	session *Session
+	nodes   []model.NodeID
+	// position of each node in nodes.
+	position []int32
+	idle     []resource.Row
+	offered  resource.Row
+	orders   map[int32]*nodeOrder
+	// changed has the nodes that have something else left, with what they have; marks has for each node its position there, plus one.
+	changed []changedNode
+	marks   []int32
+}
+
+type changedNode struct {
+	at   int32
+	left float64
+	idle resource.Row
+}
+
+// nodeOrder lists the nodes that have room for one request, the one that has least left first, among equals the first.
+type nodeOrder struct {
+	order []int32
+	left  []float64
+}
+
+// newFreeNodes returns nil if placing tasks on these nodes goes beyond placementCells.
+func newFreeNodes(s *Session, nodes []model.NodeID) (*freeNodes, error) {
+	v := s.view
+	width := v.Dims.Len()
+	if len(nodes)*width > placementCells {
+		return nil, nil //nolint:nilnil // There is no such index, which is no error.
+	}
+	f := &freeNodes{
+		session: s, nodes: nodes, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
+		offered: resource.NewAccount(width), orders: make(map[int32]*nodeOrder), marks: make([]int32, len(nodes)),
+	}
+	for i, n := range nodes {
+		if v.Stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		f.position[n] = int32(i)
+		v.Idle(n, &f.idle[i])
+		f.offered.Add(v.Nodes[n].Allocatable)
+	}
+	return f, nil
+}
+
+// place is Session.Place on all nodes, where nothing has changed since the explainer was made but what is used of the booked nodes.
+func (x *explainer) place(tasks []model.TaskID, booked []model.NodeID) (Placement, error) {
+	if x.free == nil {
+		var err error
+		if x.free, err = newFreeNodes(x.Session, x.nodes); err != nil {
+			return Placement{}, err
+		}
+	}
+	if x.free != nil {
+		placement, known, err := x.free.place(tasks, booked)
+		if known || err != nil {
+			return placement, err
+		}
+	}
+	return x.Place(tasks, x.nodes)
+}
+
+// place returns what Session.Place does if best fit finds room for all tasks, or if they are of one kind: what a node takes of one kind
+// does not depend on the other nodes, so that best fit places as many as there is room for. known is false for all else.
+func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
+	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
+	p.sort(f.offered)
+	if len(p.kinds)*len(f.nodes) > placementCells {
+		return Placement{}, false, nil
+	}
+	defer f.forget()
+	for _, n := range booked {
+		if i := f.position[n]; f.marks[i] == 0 {
+			f.session.view.Idle(n, f.change(i))
+		}
+	}
+	most := 0
+	for k := range p.kinds {
+		kind := &p.kinds[k]
+		placed, done, err := f.fill(&p, kind)
+		if err != nil || !done {
+			return Placement{}, false, err
+		}
+		if most += placed; placed < len(kind.tasks) {
+			return Placement{Outcome: NoPlacement, Most: most}, len(p.kinds) == 1, nil
+		}
+	}
+	return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, true, nil
+}
+
+// change notes that a node has something else left, and returns the row for that.
+func (f *freeNodes) change(i int32) *resource.Row {
+	f.changed = append(f.changed, changedNode{at: i, idle: resource.NewAccount(f.session.view.Dims.Len())})
+	f.marks[i] = int32(len(f.changed))
+	return &f.changed[len(f.changed)-1].idle
+}
+
+// forget takes back all changes.
+func (f *freeNodes) forget() {
+	for i := range f.changed {
+		f.marks[f.changed[i].at] = 0
+	}
+	f.changed = f.changed[:0]
+}
+
+// fill places as many tasks of a kind as have room, as placer.fill does, and returns how many. It is not done if there is no order of the
+// nodes.
+func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error) {
+	first := p.tasks[k.tasks[0]]
+	order, err := f.order(f.session.view.Tasks.At(first).Request, k.request)
+	if order == nil || err != nil {
+		return 0, false, err
+	}
+	changed := f.tightest(k.request)
+	for i := 0; placed < len(k.tasks) && (i < len(order.order) || len(changed) > 0); {
+		if f.session.view.Stopped(i) {
+			return 0, false, policy.ErrStopped
+		}
+		var at int32
+		if c := changed; len(c) > 0 && (i == len(order.order) || tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
+			at, changed = c[0].at, c[1:]
+		} else {
+			at = order.order[i]
+			if i++; f.marks[at] != 0 {
+				continue
+			}
+		}
+		if f.session.Fits(first, f.nodes[at], nil) {
+			placed = f.take(p, k, at, placed)
+		}
+	}
+	return placed, true, nil
+}
+
+// take places the tasks of a kind from a position on a node, as many as have room, and returns the next position.
+func (f *freeNodes) take(p *placer, k *taskKind, at int32, next int) int {
+	if f.marks[at] == 0 {
+		f.change(at).CopyFrom(f.idle[at])
+	}
+	idle := &f.changed[f.marks[at]-1].idle
+	for ; next < len(k.tasks) && resource.Covers(*idle, k.request); next++ {
+		idle.SubWithin(k.request)
+		p.at[k.tasks[next]] = at
+	}
+	return next
+}
+
+// tightest lists the changed nodes that have room for a request, in order.
+func (f *freeNodes) tightest(request resource.Row) []changedNode {
+	var list []changedNode
+	for _, c := range f.changed {
+		if resource.Covers(c.idle, request) {
+			c.left = leftOf(c.idle, request)
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(l, r changedNode) int { return cmp.Or(cmp.Compare(l.left, r.left), cmp.Compare(l.at, r.at)) })
+	return list
+}
+
+// tighter reports whether a node comes before another one in the order of best fit.
+func tighter(left float64, at int32, otherLeft float64, other int32) bool {
+	c := cmp.Compare(left, otherLeft)
+	return c < 0 || c == 0 && at < other
+}
+
+// leftOf says how many times a request is left of a node, added up over its dimensions.
+func leftOf(idle, request resource.Row) float64 {
+	left := 0.0
+	for m := request.Positive(); m != 0; m = m.Rest() {
+		d := m.First()
+		left += idle.V[d] / request.V[d]
+	}
+	return left
+}
+
+// order returns the order of the nodes for a request; nil: there are orders enough.
+func (f *freeNodes) order(id int32, request resource.Row) (*nodeOrder, error) {
+	if o := f.orders[id]; o != nil || len(f.orders) == maxOrders {
+		return o, nil
+	}
+	o := &nodeOrder{}
+	left := make([]float64, len(f.nodes))
+	for i := range f.nodes {
+		if f.session.view.Stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		if resource.Covers(f.idle[i], request) {
+			left[i] = leftOf(f.idle[i], request)
+			o.order = append(o.order, int32(i))
+		}
+	}
+	slices.SortFunc(o.order, func(l, r int32) int { return cmp.Or(cmp.Compare(left[l], left[r]), cmp.Compare(l, r)) })
+	o.left = make([]float64, len(o.order))
+	for k, i := range o.order {
+		o.left[k] = left[i]
+	}
+	f.orders[id] = o
+	return o, nil
+}
