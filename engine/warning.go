@@ -61,23 +61,15 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 
 // warnOfSmallNodes names nodes with less than one core, which no real node has: amounts of cpu are in milli-cores.
 func (s *Session) warnOfSmallNodes(add func(policy.Warning)) {
-	const core = 1000
-	first, small := model.NodeID(model.None), 0
-	for _, n := range s.view.NodeOrder {
-		if cpu := s.view.Nodes[n].Allocatable.V[resource.CPU]; cpu > 0 && cpu < core {
-			if small++; small == 1 {
-				first = n
-			}
-		}
-	}
-	if small == 0 {
+	small := s.view.SmallNodes()
+	if small.N == 0 {
 		return
 	}
-	node := &s.view.Nodes[first]
+	node := &s.view.Nodes[small.First]
 	add(policy.Warning{
-		Code: policy.NodeBelowOneCore, Path: fmt.Sprintf("nodes[%d].allocatable", first), Queue: model.None,
+		Code: policy.NodeBelowOneCore, Path: fmt.Sprintf("nodes[%d].allocatable", small.First), Queue: model.None,
 		Text: fmt.Sprintf("nodes with less than 1 core: %d, such as %q with {0}; amounts of cpu are in milli-cores, 1000 for a core",
-			small, node.Name),
+			small.N, node.Name),
 		Dimension: resource.CPU, Amounts: []float64{node.Allocatable.V[resource.CPU]},
 	})
 }

@@ -295,6 +295,7 @@ func (b *Builder) orderAll(stop func() bool) bool {
 		return false
 	}
 	m.QueueJobs = b.queueJobs()
+	m.findSmallNodes()
 	if !m.explicit {
 		m.sumNodes()
 	}

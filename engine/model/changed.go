@@ -48,6 +48,9 @@ func (b *Builder) changed() (*Model, error) {
 	}
 	r.sum()
 	r.orderNames(b.change)
+	if b.change.ownNodes {
+		m.findSmallNodes()
+	}
 	if !m.explicit && (b.change.ownNodes || r.base.explicit) {
 		m.sumNodes()
 	}

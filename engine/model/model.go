@@ -48,6 +48,7 @@ type Model struct {
 	Tallied int
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
+	small   SmallNodes
 	// text holds the uids and names of tasks.
 	text paper
 	// sums belong to the queues at the same positions.
