@@ -99,6 +99,10 @@ func (s *Session) QueuesInOrder(queues []model.QueueID) {
 			return
 		}
 	}
+	if keyer, ok := s.keyer(); ok {
+		s.sortKeyed(keyer, queues)
+		return
+	}
 	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
 
@@ -29,19 +28,4 @@ func (s *Session) Dividers() []Divider {
 		}
 	}
 	return list
-}
-
-// Busy lists the queues that have jobs, by name.
-func (s *Session) Busy() []model.QueueID {
-	has := make([]bool, len(s.view.Queues))
-	for _, j := range s.view.Present() {
-		has[s.view.Jobs.At(j).Queue] = true
-	}
-	var busy []model.QueueID
-	for _, q := range s.view.QueueOrder {
-		if has[q] {
-			busy = append(busy, q)
-		}
-	}
-	return busy
 }

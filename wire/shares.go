@@ -206,12 +206,7 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		return nil, err
 	}
 	v := s.engine.View()
-	rank := make([]int32, len(v.Queues))
-	busy := s.engine.Busy()
-	s.engine.QueuesInOrder(busy)
-	for i, q := range busy {
-		rank[q] = int32(i) + 1
-	}
+	ranks := s.engine.QueueRanks(queues)
 	standings := make([]apportionv1.QueueStanding, len(queues))
 	list := make([]*apportionv1.QueueStanding, 0, len(queues))
 	for i, q := range queues {
@@ -220,7 +215,7 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		}
 		s.reasons.List = s.reasons.List[:0]
 		out := &standings[i]
-		out.Queue, out.Rank = uint32(q), s.out.optional(int(rank[q])-1)
+		out.Queue, out.Rank = uint32(q), s.out.optional(int(ranks[i]))
 		if !omitNames {
 			out.Name = v.Queues[q].Name
 		}

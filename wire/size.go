@@ -79,15 +79,15 @@ func members(m *model.Model) int64 {
 // part of the view.
 func (s *Session) Bytes() int64 {
 	v := s.engine.View()
-	// The plugins that divide keep about this many rows for each queue.
-	const rowsOfQueue = 16
-	row := rowBytes(v.Dims.Len())
+	// The plugins that divide keep about this many rows for each queue, and together as many for what changes.
+	const rowsOfDivider, rowsOfQueue = 4, 10
+	row, queues, jobs := rowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
 	plugins := int64(0)
 	for _, tier := range s.engine.Policy().Tiers {
-		plugins += int64(len(tier))
+		plugins += int64(len(tier)) * (64*queues + 64*jobs)
 	}
-	perPlugin := int64(len(v.Queues))*(rowsOfQueue*row/4+64) + int64(v.Jobs.Len())*64
-	changing := int64(v.Jobs.Len())*8 + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
-		int64(len(v.Nodes))*row + int64(len(v.Queues))*rowsOfQueue*row
-	return plugins*perPlugin + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
+	plugins += int64(len(s.engine.Dividers())) * rowsOfDivider * queues * row
+	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
+		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
+	return plugins + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
 }

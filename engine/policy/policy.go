@@ -5,6 +5,8 @@
 package policy
 
 import (
+	"cmp"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -35,6 +37,32 @@ type QueueRanker interface {
 	// RankQueues sorts distinct queues as CompareQueues does, if that tells any two of them apart; else it returns false and changes
 	// nothing.
 	RankQueues(queues []model.QueueID) bool
+}
+
+// QueueKeyer is a QueueOrderer that compares queues by two numbers of each.
+type QueueKeyer interface {
+	// QueueKey returns the numbers. CompareQueues compares the classes, and then the shares.
+	QueueKey(q model.QueueID) QueueKey
+}
+
+// QueueKey is what decides about the order of a queue: the smaller class is served first, and in a class the smaller share, which is not
+// NaN.
+type QueueKey struct {
+	Class int64
+	Share float64
+}
+
+// Compare compares two keys: it is negative if k is served first.
+func (k QueueKey) Compare(other QueueKey) int {
+	switch {
+	case k.Class != other.Class:
+		return cmp.Compare(k.Class, other.Class)
+	case k.Share < other.Share:
+		return -1
+	case k.Share > other.Share:
+		return 1
+	}
+	return 0
 }
 
 // VictimQueueOrderer says which queue loses tasks first to a claimant's queue.

@@ -33,6 +33,31 @@ func NewAccounts(n, width int) []Row {
 	return rows
 }
 
+// Matrix is rows of the same width in memory without pointers, which the garbage collector does not scan.
+type Matrix struct {
+	cells []float64
+	has   []Mask
+	width int
+}
+
+// NewMatrix returns n rows of zeros with the dimensions of has present.
+func NewMatrix(n, width int, has Mask) Matrix {
+	m := Matrix{cells: make([]float64, n*width), has: make([]Mask, n), width: width}
+	for i := range m.has {
+		m.has[i] = has
+	}
+	return m
+}
+
+// Row returns the i-th row. Its amounts are those of the matrix; which dimensions are present is changed by SetHas.
+func (m *Matrix) Row(i int) Row {
+	from, to := i*m.width, (i+1)*m.width
+	return Row{V: m.cells[from:to:to], Has: m.has[i]}
+}
+
+// SetHas sets which dimensions of the i-th row are present.
+func (m *Matrix) SetHas(i int, has Mask) { m.has[i] = has }
+
 // Absent reports whether no vector is given.
 func (r Row) Absent() bool { return r.V == nil }
 

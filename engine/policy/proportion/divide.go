@@ -50,13 +50,12 @@ type Derivation struct {
 	Total, TotalGuarantee resource.Row
 }
 
-// division finds deserved by water-filling. All rows but deserved are read only.
+// division finds deserved by water-filling. Of the session it changes nothing but deserved.
 type division struct {
-	v                              *policy.View
+	*State
+
 	work                           *policy.Work
-	queues                         []model.QueueID
-	guarantee, realCapability      []resource.Row
-	request, deserved              []resource.Row
+	deserved                       *resource.Matrix
 	remaining, increased, previous resource.Row
 	rounds                         int
 	end                            End
@@ -72,8 +71,8 @@ type division struct {
 func (s *State) division() *division {
 	width := s.v.Dims.Len()
 	d := &division{
-		v: s.v, work: s.v.Work, queues: s.queues, guarantee: s.guarantee, realCapability: s.realCapability, request: s.request,
-		deserved: s.deserved, remaining: s.v.Total.Clone(), increased: resource.NewRow(width), previous: resource.NewRow(width),
+		State: s, work: s.v.Work, deserved: &s.deserved,
+		remaining: s.v.Total.Clone(), increased: resource.NewRow(width), previous: resource.NewRow(width),
 	}
 	if d.work == nil {
 		d.work = policy.NewWork(policy.DefaultWork)
@@ -85,7 +84,8 @@ func (s *State) division() *division {
 // is kept for those who do not ask.
 func (s *State) Derive(queues []model.QueueID, to Recorder) (Derivation, error) {
 	d, width := s.division(), s.v.Dims.Len()
-	d.trace, d.deserved = to, resource.NewAccounts(len(s.v.Queues), width)
+	deserved := resource.NewMatrix(len(s.v.Queues), width, resource.Base)
+	d.trace, d.deserved = to, &deserved
 	for _, row := range [...]*resource.Row{&d.step.Weighted, &d.step.Capped, &d.step.Requested, &d.step.Deserved} {
 		*row = resource.NewRow(width)
 	}
@@ -158,23 +158,25 @@ func (d *division) weigh(unmet []model.QueueID) int64 {
 // raise gives a queue its part of the round and reports whether it is met: its request is covered, or the round changed nothing for it, by
 // exact comparison (without that half of the rule rounds would go on for as long as floats keep shrinking).
 func (d *division) raise(q model.QueueID, part float64) (met bool, err error) {
-	deserved := &d.deserved[q]
-	d.previous.CopyFrom(*deserved)
+	deserved := d.deserved.Row(int(q))
+	d.previous.CopyFrom(deserved)
 	told := d.trace != nil && (d.only == nil || d.only[q])
 	record := func(row *resource.Row) {
 		if told {
-			row.CopyFrom(*deserved)
+			row.CopyFrom(deserved)
 		}
 	}
 	deserved.AddTimes(d.remaining, part)
 	record(&d.step.Weighted)
-	deserved.Min(d.realCapability[q], resource.Infinity)
+	deserved.Min(d.realCapability.Row(int(q)), resource.Infinity)
 	record(&d.step.Capped)
-	deserved.Min(d.request[q], resource.Zero)
+	request := d.request(q)
+	deserved.Min(request, resource.Zero)
 	record(&d.step.Requested)
-	deserved.Max(d.guarantee[q])
+	deserved.Max(d.guarantee(q))
+	d.deserved.SetHas(int(q), deserved.Has)
 	record(&d.step.Deserved)
-	met = resource.Covers(*deserved, d.request[q]) || resource.Equal(*deserved, d.previous)
+	met = resource.Covers(deserved, request) || resource.Equal(deserved, d.previous)
 	for i, x := range deserved.V {
 		if x > d.previous.V[i] {
 			d.increased.V[i] += x - d.previous.V[i]

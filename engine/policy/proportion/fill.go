@@ -59,10 +59,10 @@ func (d *division) fill(unmet []model.QueueID) error {
 // wait lists a queue with its dimensions that may rise.
 func (f *filling) wait(q model.QueueID) {
 	short := false
-	deserved, request := f.deserved[q], f.request[q]
+	deserved, request, limit := f.deserved.Row(int(q)), f.request(q), f.realCapability.Row(int(q))
 	for m := f.remaining.Has | request.Has; m != 0; m = m.Rest() {
 		d := m.First()
-		r := rising{dimension: int32(d), deserved: deserved.V[d], ceiling: f.ceiling(q, d), request: math.Inf(-1)}
+		r := rising{dimension: int32(d), deserved: deserved.V[d], ceiling: ceiling(limit, request, d), request: math.Inf(-1)}
 		if request.Has.Has(d) {
 			r.request = request.V[d]
 		}
@@ -77,20 +77,20 @@ func (f *filling) wait(q model.QueueID) {
 
 // ceiling returns what deserved is capped at in a dimension, but for the guarantee: Row.Min with real capability, where a scalar that is
 // not named is unlimited, and with the request, where it is 0.
-func (f *filling) ceiling(q model.QueueID, d int) float64 {
-	limit := f.realCapability[q]
+func ceiling(limit, request resource.Row, d int) float64 {
 	if d > resource.Memory && !limit.Has.Has(d) {
-		return f.request[q].V[d]
+		return request.V[d]
 	}
-	return min(limit.V[d], f.request[q].V[d])
+	return min(limit.V[d], request.V[d])
 }
 
 func (r *rising) isShort() bool { return r.request-r.deserved >= resource.Threshold }
 
 // put writes back what a queue deserves.
 func (f *filling) put(q model.QueueID, list []rising) {
+	deserved := f.deserved.Row(int(q))
 	for i := range list {
-		f.deserved[q].V[list[i].dimension] = list[i].deserved
+		deserved.V[list[i].dimension] = list[i].deserved
 	}
 }
 
@@ -141,7 +141,7 @@ func (f *filling) round(total float64) error {
 				continue
 			}
 			w.short = w.short || isShort
-			f.deserved[w.queue].V[r.dimension] = r.deserved
+			f.deserved.Row(int(w.queue)).V[r.dimension] = r.deserved
 		}
 		from = w.end
 		if short && changed {

@@ -24,19 +24,19 @@ func (Plugin) Name() string { return name }
 
 // State is the plugin in a session. Rows are indexed by queue; those of queues that take no part are not used.
 type State struct {
-	v              *policy.View
+	v *policy.View
+	// totalGuarantee sums the guarantees of all queues.
 	totalGuarantee resource.Row
 	// Fixed once open.
-	takesPart             []bool
-	queues                []model.QueueID
-	guarantee, capability []resource.Row
-	realCapability        []resource.Row
-	deserved              []resource.Row
-	request, elastic      []resource.Row
+	takesPart                []bool
+	queues                   []model.QueueID
+	realCapability, deserved resource.Matrix
+	// nothing is a row of zeros that names cpu and memory.
+	nothing resource.Row
 	// Change with events and permits, and are saved to the journal before.
-	allocated, inqueue []resource.Row
-	share              []float64
-	dominant           []int32
+	changed  struct{ allocated, inqueue account.Changing }
+	share    []float64
+	dominant []int32
 	// Scratch of Reclaimable: running[q] is valid if stamp[q] is the present epoch.
 	running []resource.Row
 	stamp   []uint32
@@ -47,24 +47,20 @@ type State struct {
 // Open accounts for every queue with jobs and divides the cluster among them. A division that costs more than View.Work is a
 // *policy.WorkError.
 func (Plugin) Open(v *policy.View) (policy.State, error) {
-	accounts, err := account.Open(v)
-	if err != nil {
-		return nil, err
-	}
 	n, width := len(v.Queues), v.Dims.Len()
 	s := &State{
-		v: v, takesPart: make([]bool, n), share: make([]float64, n), dominant: make([]int32, n),
-		allocated: accounts.Allocated, request: accounts.Request, inqueue: accounts.Inqueue, elastic: accounts.Elastic,
-		guarantee: resource.NewAccounts(n, width), capability: resource.NewAccounts(n, width),
-		realCapability: resource.NewAccounts(n, width), deserved: resource.NewAccounts(n, width),
-		totalGuarantee: resource.NewAccount(width), need: resource.NewAccount(width),
+		v: v, takesPart: make([]bool, n), queues: make([]model.QueueID, 0, n), share: make([]float64, n), dominant: make([]int32, n),
+		realCapability: resource.NewMatrix(n, width, resource.Base), deserved: resource.NewMatrix(n, width, resource.Base),
+		totalGuarantee: resource.NewAccount(width), nothing: resource.NewAccount(width), need: resource.NewAccount(width),
 	}
-	for _, q := range v.QueueOrder {
+	for i, q := range v.QueueOrder {
+		if v.Stopped(i) {
+			return nil, policy.ErrStopped
+		}
 		if g := v.Queues[q].Guarantee; !g.Absent() {
 			s.totalGuarantee.Add(g)
-			s.guarantee[q].Add(g)
 		}
-		if accounts.Jobs[q] > 0 {
+		if v.QueueSumOf(q).Jobs > 0 {
 			s.takesPart[q] = true
 			s.queues = append(s.queues, q)
 		}
@@ -83,50 +79,85 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	return s, nil
 }
 
-// limit sets capability and real capability of a queue. free is what all guarantees leave of the total. A capability that names something
-// leaves cpu and memory unlimited where they are 0 or not named; a scalar of 0 is 0.
+// limit sets the real capability of a queue. free is what all guarantees leave of the total. A capability that names something leaves cpu
+// and memory unlimited where they are 0 or not named; a scalar of 0 is 0.
 func (s *State) limit(q model.QueueID, free resource.Row) {
-	realCapability := &s.realCapability[q]
+	realCapability := s.realCapability.Row(int(q))
 	realCapability.CopyFrom(free)
-	realCapability.Add(s.guarantee[q])
-	if account.ResolveCapability(s.v.Queues[q].Capability, &s.capability[q]) {
-		realCapability.Min(s.capability[q], resource.Infinity)
+	realCapability.Add(s.guarantee(q))
+	if account.ResolveCapability(s.v.Queues[q].Capability, &s.need) {
+		realCapability.Min(s.need, resource.Infinity)
 	}
+	s.realCapability.SetHas(int(q), realCapability.Has)
+}
+
+// guarantee returns the guarantee of a queue, with cpu and memory present.
+func (s *State) guarantee(q model.QueueID) resource.Row {
+	g := s.v.Queues[q].Guarantee
+	if g.Absent() {
+		return s.nothing
+	}
+	g.Has |= resource.Base
+	return g
+}
+
+// capability returns the capability of a queue as ResolveCapability does.
+func (s *State) capability(q model.QueueID) resource.Row {
+	written := s.v.Queues[q].Capability
+	switch {
+	case written.Has == 0:
+		return s.nothing
+	case written.V[resource.CPU] > 0 && written.V[resource.Memory] > 0:
+		return written
+	}
+	row := resource.NewRow(len(written.V))
+	account.ResolveCapability(written, &row)
+	return row
+}
+
+// allocated returns what a queue has allocated, request what it has requested, and elastic what its jobs hold above their minima.
+func (s *State) allocated(q model.QueueID) resource.Row {
+	return s.changed.allocated.At(q, s.v.QueueSumOf(q).Allocated)
+}
+
+func (s *State) request(q model.QueueID) resource.Row { return s.v.QueueSumOf(q).Request }
+
+func (s *State) elastic(q model.QueueID) resource.Row { return s.v.QueueSumOf(q).Elastic }
+
+// inqueue returns what is admitted of a queue's jobs.
+func (s *State) inqueue(q model.QueueID) resource.Row {
+	return s.changed.inqueue.At(q, s.v.QueueSumOf(q).Inqueue)
 }
 
 // updateShare sets share to the largest allocated / deserved over the dimensions with a deserved of Threshold or more: what is used
 // without being deserved does not count.
 func (s *State) updateShare(q model.QueueID) {
-	share, dominant := resource.DominantShare(s.allocated[q], s.deserved[q], s.deserved[q].AtLeastThreshold())
+	deserved := s.deserved.Row(int(q))
+	share, dominant := resource.DominantShare(s.allocated(q), deserved, deserved.AtLeastThreshold())
 	s.share[q], s.dominant[q] = share, int32(dominant)
 }
 
-// CompareQueues puts the queue of higher priority first, then the one with the smaller share.
-func (s *State) CompareQueues(l, r model.QueueID) int {
-	if lp, rp := s.v.Queues[l].Priority, s.v.Queues[r].Priority; lp != rp {
-		if lp > rp {
-			return -1
-		}
-		return 1
-	}
-	switch {
-	case s.share[l] < s.share[r]:
-		return -1
-	case s.share[l] > s.share[r]:
-		return 1
-	}
-	return 0
+// QueueKey puts the queue of higher priority first, then the one with the smaller share.
+func (s *State) QueueKey(q model.QueueID) policy.QueueKey {
+	return policy.QueueKey{Class: -int64(s.v.Queues[q].Priority), Share: s.share[q]}
 }
+
+// CompareQueues compares the keys of two queues.
+func (s *State) CompareQueues(l, r model.QueueID) int { return s.QueueKey(l).Compare(s.QueueKey(r)) }
 
 // Overused reports whether a queue has all it deserves, in every dimension: one dimension below deserved is enough not to be overused.
 func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
-	if !s.takesPart[q] || !resource.Covers(s.allocated[q], s.deserved[q]) {
+	if !s.takesPart[q] {
+		return false
+	}
+	allocated, deserved := s.allocated(q), s.deserved.Row(int(q))
+	if !resource.Covers(allocated, deserved) {
 		return false
 	}
 	if why != nil {
 		reason := policy.Because(name, policy.Overused, q)
 		if d := int(s.dominant[q]); d >= 0 {
-			reason.Dimension, reason.Have, reason.Limit = d, s.allocated[q].V[d], s.deserved[q].V[d]
+			reason.Dimension, reason.Have, reason.Limit = d, allocated.V[d], deserved.V[d]
 		}
 		why.Add(reason)
 	}
@@ -139,31 +170,31 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 		return policy.Share{}, false
 	}
 	return policy.Share{
-		Weight: s.v.Queues[q].Weight, Guarantee: s.guarantee[q], Deserved: s.deserved[q], Allocated: s.allocated[q],
-		Request: s.request[q], Inqueue: s.inqueue[q], Elastic: s.elastic[q], Capability: s.capability[q],
-		RealCapability: s.realCapability[q], Share: s.share[q], Dominant: int(s.dominant[q]),
+		Weight: s.v.Queues[q].Weight, Guarantee: s.guarantee(q), Deserved: s.deserved.Row(int(q)), Allocated: s.allocated(q),
+		Request: s.request(q), Inqueue: s.inqueue(q), Elastic: s.elastic(q), Capability: s.capability(q),
+		RealCapability: s.realCapability.Row(int(q)), Share: s.share[q], Dominant: int(s.dominant[q]),
 		Overused: s.Overused(q, nil),
 	}, true
 }
 
 // Allocate books a task that starts to hold resources. Of the queue's account only allocated and share follow.
 func (s *State) Allocate(t model.TaskID) {
-	q := s.touch(t)
-	s.allocated[q].Add(s.v.Request(t))
+	q, allocated := s.touch(t)
+	allocated.Add(s.v.Request(t))
 	s.updateShare(q)
 }
 
 // Deallocate gives a task's resources back.
 func (s *State) Deallocate(t model.TaskID) {
-	q := s.touch(t)
-	s.allocated[q].SubWithin(s.v.Request(t))
+	q, allocated := s.touch(t)
+	allocated.SubWithin(s.v.Request(t))
 	s.updateShare(q)
 }
 
-func (s *State) touch(t model.TaskID) model.QueueID {
+// touch returns a task's queue and what that has allocated, for writing.
+func (s *State) touch(t model.TaskID) (model.QueueID, *resource.Row) {
 	q := s.v.QueueOf(t)
-	s.v.Journal.Row(&s.allocated[q])
 	s.v.Journal.Float(&s.share[q])
 	s.v.Journal.Int(&s.dominant[q])
-	return q
+	return q, s.changed.allocated.Change(s.v, q, s.v.QueueSumOf(q).Allocated)
 }

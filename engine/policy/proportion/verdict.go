@@ -16,13 +16,14 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode,
 	if r.BestEffort {
 		return true
 	}
-	over := resource.Exceeding(s.deserved[q], s.allocated[q], r.Row, ^s.v.Dims.Pods())
+	deserved, allocated := s.deserved.Row(int(q)), s.allocated(q)
+	over := resource.Exceeding(deserved, allocated, r.Row, ^s.v.Dims.Pods())
 	if why != nil || checks != nil {
 		for m := r.Row.Positive() &^ s.v.Dims.Pods(); m != 0; m = m.Rest() {
 			d := m.First()
 			reason := policy.Reason{
 				Plugin: name, Code: policy.AboveDeserved, Queue: q, Dimension: d,
-				Have: s.allocated[q].V[d], Need: r.Row.V[d], Limit: s.deserved[q].V[d],
+				Have: allocated.V[d], Need: r.Row.V[d], Limit: deserved.V[d],
 			}
 			if over.Has(d) {
 				why.Add(reason)
@@ -59,12 +60,12 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if job.MinResources.Absent() {
 		return policy.Permit
 	}
-	if !account.Fits(name, q, job.MinResources, s.allocated[q], s.inqueue[q], s.elastic[q], s.realCapability[q], s.v.Dims.Pods(), why) {
+	limit := s.realCapability.Row(int(q))
+	if !account.Fits(name, q, job.MinResources, s.allocated(q), s.inqueue(q), s.elastic(q), limit, s.v.Dims.Pods(), why) {
 		return policy.Reject
 	}
 	account.InqueueNeed(s.v, j, &s.need)
-	s.v.Journal.Row(&s.inqueue[q])
-	s.inqueue[q].Add(s.need)
+	s.changed.inqueue.Change(s.v, q, s.v.QueueSumOf(q).Inqueue).Add(s.need)
 	return policy.Permit
 }
 
@@ -76,7 +77,7 @@ func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 		s.v.Yield(i)
 		q := s.v.QueueOf(t)
 		allocated := s.runningOf(q)
-		over := resource.Uncovered(s.deserved[q], *allocated)
+		over := resource.Uncovered(s.deserved.Row(int(q)), *allocated)
 		if over == 0 {
 			g.Protect(t, s.reason(q, *allocated, t, s.v.Request(t).Positive()))
 			continue
@@ -93,12 +94,13 @@ func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 // reason compares what a queue has with what it deserves, in the dimension of mask where the former is largest in proportion.
 func (s *State) reason(q model.QueueID, allocated resource.Row, t model.TaskID, mask resource.Mask) policy.Reason {
 	reason := policy.Because(name, policy.WithinDeserved, q)
-	_, d := resource.DominantShare(allocated, s.deserved[q], mask&s.deserved[q].AtLeastThreshold())
+	deserved := s.deserved.Row(int(q))
+	_, d := resource.DominantShare(allocated, deserved, mask&deserved.AtLeastThreshold())
 	if d < 0 && mask != 0 {
 		d = mask.First()
 	}
 	if d >= 0 {
-		reason.Dimension, reason.Have, reason.Need, reason.Limit = d, allocated.V[d], s.v.Request(t).V[d], s.deserved[q].V[d]
+		reason.Dimension, reason.Have, reason.Need, reason.Limit = d, allocated.V[d], s.v.Request(t).V[d], deserved.V[d]
 	}
 	return reason
 }
@@ -118,7 +120,7 @@ func (s *State) begin() {
 func (s *State) runningOf(q model.QueueID) *resource.Row {
 	if s.stamp[q] != s.epoch {
 		s.stamp[q] = s.epoch
-		s.running[q].CopyFrom(s.allocated[q])
+		s.running[q].CopyFrom(s.allocated(q))
 	}
 	return &s.running[q]
 }

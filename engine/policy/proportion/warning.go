@@ -35,7 +35,10 @@ func (s *State) Warnings(add func(policy.Warning)) {
 				Text: fmt.Sprintf("a capability of 0 %s counts as unlimited", s.v.Dims.Name(zero.First())),
 			})
 		}
-		if over := resource.Uncovered(s.capability[q], s.guarantee[q]) & queue.Capability.Has; s.takesPart[q] && over != 0 {
+		if !s.takesPart[q] || queue.Capability.Has == 0 {
+			continue
+		}
+		if over := resource.Uncovered(s.capability(q), s.guarantee(q)) & queue.Capability.Has; over != 0 {
 			add(policy.Warning{
 				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
 				Text: fmt.Sprintf("the guarantee of %s is above the capability: deserved is raised to it", s.v.Dims.Name(over.First())),

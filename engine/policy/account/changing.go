@@ -1,0 +1,32 @@
+package account
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Changing holds the rows of the queues for which they differ from those of the model. Most sessions change few queues or none. The zero
+// value holds none.
+type Changing struct{ rows []resource.Row }
+
+// At returns the row of a queue; otherwise is the one of the model.
+func (c *Changing) At(q model.QueueID, otherwise resource.Row) resource.Row {
+	if c.rows == nil || c.rows[q].Absent() {
+		return otherwise
+	}
+	return c.rows[q]
+}
+
+// Change returns the row of a queue for writing, and saves it to the journal of the view.
+func (c *Changing) Change(v *policy.View, q model.QueueID, otherwise resource.Row) *resource.Row {
+	if c.rows == nil {
+		c.rows = make([]resource.Row, len(v.Queues))
+	}
+	row := &c.rows[q]
+	if row.Absent() {
+		*row = otherwise.Clone()
+	}
+	v.Journal.Row(row)
+	return row
+}

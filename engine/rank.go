@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Busy lists the queues that have jobs, by name.
+func (s *Session) Busy() []model.QueueID {
+	v := s.view
+	busy := make([]model.QueueID, 0, len(v.QueueOrder))
+	for _, q := range v.QueueOrder {
+		if v.QueueSumOf(q).Jobs > 0 {
+			busy = append(busy, q)
+		}
+	}
+	return busy
+}
+
+// QueueRanks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has none.
+func (s *Session) QueueRanks(queues []model.QueueID) []int32 {
+	ranks := make([]int32, len(queues))
+	if keyer, ok := s.keyer(); ok && len(queues) <= len(s.view.Queues)/rankedByCounting {
+		s.countRanks(keyer, queues, ranks)
+		return ranks
+	}
+	busy := s.Busy()
+	s.QueuesInOrder(busy)
+	all := make([]int32, len(s.view.Queues))
+	for i, q := range busy {
+		all[q] = int32(i) + 1
+	}
+	for i, q := range queues {
+		ranks[i] = all[q] - 1
+	}
+	return ranks
+}
+
+// rankedByCounting is the part of the queues up to which it is cheaper to count what comes before each than to sort all.
+const rankedByCounting = 8
+
+// keyed is a queue with all that decides about its order but its name.
+type keyed struct {
+	policy.QueueKey
+
+	created int64
+	queue   model.QueueID
+}
+
+// keyer returns the plugin that orders queues, if it is the only one and compares them by numbers.
+func (s *Session) keyer() (policy.QueueKeyer, bool) {
+	if len(s.by.queueOrder) != 1 {
+		return nil, false
+	}
+	keyer, ok := s.by.queueOrder[0].(policy.QueueKeyer)
+	return keyer, ok
+}
+
+func (s *Session) keyOf(keyer policy.QueueKeyer, q model.QueueID) keyed {
+	return keyed{keyer.QueueKey(q), s.view.Queues[q].CreateTime, q}
+}
+
+// compareKeyed is CompareQueues where keys decide.
+func (s *Session) compareKeyed(l, r keyed) int {
+	if c := l.QueueKey.Compare(r.QueueKey); c != 0 {
+		return c
+	}
+	if l.created != r.created {
+		return cmp.Compare(l.created, r.created)
+	}
+	return strings.Compare(s.view.Queues[l.queue].Name, s.view.Queues[r.queue].Name)
+}
+
+// sortKeyed sorts queues by order of service. No two are equal, so that the order does not depend on how they are sorted.
+func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) {
+	list := make([]keyed, len(queues))
+	for i, q := range queues {
+		list[i] = s.keyOf(keyer, q)
+	}
+	slices.SortFunc(list, s.compareKeyed)
+	for i := range list {
+		queues[i] = list[i].queue
+	}
+}
+
+// countRanks sets the ranks of a few queues: the number of queues with jobs that come before each.
+func (s *Session) countRanks(keyer policy.QueueKeyer, queues []model.QueueID, ranks []int32) {
+	v := s.view
+	sorted := make([]model.QueueID, 0, len(queues))
+	for _, q := range queues {
+		if v.QueueSumOf(q).Jobs > 0 {
+			sorted = append(sorted, q)
+		}
+	}
+	s.sortKeyed(keyer, sorted)
+	sorted = slices.Compact(sorted)
+	list, before := make([]keyed, len(sorted)), make([]int32, len(sorted)+1)
+	for i, q := range sorted {
+		list[i] = s.keyOf(keyer, q)
+	}
+	for i := range v.Queues {
+		q := model.QueueID(i)
+		if v.QueueSumOf(q).Jobs == 0 {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(list, s.keyOf(keyer, q), s.compareKeyed)
+		if found {
+			at++
+		}
+		before[at]++
+	}
+	for i := 1; i < len(sorted); i++ {
+		before[i] += before[i-1]
+	}
+	for i, q := range queues {
+		ranks[i] = model.None
+		if k, found := slices.BinarySearchFunc(list, s.keyOf(keyer, q), s.compareKeyed); found {
+			ranks[i] = before[k]
+		}
+	}
+}
