@@ -83,7 +83,7 @@ func boundOf(share, start, ceiling int64) apportionv1.FairBound {
 	return apportionv1.FairBound_FAIR_BOUND_LEVEL
 }
 
-// award is the signpost of a quantum of a child, by which quanta are handed out; of equal ones the first in rank comes first.
+// award is the signpost of a quantum of a child, by which quanta are given; of equal ones the first in rank comes first.
 type award struct {
 	signpost *big.Rat
 	rank     int

@@ -122,7 +122,7 @@ func ExampleClient_OpenSession() {
 	// after all build has 6 of 4 CPUs
 }
 
-// Faults of a snapshot are told by path, all at once.
+// All faults of a snapshot are named at once, each by its path.
 func ExampleViolations() {
 	snapshot, err := client.NewSnapshot().Queue(client.Queue{Name: "build"}).Job(client.Job{Name: "compile", Queue: "biuld"}).Build()
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *console) row(r resource.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// mentioned says whether a dimension occurs in the example: cpu and memory are always present, and only noise where nobody names them.
+// mentioned says whether a dimension occurs in the example: cpu and memory are always present, and only noise where no request names them.
 func (c *console) mentioned(d int) bool {
 	if d > resource.Memory {
 		return true

@@ -47,7 +47,7 @@ type feederGroup struct {
 	tasks   []int
 }
 
-// keptJobs tells which jobs have a queue. Volcano sends no others; one without would be left out with its tasks.
+// keptJobs returns which jobs have a queue. Volcano sends no others; one without would be left out with its tasks.
 func (f *feeder) keptJobs() []bool {
 	queues := make(map[string]bool, len(f.queues))
 	for i := range f.queues {

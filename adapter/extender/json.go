@@ -140,7 +140,7 @@ func texts(d *jx.Decoder) ([]string, error) {
 	return list, err
 }
 
-// within tells the place of a fault in its text.
+// within adds the place of a fault to its text.
 func within(place string, err error) error {
 	if err == nil || place == "" {
 		return err

@@ -57,7 +57,7 @@ type Question struct {
 	Took  time.Duration
 }
 
-// record is what one session tells its observer. It is guarded by the session's lock. A nil *record does nothing.
+// record is what one session reports to its observer. It is guarded by the session's lock. A nil *record does nothing.
 type record struct {
 	to   SessionObserver
 	wire *wire.Session
@@ -79,7 +79,7 @@ func (r *record) asked(step *apportionv1.Step, answer *apportionv1.Answer) {
 	}
 }
 
-// ask answers a step that changes nothing, and notes it: what was just decided, with all that the contract tells of it.
+// ask answers a step that changes nothing, and notes it: what was just decided, with all that the contract says of it.
 func (r *record) ask(step func() *apportionv1.Step) {
 	if r != nil {
 		question := step()
@@ -94,7 +94,7 @@ func (r *record) changed(step func() *apportionv1.Step) {
 	}
 }
 
-// end tells of the question.
+// end reports the question to the observer.
 func (r *record) end(ctx context.Context, sent []byte) {
 	if r != nil {
 		q := r.now

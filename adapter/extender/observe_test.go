@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// again decides everything once more, from what observers are told alone: a snapshot made of the model, and steps. Every session that a
+// again decides everything once more, from what observers receive alone: a snapshot made of the model, and steps. Every session that a
 // test's bridge is asked about is held to it.
 type again struct {
 	t        testing.TB

@@ -343,7 +343,7 @@ func (v *span) bytes(text []byte) (n int, ended bool) {
 	return i, false
 }
 
-// closing returns how much belongs to the string that the scan is in, its closing quote included; quoted tells whether it goes on.
+// closing returns how much belongs to the string that the scan is in, its closing quote included, and whether it continues.
 func (v *span) closing(text []byte) int {
 	i := 0
 	if v.escaping && len(text) > 0 {

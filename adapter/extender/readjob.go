@@ -60,7 +60,7 @@ func (p *push) roleMinimums(d *jx.Decoder, j *jobRecord) error {
 	return err
 }
 
-// podGroup reads what only the PodGroup tells: the phase, and the least that the job asks for.
+// podGroup reads what only the PodGroup has: the phase, and the least that the job asks for.
 func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 	return object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {

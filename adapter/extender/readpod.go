@@ -108,7 +108,8 @@ func (r *podRecord) condition(d *jx.Decoder) error {
 	return err
 }
 
-// detail is what few pods have. The label of the cooldown goes before the annotation, even where it is no duration: then nothing protects.
+// detail is what few pods have. The label of the cooldown takes precedence over the annotation, even where it is no duration: then nothing
+// protects.
 func (r *podRecord) detail() model.Detail {
 	detail := model.Detail{PriorityClass: r.class}
 	written := r.annotated

@@ -43,7 +43,7 @@ func ReadUsers(from io.Reader) (Users, error) {
 	return users, nil
 }
 
-// Authorize reports whether a user has a password, in a time that tells neither.
+// Authorize reports whether a user has a password. The time that it takes depends on neither.
 func (u Users) Authorize(user, password string) bool {
 	want, known := u[user]
 	sum := sha256.Sum256([]byte(password))

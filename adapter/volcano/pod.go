@@ -153,7 +153,7 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 	return &d
 }
 
-// annotationOrLabel is the text under a key of the annotations, or else of the labels; present tells an empty text from none.
+// annotationOrLabel is the text under a key of the annotations, or else of the labels; present distinguishes an empty text from none.
 func (r *reader) annotationOrLabel(m metadata, key string) (content string, present bool) {
 	if v := m.annotations.field(key); v != nil {
 		return r.textAt(v), true
@@ -172,7 +172,8 @@ func (r *reader) gate(gates *value) apportionv1.TaskGate {
 	return Gate(len(gates.items), r.textAt(gates.items[0].field(nameField)))
 }
 
-// cooldown is how long the pod is protected. The label goes before the annotation, even where it is no duration: then nothing protects.
+// cooldown is how long the pod is protected. The label takes precedence over the annotation, even where it is no duration: then nothing
+// protects.
 func (r *reader) cooldown(m metadata) (int64, bool) {
 	v := m.labels.field(cooldownKey)
 	if v == nil {

@@ -68,7 +68,7 @@ func WithClusterLabel(label string) Option {
 	return func(r *reader) { r.label = label }
 }
 
-// WithProgress has progress called now and then with the number of bytes read so far, of all sources together.
+// WithProgress calls progress at intervals with the number of bytes read so far, of all sources together.
 func WithProgress(progress func(read int)) Option {
 	return func(r *reader) { r.progress = progress }
 }
@@ -90,7 +90,7 @@ func Schedulers(opts ...Option) []string {
 }
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
-// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; of each other kind one warning tells that it
+// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; of each other kind one warning says that it
 // was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
@@ -173,7 +173,7 @@ type reader struct {
 	given      map[string]bool
 }
 
-// identity tells objects apart.
+// identity distinguishes objects.
 type identity struct{ kind, namespace, name string }
 
 // origin is where an object was written.
@@ -234,7 +234,7 @@ func (r *reader) hidden(key identity) bool {
 	return r.given[key.kind]
 }
 
-// advance tells how much has been read once root, of doc, is at hand.
+// advance reports how much has been read once root, of doc, is complete.
 func (r *reader) advance(doc *document, root *value) {
 	if r.progress == nil {
 		return

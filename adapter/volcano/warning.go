@@ -23,7 +23,7 @@ func (w *warnings) add(code apportionv1.WarningCode, place func() string, format
 	}
 }
 
-// all are the warnings; the last one tells how many are not listed.
+// all are the warnings; the last one says how many are not listed.
 func (w *warnings) all() []*apportionv1.Warning {
 	if w.total <= len(w.listed) {
 		return w.listed

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep lists may nest within what is read; no object of Kubernetes comes near.
+	// maxDepth bounds how deep lists may nest within what is read; no object of Kubernetes is nearly as deep.
 	maxDepth = 64
 	// maxExpanded bounds how many values the aliases of one document may stand for.
 	maxExpanded = 100_000

@@ -75,7 +75,7 @@ func (x *runs) bytes() int64 {
 	return 8 * int64(n)
 }
 
-// The texts that sorted indexes are told.
+// The texts that sorted indexes are built of.
 type (
 	jobTexts  struct{ m *Model }
 	taskTexts struct{ m *Model }

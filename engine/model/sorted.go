@@ -17,8 +17,8 @@ type texts interface {
 	is(id int32, key string) bool
 }
 
-// build indexes positions 0 … n-1 from first on; those without a text are left out. clash is told of every position whose text a smaller
-// position has already. If stop, which may be nil, asks to stop, the index is not complete.
+// build indexes positions 0 … n-1 from first on; those without a text are left out. It calls clash for every position whose text
+// a smaller position has already. If stop, which may be nil, asks to stop, the index is not complete.
 func (x *sorted) build(first, n int, of texts, stop func() bool, clash func(earlier, later int32)) {
 	x.entries = slices.Grow(x.entries[:0], n)
 	for i := first; i < first+n; i++ {

@@ -18,7 +18,7 @@ type entry struct {
 	byte   *uint8
 	undo   func()
 	number float64
-	// undoWith is told has and more.
+	// undoWith is called with has and more.
 	undoWith func(a, b uint64)
 	more     uint64
 }
@@ -29,13 +29,13 @@ const entryBytes = 72
 // Position is a point in a journal.
 type Position struct{ entries, cells int }
 
-// Mark begins, or goes on, recording and returns the present point.
+// Mark starts recording, or continues it, and returns the present point.
 func (j *Journal) Mark() Position {
 	j.depth++
 	return Position{len(j.entries), len(j.cells)}
 }
 
-// Rollback puts everything back as it was at p. Recording goes on: p may be rolled back to again.
+// Rollback restores the state at p. Recording continues: p may be rolled back to again.
 func (j *Journal) Rollback(p Position) {
 	for i := len(j.entries) - 1; i >= p.entries; i-- {
 		e := &j.entries[i]
@@ -113,7 +113,7 @@ func (j *Journal) Byte(b *uint8) {
 	}
 }
 
-// UndoWith is Undo with two numbers that are told to f, which so need not be a new function each time.
+// UndoWith is Undo with two numbers that f is called with, so that f need not be a new function each time.
 func (j *Journal) UndoWith(f func(a, b uint64), a, b uint64) {
 	if j.depth > 0 {
 		j.entries = append(j.entries, entry{undoWith: f, has: resource.Mask(a), more: b})

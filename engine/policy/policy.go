@@ -1,4 +1,4 @@
-// Package policy is the frame of policies: what a plugin is told (View), what it may be asked (the interfaces below), and how it
+// Package policy is the frame of policies: what a plugin sees (View), what it may be asked (the interfaces below), and how it
 // gives reasons. A plugin implements the interfaces of the decisions it takes part in, and nothing else.
 //
 // The interfaces are Volcano's extension points (pkg/scheduler/framework/session_plugins.go) with their names.
@@ -120,7 +120,7 @@ type Enqueuer interface {
 	Enqueueable(j model.JobID, why *Reasons) Vote
 }
 
-// EnqueuedHandler is told of a job that was admitted.
+// EnqueuedHandler is called for each job that is admitted.
 type EnqueuedHandler interface {
 	Enqueued(j model.JobID)
 }
@@ -175,10 +175,10 @@ type EventHandler interface {
 	Deallocate(t model.TaskID)
 }
 
-// StatusHandler follows every change of a task's status or node, whether or not plugins are told that it holds resources. It is told after
+// StatusHandler follows every change of a task's status or node, whether or not the task holds resources for plugins. It is called after
 // the view has changed.
 type StatusHandler interface {
-	// Moved is told what the task's status and node were.
+	// Moved takes the former status and node of the task.
 	Moved(t model.TaskID, from model.Status, node model.NodeID)
 }
 

@@ -173,7 +173,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 }
 
 // Allocate books a task that starts to hold resources, on its queue and all ancestors. Only the queue's own share follows: ancestors keep
-// theirs from when the session opened, and queue order goes by those.
+// theirs from when the session opened, and the order of queues follows those.
 func (s *State) Allocate(t model.TaskID) {
 	s.book(t, (*resource.Row).Add)
 }

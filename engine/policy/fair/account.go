@@ -211,7 +211,7 @@ func (s *State) bookCluster(status model.Status, r *request, n int64) {
 	}
 }
 
-// free is what can be given away of the cluster now, future what can once everything that is being released is gone. Both may be negative.
+// free is what of the cluster can be given now, future what can be given once what is being released is free. Both may be negative.
 func (s *State) free(d int) int64 { return min(s.idle(d), s.future(d)) }
 
 func (s *State) idle(d int) int64 { return s.total(d) - s.accounts.occupied[d] }

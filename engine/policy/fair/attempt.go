@@ -235,7 +235,7 @@ func (t *trial) consider(i int, short resource.Mask) bool {
 	return true
 }
 
-// spare gives the reason of those candidates that are spared whatever the claimant needs.
+// spare gives the reason of each candidate that is spared for any claimant.
 func (t *trial) spare() {
 	for i, v := range t.claim.Candidates {
 		if code := t.spares(v, t.s.leafOf(t.s.v.Tasks.At(v).Job)); code != 0 {
@@ -244,7 +244,7 @@ func (t *trial) spare() {
 	}
 }
 
-// spares returns why a candidate is spared whatever the claimant needs.
+// spares returns why a candidate is spared for any claimant.
 func (t *trial) spares(v model.TaskID, p place) policy.Code {
 	s := t.s
 	switch {

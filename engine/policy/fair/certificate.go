@@ -136,7 +136,7 @@ func (s *State) portion(c *column, p place, d int) Portion {
 	return out
 }
 
-// Quantum returns what dimension d is handed out in.
+// Quantum returns the amount in which dimension d is given.
 func (s *State) Quantum(d int) int64 { return s.quantum[d] }
 
 // Total returns what there is of dimension d to divide.

@@ -27,7 +27,7 @@ const (
 	OnDeserved
 )
 
-// Quantum is the amount in which a dimension is handed out.
+// Quantum is the amount in which a dimension is given.
 type Quantum struct {
 	Dimension string
 	Amount    int64
@@ -54,7 +54,7 @@ type State struct {
 	width  int
 	// dims are all dimensions in the order in which the snapshot names them.
 	dims []int
-	// quantum is what each dimension is handed out in.
+	// quantum is the amount in which each dimension is given.
 	quantum []int64
 	// requests are those of the model's, in whole amounts.
 	requests []request

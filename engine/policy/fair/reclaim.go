@@ -74,7 +74,7 @@ type trial struct {
 	states, kept      []candidate
 	// victims are positions of candidates, in the order taken.
 	victims []int32
-	// gone is a row for each place: what its victims held.
+	// gone has a row for each place: what its victims held.
 	gone []int64
 	// released is what victims leave to the cluster and, by node, to nodes; placed is what tasks of the claimant take of it.
 	released, placed           []int64
@@ -178,7 +178,7 @@ func (t *trial) attempt() policy.Plan {
 	return plan
 }
 
-// potential returns what tells by how much the plan changes the potential, even when the trial is over.
+// potential returns the amounts from which the plan's change of the potential follows, even when the trial is over.
 func (t *trial) potential() func() (fall, rise [lines]*big.Rat) {
 	s, falling, rising := t.s, newLacks(t.s.width), newLacks(t.s.width)
 	falling.copyFrom(&t.fall)

@@ -54,7 +54,7 @@ func (s *State) bookRoom(node model.NodeID, status model.Status, aside bool, r *
 	s.changed(node)
 }
 
-// futureOn is what can be given away of a node once everything that is being released is gone.
+// futureOn is what of a node can be given once everything that is being released is free.
 func (s *State) futureOn(n model.NodeID, d int) int64 {
 	return s.idleOf(n)[d] + s.roomOf(s.rooms.releasing, n)[d] - s.roomOf(s.rooms.pipelined, n)[d]
 }

@@ -49,7 +49,7 @@ type State struct {
 	used resource.Row
 	// now is the tree as it is; trial, made when first needed, is the tree while victims are chosen.
 	now, trial *values
-	// undo holds, for leaves that changed while a mark stood, what tells the tree that they were put back.
+	// undo holds, for leaves that changed while a mark stood, the function that reports to the tree that they were put back.
 	undo map[int32]func()
 	// none is the request of an inner node; gained and left are the accounts of the claimant's and the candidate's job in a trial.
 	none, gained, left resource.Row
@@ -73,7 +73,7 @@ func (s *State) Deallocate(t model.TaskID) {
 	s.restore(leaf)
 }
 
-// save makes sure that the tree is told of a rollback, after which the numbers saved later are back, and returns the leaf of a task's job.
+// save makes sure that a rollback, which restores the numbers saved later, reaches the tree, and returns the leaf of a task's job.
 func (s *State) save(t model.TaskID) int32 {
 	leaf := s.tree.leaf[s.view.Tasks.At(t).Job]
 	if s.view.Journal.Recording() && leaf != missing {

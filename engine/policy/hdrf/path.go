@@ -35,7 +35,7 @@ func field(q int, name string) string {
 	return fmt.Sprintf("queues[%d].fair_share_hierarchy.%s", q, name)
 }
 
-// steps calls step for each part of a path but the first, which stands for the root whatever it says, with the part's weight as written.
+// steps calls step for each part of a path but the first, which always stands for the root, with the part's weight as written.
 func steps(h *model.Hierarchy, step func(i int, part, weight string)) {
 	if h == nil {
 		return

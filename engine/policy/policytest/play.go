@@ -15,7 +15,7 @@ type Game struct {
 	View *policy.View
 	// Compare is the order of jobs.
 	Compare func(l, r model.JobID) int
-	// Events are told of every task.
+	// Events are called for every task.
 	Events policy.EventHandler
 	// Left is what is left.
 	Left Amounts

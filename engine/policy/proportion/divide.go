@@ -28,7 +28,7 @@ const (
 	Unchanged      End = 3
 )
 
-// Recorder is told how a division goes, as it goes. An error of its ends the division. What it is handed is valid during the call only.
+// Recorder follows a division. An error that it returns ends the division. Its arguments are valid during the call only.
 type Recorder interface {
 	// Round begins a pass over the queues that are not met: what there is to divide, and the sum of their weights.
 	Round(remaining resource.Row, totalWeight int64) error
@@ -59,9 +59,9 @@ type division struct {
 	remaining, increased, previous resource.Row
 	rounds                         int
 	end                            End
-	// polled counts the queues raised, to ask now and then whether to stop.
+	// polled counts the queues raised, to ask at intervals whether to stop.
 	polled int
-	// trace, if not nil, is told of the rounds; of the steps only of queues in only, if that is not nil.
+	// trace, if not nil, records the rounds, and the steps of the queues in only, or of all if only is nil.
 	trace Recorder
 	only  []bool
 	step  Step
