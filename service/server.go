@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -144,6 +145,8 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 	return append(append(s.instruments(), s.chain()...),
 		grpc.ForceServerCodecV2(newCodec(s.outbox)),
 		grpc.MaxRecvMsgSize(otherMessageBytes),
+		// gRPC clears the memory of its own pool before it reads a frame into it.
+		experimental.BufferPool(&pool),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		// An answer is bounded where it is made, with an error that says what to narrow.

@@ -36,8 +36,8 @@ type Decoder struct {
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
 	first int
-	// requests are those that were read while tasks are only counted.
-	requests requests
+	// requests and named are the requests and the queues that were read while tasks are only counted.
+	requests, named memo
 }
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay valid.

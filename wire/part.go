@@ -92,6 +92,7 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 	b := d.c.b
 	b.Tally(all, int(size.Nodes))
 	d.requests.reset()
+	d.named.reset()
 	if n == 1 {
 		return d.sumJobs(data)
 	}
@@ -107,6 +108,7 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 		}
 		d.begin(p)
 		p.requests.reset()
+		p.named.reset()
 		b.TallyPart(p.c.b, cuts[i].before, to)
 	}
 	read := make([]bool, n)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -113,13 +112,17 @@ func (d *Decoder) sumJob(b []byte) bool {
 	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || minima > 1 {
 		return false
 	}
-	spec.UID, spec.Name, spec.Namespace, spec.Queue, spec.Condition = lent(uid), lent(name), lent(namespace), lent(queue), lent(condition)
+	spec.UID, spec.Name, spec.Namespace, spec.Condition = lent(uid), lent(name), lent(namespace), lent(condition)
 	if minima > 0 {
 		if spec.MinResources = d.amountsOf(minimum); spec.MinResources == nil {
 			return false
 		}
 	}
-	d.c.b.CloseJob(&spec)
+	of := d.queueID(queue)
+	if of == model.None {
+		return false
+	}
+	d.c.b.CloseJob(&spec, of)
 	return true
 }
 
@@ -156,7 +159,7 @@ func (d *Decoder) sumGroup(b []byte) bool {
 		switch tag {
 		case groupTaskTag:
 			begun = true
-			if d.stopped() || !d.sumTask(b[from:to], request) {
+			if task := b[from:to]; d.stopped() || !d.plainTask(task) && !d.sumTask(task, request) {
 				return false
 			}
 		case groupRoleTag:
@@ -217,141 +220,6 @@ func (d *Decoder) sumCount(b []byte, request int32) bool {
 		d.c.b.CountEqual(status, gate, d.count.GetCount(), request)
 	}
 	return known && gated
-}
-
-func (d *Decoder) sumTask(b []byte, request int32) bool {
-	var uid, detail []byte
-	status, node := uint64(0), model.NodeID(model.None)
-	for i := 0; i < len(b); {
-		tag, value, at := shortNumberAt(b, i)
-		if at < 0 {
-			return false
-		}
-		i = at
-		switch tag {
-		case taskUIDTag, taskNameTag:
-			if value > uint64(len(b)-at) {
-				return false
-			}
-			i += int(value)
-			text := b[at:i]
-			if !d.c.isText(text) {
-				return false
-			}
-			if tag == taskUIDTag {
-				uid = text
-			}
-		case taskStatusTag:
-			status = value
-		case taskNodeTag:
-			node = model.NodeID(min(uint32(value), math.MaxInt32))
-		case taskIndexTag:
-			if int32(uint32(value)) < 0 {
-				return false
-			}
-		case taskPriorityTag, taskCreateTimeTag:
-		case taskDetailTag:
-			if detail != nil || value > uint64(len(b)-at) {
-				return false
-			}
-			i += int(value)
-			detail = b[at:i]
-		default:
-			return false
-		}
-	}
-	known, ok := statusOf(apportionv1.TaskStatus(int32(status)))
-	switch {
-	case !ok:
-		return false
-	case detail == nil:
-		d.c.b.CountTask(lent(uid), known, node)
-		return true
-	}
-	gate, request := d.sumDetail(detail, request)
-	if request < 0 {
-		return false
-	}
-	d.c.b.CountDetailed(lent(uid), known, gate, node, request)
-	return true
-}
-
-// sumDetail returns the gate of a task and its request, which is that of its group if it has none of its own; -1: something is wrong.
-func (d *Decoder) sumDetail(b []byte, request int32) (model.Gate, int32) {
-	const faulty = -1
-	gate, own := uint64(0), false
-	d.task.detail.m.Unjudged = d.task.detail.m.Unjudged[:0]
-	for i := 0; i < len(b); {
-		tag, value, from, to := fieldAt(b, i)
-		if to < 0 {
-			return 0, faulty
-		}
-		i = to
-		ok := true
-		switch tag {
-		case detailGateTag:
-			gate = value
-		case detailPriorityClassTag, detailConditionTag:
-			ok = d.c.isText(b[from:to])
-		case detailRequestTag:
-			ok, own = !own, true
-			if request = d.requestID(b[from:to]); request < 0 {
-				return 0, faulty
-			}
-		case detailNodeSetTag:
-			ok = d.c.isText(b[from:to]) && (from == to || d.c.b.HasNodeSet(lent(b[from:to])))
-		case detailUnjudgedTag, detailUnjudgedTag - delimited:
-			ok = d.unjudged(&d.task.detail.m.Unjudged, tag, value, b[from:to])
-		}
-		if !ok {
-			return 0, faulty
-		}
-	}
-	var set model.Constraints
-	known, ok := gateOf(apportionv1.TaskGate(int32(gate)))
-	if !ok || !d.constraints(&set, d.task.detail.m.Unjudged) {
-		return 0, faulty
-	}
-	return known, request
-}
-
-// knownRequest is where a request was read before, and its position in the model.
-type knownRequest struct{ from, to, id int32 }
-
-// requestID returns the position in the model of an encoded request, or -1.
-func (d *Decoder) requestID(b []byte) int32 {
-	at := &d.requests.known[requestSlot(b)]
-	if base := d.requests.base; at.to > at.from && bytes.Equal(base[at.from:at.to], b) {
-		return at.id
-	}
-	amounts := d.amountsOf(b)
-	if amounts == nil {
-		return -1
-	}
-	id := d.c.b.RequestID(amounts)
-	if from := len(d.requests.base); from+len(b) <= math.MaxInt32 {
-		d.requests.base = append(d.requests.base, b...)
-		*at = knownRequest{int32(from), int32(from + len(b)), id}
-	}
-	return id
-}
-
-// requests remembers requests by their bytes: jobs have few different ones.
-type requests struct {
-	base  []byte
-	known [256]knownRequest
-}
-
-func (r *requests) reset() { r.base, r.known = r.base[:0], [256]knownRequest{} }
-
-// requestSlot returns where a request is remembered.
-func requestSlot(b []byte) uint8 {
-	h := uint32(len(b))
-	for ; len(b) >= 4; b = b[4:] {
-		h = (h ^ (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)) * 0x9e3779b1
-		h ^= h >> 15
-	}
-	return uint8(h >> 24)
 }
 
 // amountsOf returns an encoded resource until the next one is asked for, or nil.

@@ -289,12 +289,12 @@ func (b *Builder) Job(s JobSpec) {
 	b.job++
 	b.group = -1
 	job := Job{Queue: None, FirstGroup: GroupID(len(b.groups)), FirstTask: TaskID(len(b.tasks))}
-	b.describe(&job, &s)
+	b.describe(&job, &s, b.QueueID(s.Queue))
 	b.jobs = append(b.jobs, job)
 }
 
-// describe sets what is said of a job itself, the newest one.
-func (b *Builder) describe(job *Job, s *JobSpec) {
+// describe sets what is said of a job itself, the newest one. queue is None if there is none of its name.
+func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID) {
 	job.UID, job.Namespace, job.Condition = b.text.keep(s.UID), b.text.again(&b.namespace, s.Namespace), b.text.keep(s.Condition)
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
 	job.ExpectedEnd, job.EndIsDeadline = s.ExpectedEnd, s.EndIsDeadline
@@ -311,9 +311,7 @@ func (b *Builder) describe(job *Job, s *JobSpec) {
 	if s.UID == "" && s.Name == "" {
 		b.faults.Add(b.jobPath("uid"), "a job needs a uid or a name")
 	}
-	if q, ok := b.m.Queue(s.Queue); ok {
-		job.Queue = q
-	} else {
+	if job.Queue = queue; queue == None {
 		b.faults.Add(b.jobPath("queue"), "no queue %q", s.Queue)
 	}
 	if s.MinResources != nil {

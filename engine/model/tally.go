@@ -2,8 +2,8 @@ package model
 
 import (
 	"errors"
-	"hash/maphash"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/apportion/apportion/engine/resource"
@@ -21,7 +21,9 @@ type tally struct {
 	// counts are those of the tasks without details of the newest group.
 	counts [NumStatus]int32
 	// uids are the hashes of the uids of all tasks.
-	uids sorted
+	uids []uint64
+	// places and late are memory to find equal ones.
+	places, late []uint64
 	// n is how many tasks were counted, nodes how many nodes there are.
 	n, nodes int
 	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part is copied behind another.
@@ -44,7 +46,7 @@ type tallied struct {
 func (b *Builder) Tally(extent Extent, nodes int) {
 	t := &b.tally
 	t.on, t.nodes = true, nodes
-	t.all = tallied{sized(b.jobs, extent.Jobs), sized(b.groups, extent.Groups), sized(t.uids.entries, extent.Tasks)}
+	t.all = tallied{sized(b.jobs, extent.Jobs), sized(b.groups, extent.Groups), sized(t.uids, extent.Tasks)}
 	b.store.size(extent.Jobs, extent.Groups, b.width)
 	b.take(&t.all, Extent{}, extent)
 }
@@ -65,16 +67,13 @@ func (b *Builder) take(all *tallied, from, to Extent) {
 	b.tally.from = from
 	b.jobs = all.jobs[from.Jobs:from.Jobs:to.Jobs]
 	b.groups = all.groups[from.Groups:from.Groups:to.Groups]
-	b.tally.uids.entries = all.uids[from.Tasks:from.Tasks:to.Tasks]
+	b.tally.uids = all.uids[from.Tasks:from.Tasks:to.Tasks]
 }
 
 // untake gives b back all that it shared with its parts.
 func (b *Builder) untake() {
 	if t := &b.tally; t.on {
-		b.jobs, b.groups = t.all.jobs, t.all.groups
-		if t.all.uids != nil {
-			t.uids.entries = t.all.uids
-		}
+		b.jobs, b.groups, t.uids = t.all.jobs, t.all.groups, t.all.uids
 	}
 }
 
@@ -95,11 +94,17 @@ func (b *Builder) OpenJob() bool {
 	return true
 }
 
-// CloseJob ends the newest job with what is said of it.
-func (b *Builder) CloseJob(s *JobSpec) {
+// QueueID returns the queue of a name, or None.
+func (b *Builder) QueueID(name string) QueueID {
+	q, _ := b.m.Queue(name)
+	return q
+}
+
+// CloseJob ends the newest job with what is said of it, its queue excepted, which is given by its position.
+func (b *Builder) CloseJob(s *JobSpec, queue QueueID) {
 	n := len(b.jobs) - 1
 	job := &b.jobs[n]
-	b.describe(job, s)
+	b.describe(job, s, queue)
 	groups := len(b.groups)
 	job.EndGroup = GroupID(b.tally.from.Groups + groups)
 	b.store.end(n, int(job.FirstGroup)-b.tally.from.Groups, groups)
@@ -135,29 +140,25 @@ func (b *Builder) CloseGroup(s *GroupSpec, request int32) {
 	if last := len(b.groups) - 1; b.group > 0 {
 		b.checkRole(group.Role, b.groups[last-b.group:last])
 	}
-	for status, n := range t.counts {
-		if n > 0 {
-			b.book(Status(status), GateNone, n, request)
-			t.counts[status] = 0
-		}
-	}
+	b.store.accounts[len(b.jobs)-1].putAll(&b.m, b.m.Requests[request], &t.counts, b.group)
+	t.counts = [NumStatus]int32{}
 }
 
 // CountTask adds a task without a detail to the newest group.
-func (b *Builder) CountTask(uid string, status Status, node NodeID) {
+func (b *Builder) CountTask(uid UIDHash, status Status, node NodeID) {
 	b.tally.counts[status]++
 	b.note(uid, node)
 }
 
 // CountDetailed adds a task whose request is at a position in Requests to the newest group.
-func (b *Builder) CountDetailed(uid string, status Status, gate Gate, node NodeID, request int32) {
+func (b *Builder) CountDetailed(uid UIDHash, status Status, gate Gate, node NodeID, request int32) {
 	b.book(status, gate, 1, request)
 	b.note(uid, node)
 }
 
 // CountEqual adds n equal tasks without identity to the newest group.
 func (b *Builder) CountEqual(status Status, gate Gate, n uint32, request int32) {
-	if b.counted += int64(n); b.counted > maxCount {
+	if b.counted += int64(n); b.counted+int64(b.tally.n) > maxCount {
 		b.faults.Total++
 		return
 	}
@@ -171,13 +172,13 @@ func (b *Builder) book(status Status, gate Gate, n, request int32) {
 }
 
 // note notes a task's uid, and whether its node is there.
-func (b *Builder) note(uid string, node NodeID) {
-	b.counted++
-	b.tally.n++
-	if uid != "" {
-		b.tally.uids.entries = append(b.tally.uids.entries, maphash.String(seed, uid))
+func (b *Builder) note(uid UIDHash, node NodeID) {
+	t := &b.tally
+	t.n++
+	if uid != NoUID {
+		t.uids = append(t.uids, uint64(uid))
 	}
-	if node != None && uint32(node) >= uint32(b.tally.nodes) {
+	if node != None && uint32(node) >= uint32(t.nodes) {
 		b.faults.Total++
 	}
 }
@@ -204,63 +205,53 @@ func (b *Builder) joinTally(p *Builder) bool {
 		group.Request = at[group.Request]
 	}
 	t.n += p.tally.n
-	uids := t.all.uids[:len(t.uids.entries)]
-	uids = append(uids, p.tally.uids.entries...)
-	t.uids.entries = uids
+	t.uids = append(t.all.uids[:len(t.uids)], p.tally.uids...)
 	b.counted += p.counted
-	return b.counted <= maxCount
+	return b.counted+int64(t.n) <= maxCount
 }
 
 // distinct reports whether no two uids have the same hash, so that none is given twice.
+//
+// Each hash has a place among 16 times as many bits or more. The few that find their place taken are told from those that took it.
 func (t *tally) distinct() bool {
-	if len(t.uids.entries) < digits {
-		return t.distinctFew()
-	}
-	t.uids.sort()
-	// Sorting may have exchanged the two halves of the memory.
-	t.all.uids = nil
-	list := t.uids.entries
-	for i := 0; i < len(list); {
-		end := i + 1
-		for end < len(list) && list[end]>>32 == list[i]>>32 {
-			end++
+	const least, spread = 10, 4
+	exponent := max(bits.Len(uint(len(t.uids)))+spread, least)
+	shift := 64 - exponent
+	t.places = zeroed(t.places, 1<<(exponent-6))
+	late := t.late[:0]
+	for _, uid := range t.uids {
+		word, bit := &t.places[uid>>shift>>6], uint64(1)<<(uid>>shift&63)
+		if *word&bit != 0 {
+			late = append(late, uid)
 		}
-		if same := list[i:end]; len(same) > 1 {
-			if slices.Sort(same); len(slices.Compact(same)) < len(same) {
-				return false
-			}
-		}
-		i = end
+		*word |= bit
 	}
-	return true
-}
-
-// distinctFew is distinct for hashes that a small table holds. A hash of 0 counts as 1, which can only make two equal.
-func (t *tally) distinctFew() bool {
-	const slots = 2 * digits
-	t.uids.scratch = zeroed(t.uids.scratch, slots)
-	table := t.uids.scratch
-	for _, hash := range t.uids.entries {
-		hash = max(hash, 1)
-		at := hash % slots
-		for table[at] != 0 {
-			if table[at] == hash {
-				return false
-			}
-			at = (at + 1) % slots
-		}
-		table[at] = hash
+	t.late = late
+	if len(late) == 0 {
+		return true
 	}
-	return true
+	clear(t.places)
+	for _, uid := range late {
+		t.places[uid>>shift>>6] |= 1 << (uid >> shift & 63)
+	}
+	met := late[:0]
+	for _, uid := range t.uids {
+		if t.places[uid>>shift>>6]>>(uid>>shift&63)&1 != 0 {
+			met = append(met, uid)
+		}
+	}
+	t.late = met
+	slices.Sort(met)
+	return len(slices.Compact(met)) == len(met)
 }
 
 // reset empties t, whose memory is used again.
-func (t *tally) reset() { *t = tally{uids: sorted{t.uids.entries[:0], t.uids.scratch}} }
+func (t *tally) reset() { *t = tally{uids: t.uids[:0], places: t.places, late: t.late} }
 
 // forget leaves the memory that b fills to the builder whose part b was.
 func (b *Builder) forget() {
 	if b.tally.on {
-		b.jobs, b.groups, b.tally.uids.entries, b.store = nil, nil, nil, accountStore{}
+		b.jobs, b.groups, b.tally.uids, b.store = nil, nil, nil, accountStore{}
 	}
 }
 

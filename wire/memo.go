@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+// memo remembers positions in the model by the bytes that they were found by: jobs name few different requests and queues. Few bytes that lie
+// together are at hand sooner than what the model has of each.
+type memo struct {
+	base  []byte
+	known [512]known
+}
+
+// known is where bytes were kept, and the position that belongs to them.
+type known struct{ from, to, id int32 }
+
+func (m *memo) reset() { m.base, m.known = m.base[:0], [512]known{} }
+
+// at returns where bytes are remembered.
+func (m *memo) at(b []byte) *known {
+	h := uint64(len(b))
+	for ; len(b) >= 8; b = b[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(b)) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	for _, c := range b {
+		h = h<<8 ^ uint64(c)
+	}
+	return &m.known[h*0x9e3779b97f4a7c15>>55]
+}
+
+// is reports whether these bytes are remembered there.
+func (m *memo) is(at *known, b []byte) bool {
+	return at.to > at.from && bytes.Equal(m.base[at.from:at.to], b)
+}
+
+func (m *memo) keep(at *known, b []byte, id int32) {
+	if from := len(m.base); from+len(b) <= math.MaxInt32 {
+		m.base = append(m.base, b...)
+		*at = known{int32(from), int32(from + len(b)), id}
+	}
+}
+
+// requestID returns the position in the model of an encoded request, or -1.
+func (d *Decoder) requestID(b []byte) int32 {
+	at := d.requests.at(b)
+	if d.requests.is(at, b) {
+		return at.id
+	}
+	amounts := d.amountsOf(b)
+	if amounts == nil {
+		return -1
+	}
+	id := d.c.b.RequestID(amounts)
+	d.requests.keep(at, b, id)
+	return id
+}
+
+// queueID returns the queue of a name, or model.None.
+func (d *Decoder) queueID(name []byte) model.QueueID {
+	at := d.named.at(name)
+	if d.named.is(at, name) {
+		return model.QueueID(at.id)
+	}
+	id := d.c.b.QueueID(lent(name))
+	if id != model.None {
+		d.named.keep(at, name, int32(id))
+	}
+	return id
+}
