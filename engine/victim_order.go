@@ -3,26 +3,29 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
 
 // victimOrder sorts candidates by who is evicted first. It ranks the queues and the jobs that occur once, so that comparing two of many
-// candidates asks no plugin again; the order is that of lessVictim.
+// candidates asks no plugin again; the order is that of compareVictims.
 type victimOrder struct {
-	keys   []victimKey
-	queues []model.QueueID
-	jobs   []model.JobID
+	keys, sorted []victimKey
+	queues       rankedQueues
+	jobs         []model.JobID
 	// rankOfQueue and rankOfJob are valid for what occurs.
 	rankOfQueue, rankOfJob []int32
+	// begins counts candidates by rank.
+	begins []int32
 }
 
-// victimKey is the rank of a candidate's queue above that of its job.
+// victimKey is a candidate with the ranks of its queue and of its job.
 type victimKey struct {
-	rank uint64
-	task model.TaskID
+	task       model.TaskID
+	job        model.JobID
+	queue      model.QueueID
+	ofQ, ofJob int32
 }
 
 // sortVictims sorts candidates by who is evicted first for a claimant.
@@ -31,26 +34,40 @@ func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []m
 		return
 	}
 	o := &t.victims
-	o.rank(v, t, v.QueueOf(claimant), candidates)
-	for i, c := range candidates {
-		v.Yield(i)
-		j := v.Tasks.At(c).Job
-		o.keys[i] = victimKey{uint64(o.rankOfQueue[v.Jobs.At(j).Queue])<<32 | uint64(o.rankOfJob[j]), c}
-	}
-	compared := 0
-	slices.SortFunc(o.keys, func(l, r victimKey) int {
-		v.Yield(compared)
-		compared++
-		return cmp.Compare(l.rank, r.rank)
-	})
+	queues, jobs := o.rank(v, t, v.QueueOf(claimant), candidates)
+	o.keys, o.sorted = byRank(o, jobs, func(k *victimKey) int32 { return k.ofJob })
+	o.keys, o.sorted = byRank(o, queues, func(k *victimKey) int32 { return k.ofQ })
 	from := 0
 	for i := range o.keys {
-		candidates[i] = o.keys[i].task
-		if i+1 == len(o.keys) || o.keys[i+1].rank != o.keys[i].rank {
+		k := &o.keys[i]
+		candidates[i] = k.task
+		if i+1 == len(o.keys) || o.keys[i+1].ofQ != k.ofQ || o.keys[i+1].ofJob != k.ofJob {
 			sortPeers(v, t, candidates[from:i+1])
 			from = i + 1
 		}
 	}
+}
+
+// byRank returns the candidates sorted by one of their ranks, of which there are so many, and those of equal rank as they were. It counts
+// them, because ranks are no more than candidates. The second result is the memory that the first leaves free.
+func byRank(o *victimOrder, ranks int32, rank func(*victimKey) int32) (sorted, free []victimKey) {
+	if ranks < 2 {
+		return o.keys, o.sorted
+	}
+	o.begins = slices.Grow(o.begins[:0], int(ranks)+1)[:ranks+1]
+	clear(o.begins)
+	for i := range o.keys {
+		o.begins[rank(&o.keys[i])+1]++
+	}
+	for r := range ranks {
+		o.begins[r+1] += o.begins[r]
+	}
+	for i := range o.keys {
+		at := &o.begins[rank(&o.keys[i])]
+		o.sorted[*at] = o.keys[i]
+		*at++
+	}
+	return o.sorted, o.keys
 }
 
 // sortPeers sorts tasks of jobs that nothing tells apart: the last in service first.
@@ -98,46 +115,58 @@ func compareNames(v *policy.View, l, r model.TaskID) int {
 	return v.CompareTasks(l, r)
 }
 
-// rank ranks the queues and jobs of candidates: the smaller rank loses tasks first. Jobs that no plugin tells apart share a rank.
-func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, candidates []model.TaskID) {
+// rank ranks the queues and jobs of candidates, and returns how many ranks there are: the smaller rank loses tasks first. Jobs that no
+// plugin tells apart share a rank.
+func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, candidates []model.TaskID) (queues, jobs int32) {
 	if len(o.rankOfQueue) != len(v.Queues) || len(o.rankOfJob) != v.Jobs.Len() {
 		o.rankOfQueue, o.rankOfJob = make([]int32, len(v.Queues)), make([]int32, v.Jobs.Len())
 	}
-	const seen = -1
-	o.queues, o.jobs = o.queues[:0], o.jobs[:0]
-	for _, c := range candidates {
-		j := v.Tasks.At(c).Job
-		o.rankOfQueue[v.Jobs.At(j).Queue], o.rankOfJob[j] = 0, 0
-	}
+	o.keys = slices.Grow(o.keys[:0], len(candidates))[:len(candidates)]
+	o.sorted = slices.Grow(o.sorted[:0], len(candidates))[:len(candidates)]
+	o.queues.ids, o.jobs = o.queues.ids[:0], o.jobs[:0]
 	for i, c := range candidates {
 		v.Yield(i)
 		j := v.Tasks.At(c).Job
-		if o.rankOfJob[j] == seen {
-			continue
+		q := v.Jobs.At(j).Queue
+		o.keys[i] = victimKey{task: c, job: j, queue: q}
+		o.rankOfQueue[q], o.rankOfJob[j] = unranked, unranked
+	}
+	for i := range o.keys {
+		k := &o.keys[i]
+		if o.rankOfJob[k.job] == unranked {
+			o.rankOfJob[k.job] = 0
+			o.jobs = append(o.jobs, k.job)
 		}
-		o.rankOfJob[j] = seen
-		o.jobs = append(o.jobs, j)
-		if q := v.Jobs.At(j).Queue; o.rankOfQueue[q] != seen {
-			o.rankOfQueue[q] = seen
-			o.queues = append(o.queues, q)
+		if o.rankOfQueue[k.queue] == unranked {
+			o.rankOfQueue[k.queue] = 0
+			o.queues.ids = append(o.queues.ids, k.queue)
 		}
 	}
-	if len(o.queues) > 1 {
-		Sort(o.queues,
-			func(l, r model.QueueID) int { return strings.Compare(v.Queues[l].Name, v.Queues[r].Name) },
-			func(l, r model.QueueID) bool { return t.lessVictimQueue(v, l, r, claimant) })
-	}
-	for rank, q := range o.queues {
+	o.queues.sort(v, t, claimant)
+	for rank, q := range o.queues.ids {
 		o.rankOfQueue[q] = int32(rank)
 	}
-	if len(o.jobs) > 1 {
-		compared := 0
-		slices.SortFunc(o.jobs, func(l, r model.JobID) int {
-			v.Yield(compared)
-			compared++
-			return t.compareJobs(r, l)
-		})
+	jobs = o.rankJobs(v, t)
+	for i := range o.keys {
+		k := &o.keys[i]
+		k.ofQ, k.ofJob = o.rankOfQueue[k.queue], o.rankOfJob[k.job]
 	}
+	return int32(len(o.queues.ids)), jobs
+}
+
+const unranked = -1
+
+// rankJobs ranks the jobs of candidates, and returns how many ranks there are.
+func (o *victimOrder) rankJobs(v *policy.View, t *table) int32 {
+	if len(t.jobOrder) == 0 {
+		return 1
+	}
+	compared := 0
+	slices.SortFunc(o.jobs, func(l, r model.JobID) int {
+		v.Yield(compared)
+		compared++
+		return t.compareJobs(r, l)
+	})
 	rank := int32(0)
 	for i, j := range o.jobs {
 		if i > 0 && t.compareJobs(o.jobs[i-1], j) != 0 {
@@ -145,5 +174,5 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		}
 		o.rankOfJob[j] = rank
 	}
-	o.keys = slices.Grow(o.keys[:0], len(candidates))[:len(candidates)]
+	return rank + 1
 }

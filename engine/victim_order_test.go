@@ -21,17 +21,27 @@ import (
 func drawSession(t *rapid.T, indices bool) *Session {
 	b := model.NewBuilder(0)
 	small := func(label string) int64 { return int64(rapid.IntRange(0, 2).Draw(t, label)) }
-	queues := rapid.IntRange(1, 4).Draw(t, "queues")
-	b.Queue(model.QueueSpec{Name: "root"})
-	for i := range queues {
-		b.Queue(model.QueueSpec{Name: fmt.Sprint("q", i), Priority: int32(small("queue priority")), CreateTime: small("created")})
+	b.Dimensions([]string{"cpu"})
+	amount := func(label string) *model.Amounts {
+		return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{float64(1000 * small(label))}}
 	}
-	for j := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+	queues := rapid.IntRange(1, 8).Draw(t, "queues")
+	b.Queue(model.QueueSpec{Name: "root"})
+	for _, inner := range []string{"inner", "other"} {
+		b.Queue(model.QueueSpec{Name: inner, Deserved: amount("deserved")})
+	}
+	for i := range queues {
+		b.Queue(model.QueueSpec{
+			Name: fmt.Sprint("q", i), Parent: rapid.SampledFrom([]string{"", "inner", "other"}).Draw(t, "parent"),
+			Priority: int32(small("queue priority")), CreateTime: small("created"), Deserved: amount("deserved"),
+		})
+	}
+	for j := range rapid.IntRange(1, 10).Draw(t, "jobs") {
 		b.Job(model.JobSpec{
 			Name: fmt.Sprint("j", j), Queue: fmt.Sprint("q", rapid.IntRange(0, queues-1).Draw(t, "queue")), Priority: int32(small("job priority")),
 			MinAvailable: uint32(small("minimum")), CreateTime: small("created"),
 		})
-		b.Group(model.GroupSpec{})
+		b.Group(model.GroupSpec{Request: amount("request")})
 		for k := range rapid.IntRange(0, 5).Draw(t, "tasks") {
 			index := int32(-1)
 			if indices {
@@ -47,7 +57,8 @@ func drawSession(t *rapid.T, indices bool) *Session {
 	b.Task(model.TaskSpec{UID: "claimant", Node: model.None, Index: -1})
 	m, err := b.Build()
 	require.NoError(t, err)
-	s, err := Open(m, Policy{Tiers: []Tier{{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}}, {{Plugin: capacity.Plugin{Hierarchical: true}}}}}, nil)
+	divider := capacity.Plugin{Hierarchical: rapid.Bool().Draw(t, "hierarchical")}
+	s, err := Open(m, Policy{Tiers: []Tier{{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}}, {{Plugin: divider}}}}, nil)
 	require.NoError(t, err)
 	return s
 }
@@ -61,11 +72,25 @@ func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 			candidates = append(candidates, i)
 		}
 		want := slices.Clone(candidates)
+		// Queues are sorted by themselves: in a tree with ties comparing them is not transitive, and each has many tasks.
+		queue := func(c model.TaskID) model.QueueID { return s.view.QueueOf(c) }
+		var queues []model.QueueID
+		for _, c := range candidates {
+			if !slices.Contains(queues, queue(c)) {
+				queues = append(queues, queue(c))
+			}
+		}
+		Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareVictimQueues(l, r, queue(claimant)).Less })
 		Sort(want,
 			func(l, r model.TaskID) int {
 				return cmp.Or(strings.Compare(s.view.TaskKey(l), s.view.TaskKey(r)), cmp.Compare(l, r))
 			},
-			func(l, r model.TaskID) bool { return s.CompareVictims(l, r, claimant).Less })
+			func(l, r model.TaskID) bool {
+				if queue(l) != queue(r) {
+					return slices.Index(queues, queue(l)) < slices.Index(queues, queue(r))
+				}
+				return s.CompareVictims(l, r, claimant).Less
+			})
 		s.SortVictims(claimant, candidates)
 		require.Equal(t, want, candidates)
 	})

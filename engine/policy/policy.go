@@ -65,6 +65,23 @@ func (k QueueKey) Compare(other QueueKey) int {
 	return 0
 }
 
+// QueuePlacer is a QueueOrderer that can tell the order of many queues by numbers, which takes one call instead of one for each comparison.
+// Other than a QueueKey, the number of a queue depends on the queues that it is compared with.
+type QueuePlacer interface {
+	// PlaceQueues sets places[i] to that of queues[i]: CompareQueues of two of these queues is the comparison of their places. It returns
+	// false if there are no such places.
+	PlaceQueues(queues []model.QueueID, places []QueuePlace) bool
+}
+
+// QueuePlace is a number of 128 bits.
+type QueuePlace struct{ High, Low uint64 }
+
+// VictimQueuePlacer is a VictimQueueOrderer that can tell the order of many queues by numbers.
+type VictimQueuePlacer interface {
+	// PlaceVictimQueues sets places[i] to that of queues[i]: CompareVictimQueues of two of these queues is the comparison of their places.
+	PlaceVictimQueues(queues []model.QueueID, claimant model.QueueID, places []uint32)
+}
+
 // VictimQueueOrderer says which queue loses tasks first to a claimant's queue.
 type VictimQueueOrderer interface {
 	CompareVictimQueues(l, r, claimant model.QueueID) int

@@ -67,19 +67,25 @@ func newNearness(n int) nearness {
 	return nearness{to: model.None, depth: make([]int32, n), stamp: make([]uint32, n)}
 }
 
+// from forgets what it remembers if that is about another claimant.
+func (n *nearness) from(claimant model.QueueID) {
+	if n.to == claimant {
+		return
+	}
+	n.to = claimant
+	if n.epoch++; n.epoch == 0 {
+		clear(n.stamp)
+		n.epoch = 1
+	}
+}
+
 // CompareVictimQueues puts the queue first whose ancestors have more in common with the claimant's: who is near pays first. A sibling of
 // the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
 func (s *TreeState) CompareVictimQueues(l, r, claimant model.QueueID) int {
 	if s.tree == nil {
 		return 0
 	}
-	if s.near.to != claimant {
-		s.near.to = claimant
-		if s.near.epoch++; s.near.epoch == 0 {
-			clear(s.near.stamp)
-			s.near.epoch = 1
-		}
-	}
+	s.near.from(claimant)
 	return cmp.Compare(s.nearnessOf(r), s.nearnessOf(l))
 }
 

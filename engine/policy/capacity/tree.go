@@ -13,7 +13,8 @@ import (
 type TreeState struct {
 	*State
 
-	near nearness
+	near     nearness
+	branches branching
 }
 
 type fault = hierarchy.Fault[model.QueueID]
