@@ -15,11 +15,11 @@ func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().S
 
 // ModelBytes estimates the memory of a model without its texts, which are part of the encoded snapshot.
 func ModelBytes(m *model.Model) int64 {
-	const indexEntry = 24
+	const indexEntry, pointers = 24, 16
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
 	return rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
 		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) +
-		sizeOf[model.Queue](len(m.Queues)) + sizeOf[model.Job](m.Jobs.Len()) +
+		sizeOf[model.Queue](len(m.Queues)) + (sizeOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
 		sizeOf[model.Count](m.Counts.Len()) + sizeOf[model.Task](m.Tasks.Len()) + sizeOf[model.Detail](m.Details.Len()) +
 		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
@@ -48,9 +48,10 @@ func OwnBytes(m *model.Model) int64 {
 
 // ChangeMemory estimates, in advance, the memory for compiling an encoded change of a model and opening a session on the result.
 func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
-	const smallPage, largePage, page = 8, 64, 24
-	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/smallPage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
-		(size.Jobs+size.Updates)*smallPage*(sizeOf[model.Job](1)+sizeOf[model.Account](1)) + size.Updates*largePage*sizeOf[model.Task](1)
+	const tablePage, largePage, page, pointer = 32, 64, 24, 8
+	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/tablePage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
+		(size.Jobs+size.Updates)*(2*tablePage*pointer+sizeOf[model.Job](1)+sizeOf[model.Account](1)) +
+		size.Updates*largePage*sizeOf[model.Task](1)
 	if size.Nodes+size.Updates > 0 {
 		bytes += sizeOf[model.Node](len(base.Nodes))
 	}

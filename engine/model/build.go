@@ -183,17 +183,17 @@ func (b *Builder) sumAll(stop func() bool) bool {
 // cut cuts what was collected into the pages of the model.
 func (b *Builder) cut() {
 	m := &b.m
-	m.Jobs.cut(b.jobs, smallPage)
+	m.Jobs.cut(b.jobs)
 	m.Groups.cut(b.groups, largePage)
 	m.Counts.cut(b.counts, largePage)
 	m.Tasks.cut(b.tasks, largePage)
 	m.Details.cut(b.details, largePage)
 	m.text.cut(b.written)
 	if b.tally.on {
-		m.Accounts.cut(b.store.accounts[:len(b.jobs)], smallPage)
+		m.Accounts.cut(b.store.accounts[:len(b.jobs)])
 		return
 	}
-	m.Accounts.cut(b.store.open(b.jobs, len(b.groups), b.width), smallPage)
+	m.Accounts.cut(b.store.open(b.jobs, len(b.groups), b.width))
 }
 
 // The rest of a model is done at the same time: each returns false only if stop asked to stop, and none looks at what another makes.

@@ -11,8 +11,8 @@ import (
 type result struct {
 	*Model
 	base     *Model
-	jobs     edit[JobID, Job]
-	accounts edit[JobID, Account]
+	jobs     tableEdit[JobID, Job]
+	accounts tableEdit[JobID, Account]
 	tasks    edit[TaskID, Task]
 	// touched are the jobs that differ from the base, in no order.
 	touched []JobID
@@ -39,7 +39,7 @@ func (b *Builder) changed() (*Model, error) {
 	b.dropJobs(r)
 	b.updateTasks(r)
 	b.leaveNodes(r)
-	m.Jobs, m.Tasks, m.Accounts = r.jobs.List, r.tasks.List, r.accounts.List
+	m.Jobs, m.Tasks, m.Accounts = r.jobs.Table, r.tasks.List, r.accounts.Table
 	r.index(tasks)
 	r.order()
 	b.checkQueues(r)
@@ -137,24 +137,23 @@ func (b *Builder) setJobs(r *result, at []JobID) {
 	m.text = r.base.text.with(b.written)
 	m.Tasks = r.tasks.List
 	for i := range b.jobs {
-		job, j := to.job(b.jobs[i]), at[i]
-		m.rebook(&accounts[i], &job)
+		job, j := &b.jobs[i], at[i]
+		*job = to.job(*job)
+		m.rebook(&accounts[i], job)
 		r.touched = append(r.touched, j)
-		if int(j) < r.jobs.Len() {
-			*r.jobs.change(j), *r.accounts.change(j) = job, accounts[i]
-			continue
+		if int(j) >= r.jobs.Len() {
+			r.fresh = append(r.fresh, j)
 		}
-		r.fresh = append(r.fresh, j)
-		r.jobs.add(job)
-		r.accounts.add(accounts[i])
+		r.jobs.replace(j, job)
+		r.accounts.replace(j, &accounts[i])
 	}
 }
 
 // dropJobs leaves holes where jobs were.
 func (b *Builder) dropJobs(r *result) {
 	for _, j := range b.change.jobsGone {
-		*r.jobs.change(j) = Job{Queue: None}
-		*r.accounts.change(j) = Account{}
+		r.jobs.replace(j, &Job{Queue: None})
+		r.accounts.replace(j, &Account{})
 		r.touched = append(r.touched, j)
 	}
 }
@@ -187,7 +186,7 @@ func (b *Builder) updateTasks(r *result) {
 		job := r.jobs.At(j)
 		account := new(accountStore).open([]Job{*job}, int(job.EndGroup-job.FirstGroup), b.width)
 		m.rebook(&account[0], job)
-		*r.accounts.change(j) = account[0]
+		r.accounts.replace(j, &account[0])
 		r.touched = append(r.touched, j)
 	}
 }
@@ -379,8 +378,9 @@ func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
 	o := &Own{
 		Jobs: r.jobs.fresh, Tasks: r.tasks.fresh, Sums: r.summed, Requests: len(m.Requests) - len(base.Requests),
-		Pages: len(r.jobs.own) + len(r.accounts.own) + len(r.tasks.own),
-		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()),
+		Pages: len(r.jobs.pointers.own) + len(r.accounts.pointers.own) + len(r.tasks.own),
+		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()) +
+			r.jobs.ownBytes() + r.accounts.ownBytes(),
 	}
 	if len(b.jobs) > 0 {
 		o.Groups, o.Counts, o.Details = len(b.groups), len(b.counts), len(b.details)

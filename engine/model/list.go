@@ -13,11 +13,8 @@ type List[ID ~int32, T any] struct {
 	shift uint8
 }
 
-// Page sizes: what is small and mostly appended lies in large pages, what is large and replaced one by one in small pages.
-const (
-	smallPage = 3
-	largePage = 6
-)
+// largePage is the binary logarithm of what a page holds of entries that are small and mostly appended.
+const largePage = 6
 
 // Len returns the number of entries, including removed ones.
 func (l *List[ID, T]) Len() int { return l.n }

@@ -21,7 +21,7 @@ type Model struct {
 	NodeSets []NodeSet
 	// LeftOut are jobs and pods that the scheduler does not consider.
 	LeftOut []LeftOut
-	Jobs    List[JobID, Job]
+	Jobs    Table[JobID, Job]
 	Groups  List[GroupID, Group]
 	Counts  List[int32, Count]
 	Tasks   List[TaskID, Task]
@@ -32,7 +32,7 @@ type Model struct {
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.
-	Accounts List[JobID, Account]
+	Accounts Table[JobID, Account]
 
 	// NodeOrder, QueueOrder and JobOrder are sorted by name and uid: the order in which sums are formed, so that no answer depends on the
 	// order of a snapshot.

@@ -59,9 +59,9 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	for d, to := range at {
 		w.grain.bits[to] = m.grain.bits[d]
 	}
-	w.Jobs, w.Accounts = List[JobID, Job]{}, List[JobID, Account]{}
-	w.Jobs.cut(jobs, smallPage)
-	w.Accounts.cut(accounts, smallPage)
+	w.Jobs, w.Accounts = Table[JobID, Job]{}, Table[JobID, Account]{}
+	w.Jobs.cut(jobs)
+	w.Accounts.cut(accounts)
 	// Requests are found by their rows.
 	all := sorted{}
 	all.build(0, len(w.Requests), requestTexts{&w}, nil, func(int32, int32) {})
