@@ -64,7 +64,8 @@ func startCrowd(ctx context.Context, server string, callers int, held bool) (*cr
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{process: exec.CommandContext(ctx, self, "crowd", server, strconv.Itoa(callers), strconv.FormatBool(held))} //nolint:gosec // This very program.
+	arguments := []string{"crowd", server, strconv.Itoa(callers), strconv.FormatBool(held)}
+	c := &crowd{process: exec.CommandContext(ctx, self, arguments...)} //nolint:gosec // This very program.
 	c.process.Stderr = os.Stderr
 	if c.ask, err = c.process.StdinPipe(); err != nil {
 		return nil, err

@@ -145,8 +145,8 @@ func smallQuestion() (request, error) {
 	return request{apportionv1.ApportionService_EvaluateShares_FullMethodName, data}, err
 }
 
-// expensiveQuestions returns one of each kind that the hostile callers ask in turn. Where conn is not nil, they are about snapshots that the
-// server holds.
+// expensiveQuestions returns one of each kind that the hostile callers ask in turn. Where conn is not nil, they are about snapshots that
+// the server holds.
 func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive []request, failed error) {
 	encode := func(method string, m proto.Message) request {
 		data, err := proto.Marshal(m)

@@ -22,7 +22,7 @@ func Spare() {
 		return
 	}
 	count := runtime.GOMAXPROCS(0)
-	if added.CompareAndSwap(0, int32(spare(count))) { //nolint:gosec // G115: a number of processors.
+	if added.CompareAndSwap(0, int32(spare(count))) {
 		runtime.GOMAXPROCS(count + spare(count))
 	}
 }
