@@ -145,6 +145,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	l := lend(r.expected)
 	encoded, memory, ok, err := wire.Encode(l.memory, r.response)
+	l.small = l.small && len(memory) == len(l.memory)
 	l.memory = memory
 	if !ok && err == nil {
 		if message, is := r.response.(proto.Message); is {
@@ -158,7 +159,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		r.release()
 		return nil, err
 	}
-	if small := cap(memory) == leastBytes; !ok || !small && (len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent) {
+	if !ok || !l.small && (len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent) {
 		// A copy, so that a small response does not keep much more memory than is booked for it.
 		kept := append(make([]byte, 0, max(len(encoded), smallestLent)), encoded...)
 		l.Put(nil)
@@ -180,12 +181,14 @@ type lent struct {
 	reply *reply
 	// copied says that the memory was made for this response.
 	copied bool
+	// small says that the memory is that of a smallResponse.
+	small bool
 }
 
 // lentPool keeps the memory of responses for the next ones, and smallPool that of leastBytes.
 var (
 	lentPool  = sync.Pool{New: func() any { return new(lent) }}
-	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes)} }}
+	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes), small: true} }}
 )
 
 const (
@@ -219,7 +222,7 @@ func (l *lent) Put(*[]byte) {
 	}
 	switch {
 	case l.copied || len(l.memory) > largestLent:
-	case cap(l.memory) == leastBytes:
+	case l.small:
 		smallPool.Put(l)
 	default:
 		lentPool.Put(l)

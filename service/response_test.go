@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -89,4 +90,34 @@ func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
 		data.Free()
 	}
 	require.Zero(t, o.budget.Used())
+}
+
+// TestMemoryOfEveryResponseIsGivenBack encodes responses whose size was expected, or not, or wrongly, in memory that each leaves to the next.
+func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
+	o := newOutbox(64 << 20)
+	encode := func(queues int, expect func(size int64) int64) {
+		response := named("q", queues)
+		size := int64(proto.Size(response))
+		r, err := o.reserve(t.Context(), size, admission.Forever)
+		require.NoError(t, err)
+		part := r.part(expect(size))
+		r.release()
+		part.response = response
+		data, err := newCodec(o).Marshal(part)
+		require.NoError(t, err)
+		require.Len(t, data.Materialize(), int(size))
+		require.Positive(t, o.budget.Used())
+		data.Free()
+		require.Zero(t, o.budget.Used(), "%d bytes", size)
+	}
+	for queues := 1; queues < 2000; queues = 5*queues/4 + 1 {
+		// Nothing is kept from before.
+		runtime.GC()
+		runtime.GC()
+		encode(queues, func(int64) int64 { return 0 })
+		encode(1, func(size int64) int64 { return size })
+		encode(queues, func(size int64) int64 { return size })
+		encode(queues, func(size int64) int64 { return size / 2 })
+		encode(1, func(size int64) int64 { return 4 * size })
+	}
 }
