@@ -35,12 +35,12 @@ func marshal(t *testing.T, o *outbox, response proto.Message) mem.BufferSlice {
 	return data
 }
 
-func newOutbox(bytes int64) *outbox {
-	return &outbox{budget: admission.NewBudget(admission.BudgetOptions{Name: "overload.answers", Bytes: bytes})}
+func newOutbox() *outbox {
+	return &outbox{budget: admission.NewBudget(admission.BudgetOptions{Name: "overload.answers", Bytes: 64 << 20})}
 }
 
 func TestResponsesOfAnySizeAreEncodedAsTheLibraryDoes(t *testing.T) {
-	o := newOutbox(64 << 20)
+	o := newOutbox()
 	for _, queues := range []int{0, 1, 10, 100, 1000, 10_000} {
 		for _, response := range []proto.Message{
 			named("research", queues), &apportionv1.UploadSnapshotResponse{Digest: strings.Repeat("d", queues)},
@@ -58,7 +58,7 @@ func TestResponsesOfAnySizeAreEncodedAsTheLibraryDoes(t *testing.T) {
 
 func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 	var callers sync.WaitGroup
-	o := newOutbox(64 << 20)
+	o := newOutbox()
 	for caller := range 8 {
 		callers.Go(func() {
 			name := strings.Repeat(string(rune('a'+caller)), 50)
@@ -77,7 +77,7 @@ func TestMemoryOfAResponseIsNotUsedAgainBeforeItIsFreed(t *testing.T) {
 }
 
 func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
-	o := newOutbox(64 << 20)
+	o := newOutbox()
 	marshal(t, o, named("large", 50_000)).Free()
 	var kept []mem.BufferSlice
 	for range 10 {
@@ -94,7 +94,7 @@ func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
 
 // TestMemoryOfEveryResponseIsGivenBack encodes responses whose size was expected, or not, or wrongly, in memory that each leaves to the next.
 func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
-	o := newOutbox(64 << 20)
+	o := newOutbox()
 	encode := func(queues int, expect func(size int64) int64) {
 		response := named("q", queues)
 		size := int64(proto.Size(response))

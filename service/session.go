@@ -267,7 +267,8 @@ func (v *conversation) run() error {
 	}
 }
 
-// next answers a group of what was received, of which only the last can be the end of the stream. end: it was, or an error ends the session.
+// next answers a group of what was received, of which only the last can be the end of the stream. end: it was, or an error ends the
+// session.
 func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (end bool, err error) {
 	defer clear(group)
 	for len(group) > 0 && group[0].err == nil {

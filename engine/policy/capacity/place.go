@@ -51,9 +51,9 @@ type branch struct {
 	rank   uint64
 }
 
-// PlaceQueues implements policy.QueuePlacer: the high half is the priority and the low half the rank among the given leaves of a walk through
-// the tree that visits siblings by their shares. Siblings of equal shares tell nothing of the leaves below them, whose ages then count: there
-// is an order, and a place, only if each leads to one leaf.
+// PlaceQueues implements policy.QueuePlacer: the high half is the priority and the low half the rank among the given leaves of a walk
+// through the tree that visits siblings by their shares. Siblings of equal shares tell nothing of the leaves below them, whose ages then
+// count: there is an order, and a place, only if each leads to one leaf.
 func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	if s.tree == nil || len(queues) == 0 {
 		clear(places)

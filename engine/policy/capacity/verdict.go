@@ -123,7 +123,11 @@ func (s *State) within(q model.QueueID, request resource.Row, why *policy.Reason
 	if why == nil && checks == nil {
 		return over == 0
 	}
-	for m := request.Positive() & counted; m != 0; m = m.Rest() {
+	noted := request.Positive() & counted
+	if checks == nil {
+		noted &= over
+	}
+	for m := noted; m != 0; m = m.Rest() {
 		d := m.First()
 		reason := s.comparison(policy.AboveRealCapability, q, d, s.allocated[q], request, limit)
 		if over.Has(d) {

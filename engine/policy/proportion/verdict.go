@@ -19,7 +19,11 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode,
 	deserved, allocated := s.deserved.Row(int(q)), s.allocated(q)
 	over := resource.Exceeding(deserved, allocated, r.Row, ^s.v.Dims.Pods())
 	if why != nil || checks != nil {
-		for m := r.Row.Positive() &^ s.v.Dims.Pods(); m != 0; m = m.Rest() {
+		noted := r.Row.Positive() &^ s.v.Dims.Pods()
+		if checks == nil {
+			noted &= over
+		}
+		for m := noted; m != 0; m = m.Rest() {
 			d := m.First()
 			reason := policy.Reason{
 				Plugin: name, Code: policy.AboveDeserved, Queue: q, Dimension: d,
