@@ -28,7 +28,7 @@ const (
 	pendingBytes = 4 << 20
 	// group is how many batches that have arrived are answered together at most: they share a turn, and their answers are written at once.
 	group = 16
-	// togetherBytes is the memory up to which another batch is answered in the same turn, togetherTime the most time that the one before took.
+	// togetherBytes is the memory up to which another batch is answered in the same turn, togetherTime how long the one before may take.
 	togetherBytes = 1 << 20
 	togetherTime  = 100 * time.Microsecond
 )
