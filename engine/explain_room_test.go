@@ -133,4 +133,3 @@ func TestJobsAreExplainedTogetherAsEachAlone(t *testing.T) {
 		})
 	}
 }
-

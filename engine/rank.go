@@ -21,7 +21,8 @@ func (s *Session) Busy() []model.QueueID {
 	return busy
 }
 
-// QueueRanks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has none.
+// QueueRanks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has
+// none.
 func (s *Session) QueueRanks(queues []model.QueueID) []int32 {
 	ranks := make([]int32, len(queues))
 	if keyer, ok := s.keyer(); ok && len(queues) <= len(s.view.Queues)/rankedByCounting {
@@ -66,7 +67,7 @@ func (s *Session) keyOf(keyer policy.QueueKeyer, q model.QueueID) keyed {
 
 // compareKeyed is CompareQueues where keys decide.
 func (s *Session) compareKeyed(l, r keyed) int {
-	if c := l.QueueKey.Compare(r.QueueKey); c != 0 {
+	if c := l.Compare(r.QueueKey); c != 0 {
 		return c
 	}
 	if l.created != r.created {

@@ -18,7 +18,9 @@ import (
 
 func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.T) {
 	small := rapid.IntRange(0, 2)
-	amount := func(n int) *model.Amounts { return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{1000 * float64(n)}} }
+	amount := func(n int) *model.Amounts {
+		return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{1000 * float64(n)}}
+	}
 	policies := []engine.Policy{
 		{Tiers: []engine.Tier{{{Plugin: priority.Plugin{}}, {Plugin: proportion.Plugin{}}}}},
 		{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}, {Plugin: capacity.Plugin{}}}}},

@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// memo remembers positions in the model by the bytes that they were found by: jobs name few different requests and queues. Few bytes that lie
-// together are at hand sooner than what the model has of each.
+// memo remembers positions in the model by the bytes that they were found by: jobs name few different requests and queues. A few bytes that
+// lie together are read faster than what the model has of each.
 type memo struct {
 	base  []byte
 	known [512]known

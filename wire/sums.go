@@ -109,21 +109,25 @@ func (d *Decoder) sumJob(b []byte) bool {
 		return false
 	}
 	var known bool
-	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || minima > 1 {
+	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || !d.minimum(&spec, minimum, minima) {
 		return false
 	}
 	spec.UID, spec.Name, spec.Namespace, spec.Condition = lent(uid), lent(name), lent(namespace), lent(condition)
-	if minima > 0 {
-		if spec.MinResources = d.amountsOf(minimum); spec.MinResources == nil {
-			return false
-		}
-	}
 	of := d.queueID(queue)
 	if of == model.None {
 		return false
 	}
 	d.c.b.CloseJob(&spec, of)
 	return true
+}
+
+// minimum sets what a job needs at least, which may occur once; false: it is faulty.
+func (d *Decoder) minimum(spec *model.JobSpec, data []byte, occurs int) bool {
+	if occurs == 0 {
+		return true
+	}
+	spec.MinResources = d.amountsOf(data)
+	return occurs == 1 && spec.MinResources != nil
 }
 
 // jobNumber sets a number of a job that may be anything.
@@ -185,7 +189,7 @@ func (d *Decoder) sumGroup(b []byte) bool {
 			}
 		}
 	}
-	if !d.c.isText(role) || !d.c.isText(set) || !d.constraints(&spec.Unjudged, d.group.m.Unjudged) {
+	if !d.c.areTexts(role, set) || !d.constraints(&spec.Unjudged, d.group.m.Unjudged) {
 		return false
 	}
 	spec.Role, spec.NodeSet = lent(role), lent(set)

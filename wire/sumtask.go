@@ -8,8 +8,7 @@ import (
 )
 
 // plainTask counts a task that is written in the usual way: texts short and in ASCII, no detail. False: it is not, and nothing was done.
-//
-//nolint:cyclop // Tasks are most of a snapshot. Read without calls between their fields they take two thirds of the time.
+// Tasks are most of a snapshot. Read without calls between their fields they take two thirds of the time.
 func (d *Decoder) plainTask(b []byte) bool {
 	uid, status, node := model.NoUID, uint64(0), model.NodeID(model.None)
 	i := 0

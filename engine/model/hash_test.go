@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,7 @@ func TestAHashTellsTextsApart(t *testing.T) {
 		// The bytes alone count, not where they lie.
 		again, _ := HashUID(append(make([]byte, 0, 100), b...))
 		require.Equal(t, hash, again)
-		longer, _ := HashUID(append(b[:len(b):len(b)], 0))
+		longer, _ := HashUID(append(slices.Clip(b), 0))
 		require.NotEqual(t, hash, longer)
 		for i := range b {
 			b[i] ^= 1

@@ -205,7 +205,8 @@ func (b *Builder) joinTally(p *Builder) bool {
 		group.Request = at[group.Request]
 	}
 	t.n += p.tally.n
-	t.uids = append(t.all.uids[:len(t.uids)], p.tally.uids...)
+	t.all.uids = append(t.all.uids[:len(t.uids)], p.tally.uids...)
+	t.uids = t.all.uids
 	b.counted += p.counted
 	return b.counted+int64(t.n) <= maxCount
 }
