@@ -187,6 +187,10 @@ test-ui: build ## Test the page: its parts by Node.js, its views in Chromium (UI
 ui-pictures: build ## Take the pictures of the page that README and docs show.
 	scripts/ui.sh pictures
 
+.PHONY: ui-measure
+ui-measure: build ## Measure What if on the standard cluster in Chromium (UIFLAGS='--steps 40').
+	scripts/ui.sh measure $(UIFLAGS)
+
 ##@ Deployment
 
 .PHONY: chart

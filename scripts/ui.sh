@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ui.sh build|drift|test|pictures: works on the page in ui/. build writes ui/dist; drift fails if ui/dist is not what ui/src makes; test runs
-# the unit tests and then the views in Chromium, with bin/apportion; pictures takes those of the docs. CHROMIUM names the browser's program.
+# ui.sh build|drift|test|pictures|measure: works on the page in ui/. build writes ui/dist; drift fails if ui/dist is not what ui/src makes;
+# test runs the unit tests and then the views in Chromium, with bin/apportion; pictures takes those of the docs; measure measures What if on
+# the standard cluster. CHROMIUM names the browser's program.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../ui"
 
@@ -59,8 +60,13 @@ case ${1:-} in
     browser
     node browser/pictures.mjs
     ;;
+  measure)
+    install
+    browser
+    node browser/measure.mjs "${@:2}"
+    ;;
   *)
-    echo 'usage: ui.sh build|drift|test|pictures' >&2
+    echo 'usage: ui.sh build|drift|test|pictures|measure' >&2
     exit 2
     ;;
 esac

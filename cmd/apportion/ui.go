@@ -124,8 +124,17 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", http.RedirectHandler(ui.Path, http.StatusFound))
 	mux.Handle(ui.Path, page)
-	mux.Handle("/", web.NewHandler(server, web.Options{}))
+	mux.Handle("/", uncompressed(web.NewHandler(server, web.Options{})))
 	return mux, nil
+}
+
+// uncompressed answers as to clients that read no compressed answers: to a browser of the same machine, sending them takes less time than
+// compressing them.
+func uncompressed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Accept-Encoding")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // hold gives the server the snapshot as it is.

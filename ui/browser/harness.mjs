@@ -11,7 +11,7 @@ import { chromium } from "playwright-core";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 export const research = path.join(root, "examples/clusters/research");
-const program = process.env.APPORTION ?? path.join(root, "bin/apportion");
+export const program = process.env.APPORTION ?? path.join(root, "bin/apportion");
 
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

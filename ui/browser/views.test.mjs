@@ -133,6 +133,8 @@ test("what if a weight were another, nodes came, and a job were submitted", () =
   await page.getByRole("button", { name: "Submit it" }).click();
   await page.locator(".verdict").waitFor();
   assert.match(await text(page, ".crumb"), /ml\/train/);
+  // The address follows the field of a slider within a quarter of a second.
+  await page.waitForFunction(() => location.hash.includes("train"));
   const address = page.url();
   await page.reload();
   await settled(page);

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { useRoute } from "./address.ts";
 import { said } from "./core/amount.ts";
 import { Fault } from "./core/ask.ts";
 import { format, having, to, type Route, type View } from "./core/route.ts";
@@ -11,7 +12,7 @@ import { asOf, follow, open, type Opened, type Policy, type Source } from "./cor
 import { Patterns } from "./parts/bar.tsx";
 import { useWaiting, waitingCount } from "./parts/causes.tsx";
 import { Failed, Loading } from "./parts/states.tsx";
-import { PageContext, prefetch, usePage, useRoute, useWide, WithTasks, type Page } from "./page.tsx";
+import { PageContext, prefetch, usePage, useWide, WithTasks, type Page } from "./page.tsx";
 import { CertificateView } from "./views/certificate.tsx";
 import { ClusterView } from "./views/cluster.tsx";
 import { CompareView } from "./views/compare.tsx";

@@ -1,13 +1,14 @@
 // What all views share: the cluster, the policy, the address, and answers that were given before.
 import { createContext, type ComponentChildren } from "preact";
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 
-import { Fault, simulate, type Answers } from "./core/ask.ts";
+import { keep, useAsked, type Asked, type Pace } from "./asked.ts";
+import { simulate, type Answers } from "./core/ask.ts";
 import type { Cluster } from "./core/cluster.ts";
 import type { InputJson, StepJson } from "./core/contract.ts";
 import { applied, type Changed, type Edit } from "./core/edit.ts";
 import { readTasks, withTasks } from "./core/kept.ts";
-import { parse, type Route } from "./core/route.ts";
+import type { Route } from "./core/route.ts";
 import type { Opened, Policy } from "./core/source.ts";
 
 export interface Page {
@@ -30,26 +31,6 @@ export function usePage(): Page {
     throw new Error("a view outside the page");
   }
   return page;
-}
-
-// go shows another address. Replacing keeps the history short while something is typed or dragged.
-export function go(address: string, replace = false): void {
-  if (replace) {
-    history.replaceState(null, "", address);
-    dispatchEvent(new HashChangeEvent("hashchange"));
-  } else {
-    location.hash = address;
-  }
-}
-
-export function useRoute(): Route {
-  const [fragment, set] = useState(location.hash);
-  useEffect(() => {
-    const changed = (): void => set(location.hash);
-    addEventListener("hashchange", changed);
-    return () => removeEventListener("hashchange", changed);
-  }, []);
-  return useMemo(() => parse(fragment), [fragment]);
 }
 
 export function useWide(query: string): boolean {
@@ -77,122 +58,12 @@ export function inputOf(opened: Opened, policy: Policy, changed: Changed | undef
   return input;
 }
 
-// Asked is the state of a question: the newest answer, that to an earlier question while a new one is under way, or a fault.
-export interface Asked<A> {
-  readonly answer: A | undefined;
-  readonly fault: Fault | undefined;
-  readonly pending: boolean;
-}
-
-const kept = new Map<string, unknown>();
-const mostKept = 24;
-
-function keep(key: string, answer: unknown): void {
-  kept.delete(key);
-  kept.set(key, answer);
-  for (const oldest of kept.keys()) {
-    if (kept.size <= mostKept) {
-      break;
-    }
-    kept.delete(oldest);
-  }
-}
-
-interface Flight {
-  readonly promise: Promise<unknown>;
-  readonly abort: AbortController;
-  users: number;
-}
-
-// Questions under way, so that what several parts of a view ask is asked once. A question whose answer is no longer needed is cancelled.
-const flights = new Map<string, Flight>();
-
-function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promise: Promise<A>; leave: () => void } {
-  let flight = flights.get(key);
-  if (flight === undefined) {
-    const abort = new AbortController();
-    const promise = ask(abort.signal).then((answer) => {
-      keep(key, answer);
-      return answer;
-    }).finally(() => {
-      if (flights.get(key)?.abort === abort) {
-        flights.delete(key);
-      }
-    });
-    flight = { promise, abort, users: 0 };
-    flights.set(key, flight);
-  }
-  const joined = flight;
-  joined.users++;
-  return {
-    promise: joined.promise as Promise<A>,
-    leave: () => {
-      joined.users--;
-      if (joined.users === 0 && flights.get(key) === joined) {
-        flights.delete(key);
-        joined.abort.abort();
-      }
-    },
-  };
-}
-
-// useAsked asks when the key changes, after a pause in which it may change again. Without a key nothing is asked.
-// An answer about another version of the cluster is never shown in place of one that is under way.
-export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pause = 0, version = ""): Asked<A> {
-  const [state, set] = useState<{ key?: string; answer?: A; fault?: Fault }>({});
-  const asking = useRef(ask);
-  asking.current = ask;
-  useEffect(() => {
-    if (key === undefined || kept.has(key)) {
-      return undefined;
-    }
-    let gone = false;
-    let leave = (): void => undefined;
-    const begin = (): void => {
-      const joined = join(key, (signal) => asking.current(signal));
-      leave = joined.leave;
-      joined.promise.then(
-        (answer) => {
-          if (!gone) {
-            set({ key, answer });
-          }
-        },
-        (error: unknown) => {
-          if (!gone) {
-            const fault = error instanceof Fault ? error : new Fault("", error instanceof Error ? error.message : String(error));
-            set((old) => (old.answer === undefined ? { key, fault } : { key, fault, answer: old.answer }));
-          }
-        },
-      );
-    };
-    const timer = pause > 0 ? setTimeout(begin, pause) : undefined;
-    if (timer === undefined) {
-      begin();
-    }
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-      leave();
-    };
-  }, [key, pause]);
-  // An answer that was kept stays at hand as the one before the next.
-  const answer = key === undefined ? undefined : (kept.get(key) as A | undefined);
-  const last = useRef<{ answer?: A; version: string }>({ version });
-  if (answer !== undefined) {
-    last.current = { answer, version };
-    return { answer, fault: undefined, pending: false };
-  }
-  const current = state.key === key;
-  const before = last.current.version === version ? (last.current.answer ?? state.answer) : undefined;
-  return { answer: key === undefined ? undefined : before, fault: current ? state.fault : undefined, pending: key !== undefined && !current };
-}
-
 // A snapshot that stays as it is has no digest where it is sent with each question; then the time tells it from another one.
 const keyOf = (opened: Opened, policy: Policy, steps: readonly StepJson[], changed: Changed | undefined): string =>
   JSON.stringify([opened.title, opened.digest === "" ? opened.read : "", opened.digest, policy.name, changed?.change ?? null, steps]);
 
 // useSteps asks steps about the cluster by a policy, changed by edits.
-export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy, changed?: Changed, pause = 0): Asked<Answers> {
+export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy, changed?: Changed, pace: Pace = 0): Asked<Answers> {
   const { opened } = usePage();
   const key = useMemo(() => (steps === undefined ? undefined : keyOf(opened, policy, steps, changed)), [steps, opened.title, opened.digest, policy, changed]);
   useEffect(() => {
@@ -203,7 +74,7 @@ export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy,
     shown.add(question);
     return () => shown.delete(question);
   }, [steps, policy, changed]);
-  return useAsked(key, (signal) => simulate(inputOf(opened, policy, changed), steps ?? [], signal), pause, opened.digest);
+  return useAsked(key, (signal) => simulate(inputOf(opened, policy, changed), steps ?? [], signal), pace, opened.digest);
 }
 
 // Questions that what is shown now asks about the cluster as it is.
@@ -236,6 +107,13 @@ export function useChanged(cluster: Cluster, edits: readonly Edit[]): Changed | 
 }
 
 // Questions that several views ask, so that they are answered once.
-export const sharesSteps: readonly StepJson[] = [{ shares: {} }];
+export const sharesSteps: readonly StepJson[] = [{ shares: { omitNames: true } }];
+// What of it bars and numbers show. An answer to this says nothing of parents and children.
+export const flatSharesSteps: readonly StepJson[] = [{
+  shares: {
+    fields: ["SHARE_FIELD_GUARANTEE", "SHARE_FIELD_DESERVED", "SHARE_FIELD_ALLOCATED", "SHARE_FIELD_REQUEST", "SHARE_FIELD_REAL_CAPABILITY"],
+    omitNames: true,
+  },
+}];
 export const waitingSteps: readonly StepJson[] = [{ explain: { groupsOnly: true } }];
 export const explainedSteps: readonly StepJson[] = [{ explain: {} }];

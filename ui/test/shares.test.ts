@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { Cluster } from "../src/core/cluster.ts";
 import type { QueueShareJson, SharesAnswerJson } from "../src/core/contract.ts";
-import { arrange, numbers, rows, summary } from "../src/core/shares.ts";
+import { arrange, isFlat, numbers, rows, summary } from "../src/core/shares.ts";
 
 const gpus = (n: number) => ({ dimension: [0], amount: [1000 * n] });
 const share = (queue: number, has: number, deserves: number, wants: number, more: Partial<QueueShareJson> = {}): QueueShareJson =>
@@ -38,4 +38,11 @@ test("parents come before their children, whatever the order", () => {
   assert.deepEqual(names(tree, 0, "short", "", new Set()), ["root", "a", "a1", "b"]);
   assert.deepEqual(names(tree, 0, "tree", "", new Set(["a"])), ["root", "b", "a"]);
   assert.deepEqual(names(tree, 0, "tree", "A", new Set(["a"])), ["a", "a1"], "a filter looks into folded queues");
+});
+
+test("a tree of queues is no flat list", () => {
+  const answer = (queues: object[]) => ({ plugins: [{ plugin: "gang" }, { plugin: "capacity", queues }] }) as unknown as SharesAnswerJson;
+  assert.equal(isFlat(answer([{ queue: 1, name: "a" }, { queue: 2 }])), true);
+  assert.equal(isFlat(answer([{ queue: 0, children: [1] }, { queue: 1, ancestors: [0] }])), false);
+  assert.equal(isFlat({}), true);
 });

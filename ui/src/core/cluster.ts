@@ -31,8 +31,8 @@ export class Cluster {
   readonly queues: readonly (QueueJson | undefined)[];
   readonly jobs: readonly (JobJson | undefined)[];
   readonly nodes: readonly (NodeJson | undefined)[];
-  readonly #queueByName = new Map<string, number>();
-  readonly #jobByName = new Map<string, number>();
+  #queuesByName: ReadonlyMap<string, number> | undefined;
+  #jobsByName: ReadonlyMap<string, number> | undefined;
   #tasks: (Task | undefined)[] | undefined;
   #uses: Use[][] | undefined;
   readonly #totals: number[] = [];
@@ -55,9 +55,6 @@ export class Cluster {
     this.queues = snapshot.queues ?? [];
     this.jobs = snapshot.jobs ?? [];
     this.nodes = snapshot.nodes ?? [];
-    this.queues.forEach((queue, i) => queue && this.#queueByName.set(queue.name ?? "", i));
-    this.jobs.forEach((job, i) => job && this.#jobByName.set(this.jobName(i), i));
-    this.jobs.forEach((job, i) => job?.uid && !this.#jobByName.has(job.uid) && this.#jobByName.set(job.uid, i));
   }
 
   // listed tells whether the tasks are known.
@@ -86,7 +83,17 @@ export class Cluster {
   }
 
   queueIndex(name: string): number | undefined {
-    return this.#queueByName.get(name);
+    return this.#queueByName().get(name);
+  }
+
+  // Names are put in order when one is looked up: What if makes a cluster at every step of a slider.
+  #queueByName(): ReadonlyMap<string, number> {
+    if (this.#queuesByName === undefined) {
+      const byName = new Map<string, number>();
+      this.queues.forEach((queue, i) => queue && byName.set(queue.name ?? "", i));
+      this.#queuesByName = byName;
+    }
+    return this.#queuesByName;
   }
 
   jobName(index: number | undefined): string {
@@ -101,12 +108,22 @@ export class Cluster {
   }
 
   jobIndex(name: string): number | undefined {
-    return this.#jobByName.get(name);
+    return this.#jobByName().get(name);
+  }
+
+  #jobByName(): ReadonlyMap<string, number> {
+    if (this.#jobsByName === undefined) {
+      const byName = new Map<string, number>();
+      this.jobs.forEach((job, i) => job && byName.set(this.jobName(i), i));
+      this.jobs.forEach((job, i) => job?.uid && !byName.has(job.uid) && byName.set(job.uid, i));
+      this.#jobsByName = byName;
+    }
+    return this.#jobsByName;
   }
 
   // queueOf is the position of a job's queue.
   queueOf(job: number): number {
-    return this.#queueByName.get(this.jobs[job]?.queue ?? "") ?? 0;
+    return this.#queueByName().get(this.jobs[job]?.queue ?? "") ?? 0;
   }
 
   nodeName(index: number | undefined): string {

@@ -32,6 +32,10 @@ export interface Numbers {
 export const dividing = (answer: SharesAnswerJson | undefined): PluginSharesJson | undefined =>
   answer?.plugins?.find((p) => (p.queues ?? []).length > 0);
 
+// isFlat tells that queues have neither parents nor children.
+export const isFlat = (answer: SharesAnswerJson): boolean =>
+  (dividing(answer)?.queues ?? []).every((q) => (q.ancestors ?? []).length === 0 && (q.children ?? []).length === 0);
+
 // numbers are a queue's amounts of a dimension. Differences below a millionth of a unit are rounding.
 export function numbers(share: QueueShareJson, dimension: number): Numbers {
   const of = (r: QueueShareJson["guarantee"]): number => amountOf(r, dimension) ?? 0;

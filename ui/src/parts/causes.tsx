@@ -1,10 +1,11 @@
 // Waiting jobs in groups by cause.
 import { useMemo } from "preact/hooks";
 
+import { type Asked } from "../asked.ts";
 import type { ExplainAnswerJson } from "../core/contract.ts";
 import { cause, causesOf } from "../core/explain.ts";
 import { to } from "../core/route.ts";
-import { usePage, useSteps, waitingSteps, type Asked } from "../page.tsx";
+import { usePage, useSteps, waitingSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
 // useWaiting asks why jobs wait.

@@ -1,6 +1,7 @@
 // A field that narrows a list, kept in the address.
+import { go } from "../address.ts";
 import { having } from "../core/route.ts";
-import { go, usePage } from "../page.tsx";
+import { usePage } from "../page.tsx";
 
 export function Filter({ label, part = "q" }: { label: string; part?: string }) {
   const { route } = usePage();

@@ -1,10 +1,11 @@
 // The table of queues with their bars: a tree where the policy has one.
 import { useMemo } from "preact/hooks";
 
+import { go } from "../address.ts";
 import { textOf } from "../core/amount.ts";
 import { having } from "../core/route.ts";
 import { arrange, numbers, sorts, type Numbers, type Row, type Sort } from "../core/shares.ts";
-import { go, usePage } from "../page.tsx";
+import { usePage } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { List } from "./list.tsx";
 

@@ -25,18 +25,20 @@ const turnHeight = 52;
 export function Sides({ before, after, busy }: { before: Side; after: Side; busy: boolean }) {
   const { dimension, route } = usePage();
   const name = after.cluster.dimensions[dimension] ?? "";
-  const all = useMemo(
-    () => pairs(rows(before.cluster, before.shares), rows(after.cluster, after.shares), dimension),
-    [before.cluster, before.shares, after.cluster, after.shares, dimension],
-  );
+  const was = useMemo(() => rows(before.cluster, before.shares), [before.cluster, before.shares]);
+  const is = useMemo(() => rows(after.cluster, after.shares), [after.cluster, after.shares]);
+  const all = useMemo(() => pairs(was, is, dimension), [was, is, dimension]);
   const known = before.waiting !== undefined && after.waiting !== undefined;
   const moved = useMemo(() => (known ? turns(before.waiting, after.waiting) : []), [known, before.waiting, after.waiting]);
   const scale = useMemo(() => {
     const of = (n: (typeof all)[number]["before"]): number => (n === undefined ? 0 : Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, n.deserved));
     return all.reduce((m, p) => Math.max(m, of(p.before), of(p.after)), 0);
   }, [all]);
-  return (
-    <div class={busy ? "sides busy" : "sides"} aria-busy={busy}>
+  // All that links take over from the address.
+  const address = to(route, "queue");
+  // What is shown is drawn anew when it changes, not at each step of a slider.
+  const shown = useMemo(() => (
+    <>
       <p class="summary" role="status">{saidChange(all, name, moved)}</p>
       <div class="pair pair-head" aria-hidden="true"><span>Queue</span><span>{before.label} above, {after.label} below</span><span>deserves</span></div>
       <List
@@ -87,6 +89,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
           }}
         />
       )}
-    </div>
-  );
+    </>
+  ), [all, scale, moved, known, before.cluster, after.cluster, before.label, after.label, address]);
+  return <div class={busy ? "sides busy" : "sides"} aria-busy={busy}>{shown}</div>;
 }

@@ -1,11 +1,11 @@
 // The choice of a cluster, where the server shows none.
 import { useEffect, useState } from "preact/hooks";
 
+import { go, useRoute } from "../address.ts";
 import { Fault, identify } from "../core/ask.ts";
 import { list, type View } from "../core/kept.ts";
 import { having, parse, type Route } from "../core/route.ts";
 import { follow, openText, type Opened } from "../core/source.ts";
-import { go, useRoute } from "../page.tsx";
 import { Failed, Loading } from "../parts/states.tsx";
 
 interface Props {

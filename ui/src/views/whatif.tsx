@@ -1,18 +1,20 @@
 // What if: queues, nodes and jobs that are different, with before and after side by side.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 
+import { go } from "../address.ts";
 import { amountOf, fieldOf, labelOf, said, unitsOf } from "../core/amount.ts";
+import type { Cluster } from "../core/cluster.ts";
 import type { StepJson } from "../core/contract.ts";
 import { amountFields, formatEdits, parseEdits, saidEdit, withEdit, withoutEdit, type Edit } from "../core/edit.ts";
 import { having } from "../core/route.ts";
+import { isFlat } from "../core/shares.ts";
 import { Checks, Verdict } from "../parts/job.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { Sides } from "../parts/sides.tsx";
 import { Failed, Loading } from "../parts/states.tsx";
-import { go, sharesSteps, useChanged, usePage, useSteps, waitingSteps } from "../page.tsx";
+import { flatSharesSteps, sharesSteps, useChanged, usePage, useSteps, waitingSteps } from "../page.tsx";
 
-// Pauses in milliseconds after which a change that is still being dragged is asked about.
-const soon = 30;
+// Pause in milliseconds after which the causes of waiting jobs are asked for: they cost much more than shares.
 const later = 250;
 
 export function WhatIfView() {
@@ -220,10 +222,19 @@ function Result({ edits }: { edits: readonly Edit[] }) {
   const changed = useChanged(cluster, edits);
   const before = useSteps(sharesSteps, policy);
   const beforeWaiting = useSteps(waitingSteps, policy);
-  const after = useSteps(sharesSteps, policy, changed, changed === undefined ? 0 : soon);
+  const was = before.answer?.answers[0]?.shares;
+  // An answer with less in it comes sooner. Without edits it is the one before.
+  const flat = useMemo(() => was !== undefined && isFlat(was), [was]);
+  const steps = changed === undefined || !flat ? sharesSteps : flatSharesSteps;
+  const after = useSteps(was === undefined ? undefined : steps, policy, changed, "in turn");
   const afterWaiting = useSteps(waitingSteps, policy, changed, changed === undefined ? 0 : later);
   const jobSteps = useMemo<StepJson[] | undefined>(() => (changed?.job === undefined ? undefined : [{ explain: { jobs: { index: [changed.job] } } }]), [changed?.job]);
-  const job = useSteps(jobSteps, policy, changed, soon);
+  const job = useSteps(jobSteps, policy, changed, "in turn");
+  // The cluster that the answer is about: while the next one is under way, edits are ahead of it.
+  const about = useRef<{ answer: unknown; cluster: Cluster }>({ answer: undefined, cluster });
+  if (about.current.answer !== after.answer || !after.pending) {
+    about.current = { answer: after.answer, cluster: changed?.cluster ?? cluster };
+  }
   const fault = before.fault ?? after.fault ?? job.fault;
   if (before.answer === undefined || after.answer === undefined) {
     return fault === undefined ? <Loading what="Asking who deserves what" /> : <Failed fault={fault} />;
@@ -241,8 +252,8 @@ function Result({ edits }: { edits: readonly Edit[] }) {
         </section>
       )}
       <Sides
-        before={{ label: "before", cluster, shares: before.answer.answers[0]?.shares, waiting: beforeWaiting.answer?.answers[0]?.explain }}
-        after={{ label: "after", cluster: changed?.cluster ?? cluster, shares: after.answer.answers[0]?.shares, waiting: afterWaiting.answer?.answers[0]?.explain }}
+        before={{ label: "before", cluster, shares: was, waiting: beforeWaiting.answer?.answers[0]?.explain }}
+        after={{ label: "after", cluster: about.current.cluster, shares: after.answer.answers[0]?.shares, waiting: afterWaiting.answer?.answers[0]?.explain }}
         busy={after.pending || afterWaiting.pending}
       />
     </>
