@@ -145,6 +145,11 @@ test("what if a weight were another, nodes came, and a job were submitted", () =
   await says(page, ".summary", /^No queue/);
 }));
 
+test("what if jobs had ended", () => look(`#/whatif?edit=${encodeURIComponent('[["end","scavenge/hyperopt"],["end","scavenge/render-farm"]]')}`, async (page) => {
+  await says(page, ".summary", /could go on/);
+  assert.match(await text(page, ".chips"), /scavenge\/hyperopt has ended/);
+}));
+
 test("a job that cannot be read says where it is wrong", () => look("#/whatif", async (page) => {
   await page.getByRole("textbox", { name: /A job/ }).fill("name: x\nqueue: nowhere");
   await page.getByRole("button", { name: "Submit it" }).click();

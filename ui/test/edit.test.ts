@@ -41,6 +41,24 @@ test("edits make one change, and leave the cluster alone", () => {
   assert.equal(cluster.queues[0]?.weight, 2);
 });
 
+test("a queue is opened, a node takes tasks again, and a job has ended", () => {
+  const closed = new Cluster({
+    dimensions: ["cpu"], nodes: [{ name: "n0", unschedulable: {} }, { name: "n1" }], queues: [{ name: "a", state: "QUEUE_STATE_CLOSED" }],
+    jobs: [{ name: "old", namespace: "x", queue: "a" }, { uid: "u1", name: "new", namespace: "x", queue: "a" }],
+  });
+  const list: Edit[] = [{ kind: "open", queue: "a" }, { kind: "uncordon", node: "n0" }, { kind: "end", job: "x/old" }, { kind: "end", job: "x/new" }];
+  assert.deepEqual(parseEdits(formatEdits(list)), list);
+  const { change, cluster: after, faults } = applied(closed, list);
+  assert.deepEqual(faults, []);
+  assert.deepEqual(change, {
+    dimensions: ["cpu", "memory"], queues: [{ name: "a", state: "QUEUE_STATE_OPEN" }], nodes: [{ name: "n0" }], removeJobs: ["x/old", "u1"],
+  });
+  assert.deepEqual(after.nodes, [{ name: "n0" }, { name: "n1" }]);
+  assert.deepEqual(after.jobs, [undefined, undefined], "positions stay");
+  assert.deepEqual(applied(closed, [{ kind: "end", job: "z" }]).faults, ["There is no job z."]);
+  assert.deepEqual(applied(closed, [{ kind: "uncordon", node: "n0" }, { kind: "remove", node: "n0" }]).change.nodes, undefined, "a node that is removed takes nothing");
+});
+
 test("what does not exist is said", () => {
   const { faults } = applied(cluster, [{ kind: "weight", queue: "z", value: 1 }, { kind: "remove", node: "z" }, { kind: "job", text: "queue: a" }]);
   assert.deepEqual(faults, ["There is no queue z.", "There is no node z.", "name: the job needs a name"]);

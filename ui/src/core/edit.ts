@@ -13,7 +13,9 @@ export type Edit =
   | { readonly kind: "weight"; readonly queue: string; readonly value: number }
   | { readonly kind: AmountField; readonly queue: string; readonly dimension: string; readonly value: number | undefined }
   | { readonly kind: "add"; readonly like: string; readonly count: number }
-  | { readonly kind: "remove"; readonly node: string }
+  | { readonly kind: "remove" | "uncordon"; readonly node: string }
+  | { readonly kind: "open"; readonly queue: string }
+  | { readonly kind: "end"; readonly job: string }
   | { readonly kind: "job"; readonly text: string };
 
 // Edits beyond this many, and jobs beyond this many bytes, are not read from an address.
@@ -47,8 +49,14 @@ function parseEdit(item: unknown): Edit[] {
   if (kind === "add" && typeof a === "string" && counted(b) && b <= 10_000) {
     return [{ kind, like: a, count: b }];
   }
-  if (kind === "remove" && typeof a === "string") {
+  if ((kind === "remove" || kind === "uncordon") && typeof a === "string") {
     return [{ kind, node: a }];
+  }
+  if (kind === "open" && typeof a === "string") {
+    return [{ kind, queue: a }];
+  }
+  if (kind === "end" && typeof a === "string") {
+    return [{ kind, job: a }];
   }
   if (kind === "job" && typeof a === "string") {
     return [{ kind, text: a }];
@@ -69,7 +77,12 @@ export function formatEdits(edits: readonly Edit[]): string {
         case "add":
           return [e.kind, e.like, e.count];
         case "remove":
+        case "uncordon":
           return [e.kind, e.node];
+        case "open":
+          return [e.kind, e.queue];
+        case "end":
+          return [e.kind, e.job];
         case "job":
           return [e.kind, e.text];
         default:
@@ -86,7 +99,12 @@ const subject = (e: Edit): string => {
     case "add":
       return `add ${e.like}`;
     case "remove":
-      return `remove ${e.node}`;
+    case "uncordon":
+      return `${e.kind} ${e.node}`;
+    case "open":
+      return `open ${e.queue}`;
+    case "end":
+      return `end ${e.job}`;
     case "job":
       return "job";
     default:
@@ -125,6 +143,15 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   };
   const added: NodeJson[] = [];
   const removed = new Set<number>();
+  const uncordoned = new Map<number, NodeJson>();
+  const ended = new Set<number>();
+  const nodeIndex = (name: string): number => {
+    const index = cluster.nodes.findIndex((n) => n?.name === name);
+    if (index < 0) {
+      faults.push(`There is no node ${name}.`);
+    }
+    return index;
+  };
   const jobs: NonNullable<ChangeJson["jobs"]> = [];
   for (const edit of edits) {
     switch (edit.kind) {
@@ -139,11 +166,33 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
         added.push(...copies(cluster, edit.like, edit.count, faults));
         break;
       case "remove": {
-        const index = cluster.nodes.findIndex((n) => n?.name === edit.node);
-        if (index < 0) {
-          faults.push(`There is no node ${edit.node}.`);
-        } else {
+        const index = nodeIndex(edit.node);
+        if (index >= 0) {
           removed.add(index);
+        }
+        break;
+      }
+      case "uncordon": {
+        const index = nodeIndex(edit.node);
+        if (index >= 0) {
+          const { unschedulable: _, ...node } = cluster.nodes[index] as NodeJson;
+          uncordoned.set(index, node);
+        }
+        break;
+      }
+      case "open": {
+        const queue = queueOf(edit.queue);
+        if (queue) {
+          queue.state = "QUEUE_STATE_OPEN";
+        }
+        break;
+      }
+      case "end": {
+        const index = cluster.jobIndex(edit.job);
+        if (index === undefined) {
+          faults.push(`There is no job ${edit.job}.`);
+        } else {
+          ended.add(index);
         }
         break;
       }
@@ -166,8 +215,12 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   if (queues.size > 0) {
     change.queues = [...queues.values()];
   }
-  if (added.length > 0) {
-    change.nodes = added;
+  removed.forEach((index) => uncordoned.delete(index));
+  if (uncordoned.size + added.length > 0) {
+    change.nodes = [...uncordoned.values(), ...added];
+  }
+  if (ended.size > 0) {
+    change.removeJobs = [...ended].map((i) => cluster.jobs[i]?.uid || cluster.jobName(i));
   }
   if (removed.size > 0) {
     change.removeNodes = [...removed].map((i) => cluster.nodeName(i));
@@ -175,11 +228,11 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   if (jobs.length > 0) {
     change.jobs = jobs;
   }
-  const nodes = [...cluster.nodes.map((n, i) => (removed.has(i) ? undefined : n)), ...added];
+  const nodes = [...cluster.nodes.map((n, i) => (removed.has(i) ? undefined : (uncordoned.get(i) ?? n))), ...added];
   const snapshot = {
     ...cluster.snapshot, dimensions, nodes,
     queues: cluster.queues.map((q, i) => queues.get(i) ?? q),
-    jobs: [...cluster.jobs, ...jobs],
+    jobs: [...cluster.jobs.map((j, i) => (ended.has(i) ? undefined : j)), ...jobs],
   } as SnapshotJson;
   return { change, cluster: new Cluster(snapshot, cluster.firstTasks, cluster.given), job: jobs.length > 0 ? cluster.jobs.length : undefined, faults };
 }
@@ -229,6 +282,12 @@ export function saidEdit(edit: Edit, text: (dimension: string, amount: number) =
       return `${edit.count} more ${edit.count === 1 ? "node" : "nodes"} like ${edit.like}`;
     case "remove":
       return `Without node ${edit.node}`;
+    case "uncordon":
+      return `Node ${edit.node} takes new tasks`;
+    case "open":
+      return `Queue ${edit.queue} is open`;
+    case "end":
+      return `${edit.job} has ended`;
     case "job":
       return "A job is submitted";
     default:

@@ -61,5 +61,14 @@ function editOf(cluster: Cluster, e: RemedyEditJson): Edit | undefined {
   if (e.field === "REMEDY_FIELD_NODES_LIKE") {
     return { kind: "add", like: e.nodeName ?? "", count: after - Number(e.before ?? 0) };
   }
+  if (e.field === "REMEDY_FIELD_QUEUE_OPEN") {
+    return { kind: "open", queue };
+  }
+  if (e.field === "REMEDY_FIELD_NODE_UNCORDONED") {
+    return { kind: "uncordon", node: e.nodeName ?? "" };
+  }
+  if (e.field === "REMEDY_FIELD_JOB_ENDED" && e.job !== undefined) {
+    return { kind: "end", job: cluster.jobName(e.job) };
+  }
   return undefined;
 }
