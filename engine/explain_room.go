@@ -192,7 +192,7 @@ func leftOf(idle, request resource.Row) float64 {
 	return left
 }
 
-// order returns the order of the nodes for a request; nil: there are orders enough.
+// order returns the order of the nodes for a request, or nil if maxOrders others are kept.
 func (f *freeNodes) order(id int32, request resource.Row) (*nodeOrder, error) {
 	if o := f.orders[id]; o != nil || len(f.orders) == maxOrders {
 		return o, nil

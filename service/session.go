@@ -230,7 +230,7 @@ func (v *conversation) run() error {
 	draining, gone := v.server.draining, v.stream.Context().Done()
 	timeouts := v.server.newTimeouts()
 	defer timeouts.stop()
-	// A select of all costs as much as a small step, so it is made where nothing waits, and now and then.
+	// A select of all costs as much as a small step, so it is made where nothing waits, and at intervals.
 	const between = 16
 	for n := 0; ; n++ {
 		if group := ahead.take(); len(group) > 0 {

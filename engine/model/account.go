@@ -30,34 +30,6 @@ func (a *Account) hold(request resource.Row, status Status, gate Gate, group int
 	}
 }
 
-// putAll books tasks without a gate of one group, so many of each status. It multiplies where put adds, which is the same where sums are
-// exact.
-func (a *Account) putAll(m *Model, request resource.Row, counts *[NumStatus]int32, group int) {
-	all, held, of := int32(0), int32(0), &a.GroupTasks[group]
-	for status, n := range counts {
-		a.Tasks[status] += n
-		of[status] += n
-		all += n
-		if Status(status).Holds() {
-			held += n
-		}
-	}
-	if all == 0 {
-		return
-	}
-	a.Total.AddTimes(request, float64(all))
-	if held > 0 {
-		a.Allocated.AddTimes(request, float64(held))
-	}
-	if pending := counts[Pending]; pending > 0 {
-		a.Pending.AddTimes(request, float64(pending))
-		if m.BestEffort(request) {
-			a.PendingBestEffort += pending
-			a.GroupPendingBestEffort[group] += pending
-		}
-	}
-}
-
 // Move rebooks one task from one status to another. Amounts are subtracted and added, as Volcano's UpdateTaskStatus does, and dimensions
 // that were present stay so.
 func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group int, bestEffort bool) {

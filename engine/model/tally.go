@@ -140,8 +140,12 @@ func (b *Builder) CloseGroup(s *GroupSpec, request int32) {
 	if last := len(b.groups) - 1; b.group > 0 {
 		b.checkRole(group.Role, b.groups[last-b.group:last])
 	}
-	b.store.accounts[len(b.jobs)-1].putAll(&b.m, b.m.Requests[request], &t.counts, b.group)
-	t.counts = [NumStatus]int32{}
+	for status, n := range t.counts {
+		if n > 0 {
+			b.book(Status(status), GateNone, n, request)
+			t.counts[status] = 0
+		}
+	}
 }
 
 // CountTask adds a task without a detail to the newest group.
@@ -213,7 +217,7 @@ func (b *Builder) joinTally(p *Builder) bool {
 
 // distinct reports whether no two uids have the same hash, so that none is given twice.
 //
-// Each hash has a place among 16 times as many bits or more. The few that find their place taken are told from those that took it.
+// Each hash sets one of at least 16 times as many bits. The few hashes that find their bit set are compared with the hashes that set it.
 func (t *tally) distinct() bool {
 	const least, spread = 10, 4
 	exponent := max(bits.Len(uint(len(t.uids)))+spread, least)

@@ -106,7 +106,7 @@ func (m *mix) call(tenant string) {
 	}
 }
 
-// note notes that a tenant calls while others have work, which may last for longer than mixedFor.
+// note records that a tenant calls while others have work, which may last for longer than mixedFor.
 func (m *mix) note() { m.since.Store(time.Now().UnixNano()) }
 
 func (m *mix) recent() bool {
