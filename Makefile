@@ -94,8 +94,11 @@ bench-wire: ## Measure the service over loopback against the floor of grpc-go (W
 	$(GO) run -pgo=$(PROFILE) $(strip ./bench/wire $(WIREFLAGS))
 
 .PHONY: profile
-profile: ## Profile the benchmarks for the compiler (cmd/apportion/release.pgo); `make bench-pgo` tells what it brings.
-	$(GO) test -run '^$$' -bench . -benchtime 2s -cpuprofile $(PROFILE) -o bin/bench.test ./bench
+profile: ## Profile the service and the engine for the compiler (cmd/apportion/release.pgo); `make bench-pgo` tells what it brings.
+	rm -rf bin/profile && mkdir -p bin/profile
+	$(GO) run -pgo=$(PROFILE) ./bench/wire -rounds 4 -profile $(ROOT)/bin/profile
+	$(GO) test -run '^$$' -bench . -benchtime 500ms -cpuprofile $(ROOT)/bin/profile/cpu-engine.prof -o bin/bench.test ./bench
+	$(GO) tool pprof -proto $$(find bin/profile -name 'cpu-*.prof' -size +0) > bin/profile/merged && mv bin/profile/merged $(PROFILE)
 
 .PHONY: bench-pgo
 bench-pgo: ## Compare builds with and without the profile, in turns (ROUNDS=6).
