@@ -28,6 +28,7 @@ CASES ?=
 BENCH ?= .
 BENCHTIME ?= 1s
 BENCHCOUNT ?= 1
+BENCHFLAGS ?=
 WIREFLAGS ?=
 PLATFORMS ?=
 DRAINFLAGS ?=
@@ -86,8 +87,8 @@ properties: ## Try the properties of `fair` on a million divisions and a hundred
 		-args -divisions 1000000 -runs 100000 $(PROPERTYFLAGS)
 
 .PHONY: bench
-bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1).
-	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT)
+bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1, BENCHFLAGS=-short).
+	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(BENCHFLAGS)
 
 .PHONY: bench-wire
 bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').

@@ -73,11 +73,14 @@ func options(tb testing.TB) *Options {
 	return &Options{Every: 300, Resource: "nvidia.com/gpu", Entitlement: preset(tb, "proportion")}
 }
 
-// BenchmarkWeek runs a week of 50,000 jobs on 1,000 nodes under two policies at once, as the command does.
+// BenchmarkWeek runs a week of 50,000 jobs on 1,000 nodes under two policies at once, as the command does; in short mode half a day.
 func BenchmarkWeek(b *testing.B) {
-	const week = 7 * 24 * 3600
+	span, arriving := int64(7*24*3600), 50_000
+	if testing.Short() {
+		span, arriving = span/14, arriving/14
+	}
 	snapshot := cluster(1000, 4, 3, 2, 1, 1)
-	jobs := drawn(1, 50_000, 5, 8000, week, .9)
+	jobs := drawn(1, arriving, 5, 8000, span, .9)
 	for _, names := range [][]string{{"proportion", "fair"}, {"proportion"}, {"fair"}, {"capacity"}} {
 		b.Run(fmt.Sprint(names), func(b *testing.B) {
 			for b.Loop() {
