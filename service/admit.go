@@ -38,6 +38,15 @@ func IdentityOf(ctx context.Context) string {
 	return anonymous
 }
 
+// arrived asks the taps for a call of gRPC whose headers have come, and counts it if no handler will.
+func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, error) {
+	ctx, err := s.tap(ctx, call)
+	if err == nil {
+		s.calls.unknown(ctx, call.FullMethodName)
+	}
+	return ctx, err
+}
+
 // tap asks the taps of the options, in order, and refuses a call if one of them does. Health is exempt: it says whether a replica lives,
 // for every caller, and however busy it is.
 //

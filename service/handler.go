@@ -26,6 +26,8 @@ type call struct {
 	snapshot snapshot
 	// reply is what is booked for the response that is sent next, nil for nothing.
 	reply *reply
+	// measured is nil for a call that does not come by gRPC.
+	measured *measured
 	// pending is the message of a stream that was received last, unless the session has taken it.
 	pending message
 }
@@ -43,11 +45,13 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 		method := &d.Methods[i]
 		name, handle := "/"+d.ServiceName+"/"+method.MethodName, method.Handler
 		method.Handler = func(_ any, ctx context.Context, _ func(any) error, with grpc.UnaryServerInterceptor) (response any, err error) {
-			c, end, err := s.accept(ctx, name)
+			m := s.calls.begin(ctx, name)
+			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
+				m.end(err)
 				return nil, err
 			}
-			defer func() { end(err) }()
+			defer end()
 			response, err = handle(c, ctx, func(request any) error { return c.receive(ctx, request) }, with)
 			return c.booked(response, err)
 		}
@@ -56,23 +60,27 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 	for i := range d.Streams {
 		stream := &d.Streams[i]
 		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
-		stream.Handler = func(_ any, stream grpc.ServerStream) (err error) {
-			c, end, err := s.accept(stream.Context(), name)
+		stream.Handler = func(_ any, stream grpc.ServerStream) error {
+			m, _ := stream.Context().Value(measuredKey{}).(*measured)
+			c, end, err := s.accept(stream.Context(), name, m)
 			if err != nil {
 				return err
 			}
-			defer func() { end(err) }()
+			defer end()
 			return handle(c, &messageStream{ServerStream: stream, call: c, first: true})
 		}
 	}
 	return &d
 }
 
-// accept admits a call whose headers have come. end gives back what the call holds; it takes what the call ended with.
-func (s *Server) accept(ctx context.Context, method string) (c *call, end func(error), err error) {
+// accept admits a call whose headers have come, and which is measured. end gives back what the call holds.
+func (s *Server) accept(ctx context.Context, method string, m *measured) (c *call, end func(), err error) {
 	messages, err := s.inbox.receive(ctx)
 	if err != nil {
 		return nil, nil, s.fail(ctx, err)
+	}
+	if m != nil {
+		m.messages = messages
 	}
 	leave, err := s.begin(ctx, method)
 	if err == nil && !s.outbox.budget.Fits(messages.identity, firstBytes) {
@@ -82,12 +90,11 @@ func (s *Server) accept(ctx context.Context, method string) (c *call, end func(e
 	if err != nil {
 		err = s.fail(ctx, err)
 		s.refuse(ctx, method, err)
-		s.measure(ctx, method, messages, err)
 		return nil, nil, err
 	}
 	sendPlain(ctx)
-	c = &call{server: s, messages: messages}
-	return c, func(err error) {
+	c = &call{server: s, messages: messages, measured: m}
+	return c, func() {
 		if c.reply != nil {
 			c.reply.release()
 		}
@@ -95,23 +102,23 @@ func (s *Server) accept(ctx context.Context, method string) (c *call, end func(e
 		messages.held.Close()
 		leave()
 		connectionOf(ctx).answered(ctx)
-		s.measure(ctx, method, messages, err)
 	}, nil
 }
 
-// booked returns what gRPC is to send for a unary call.
+// booked returns what gRPC is to send for a unary call. A call that succeeds has ended once its response is encoded.
 func (c *call) booked(response any, err error) (any, error) {
 	r := c.reply
 	c.reply = nil
-	if r == nil {
-		return response, err
+	if r != nil && err == nil {
+		r.response, r.measured, r.last = response, c.measured, true
+		return r, nil
 	}
-	if err != nil {
+	if r != nil {
 		r.release()
-		return nil, err
+		response = nil
 	}
-	r.response = response
-	return r, nil
+	c.measured.end(err)
+	return response, err
 }
 
 // receive receives the one message of a unary call and decodes it.
@@ -206,6 +213,7 @@ func (s *messageStream) SendMsg(response any) error {
 			return err
 		}
 	}
+	r.measured = s.call.measured
 	if len(s.call.server.options.Stream) == 0 {
 		r.response = response
 		err := s.ServerStream.SendMsg(r)

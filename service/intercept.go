@@ -26,10 +26,10 @@ import (
 func (s *Server) chain() []grpc.ServerOption {
 	recovering := recovery.WithRecoveryHandlerContext(s.recovered)
 	unary := []grpc.UnaryServerInterceptor{s.logUnary, recovery.UnaryServerInterceptor(recovering)}
-	stream := []grpc.StreamServerInterceptor{s.logStream, recovery.StreamServerInterceptor(recovering)}
+	stream := []grpc.StreamServerInterceptor{s.measureStream, s.logStream, recovery.StreamServerInterceptor(recovering)}
 	s.unary = slices.Concat(unary, s.options.Unary)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.unary...),
+		grpc.ChainUnaryInterceptor(append([]grpc.UnaryServerInterceptor{s.measureQuiet}, s.unary...)...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),
 	}
 }

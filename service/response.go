@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/service/admission"
@@ -36,6 +38,9 @@ type reply struct {
 	identity string
 	from     *connection
 	booked   atomic.Int64
+	// measured is the call of the response, or nil. The call ends with a response that is its last.
+	measured *measured
+	last     bool
 	// expected is an upper estimate of the encoded size, 0 where none is known.
 	expected int64
 
@@ -154,6 +159,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 			err = errNoMessage
 		}
 	}
+	r.encodedAs(len(encoded), err)
 	if err != nil {
 		l.Put(nil)
 		r.release()
@@ -170,6 +176,23 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r.shrink(int64(cap(l.memory)))
 	r.from.hold(r)
 	return mem.BufferSlice{mem.NewBuffer(&l.out, l)}, nil
+}
+
+// encodedAs measures the response, which was encoded as so many bytes or not at all.
+func (r *reply) encodedAs(bytes int, err error) {
+	m := r.measured
+	if m == nil {
+		return
+	}
+	m.sent.Add(int64(bytes))
+	if !r.last {
+		return
+	}
+	if err != nil {
+		// gRPC sends this code.
+		err = status.Error(codes.Internal, "the response cannot be encoded")
+	}
+	m.end(err)
 }
 
 // lent is memory that a response is encoded in, and that gRPC holds until the response is written to the connection.

@@ -36,10 +36,9 @@ type Server struct {
 	rules   atomic.Pointer[map[string]rule]
 
 	metrics *metrics
-	sizes   sizes
+	calls   *calls
 
 	unary  []grpc.UnaryServerInterceptor
-	grpc   *grpc.Server
 	health *health.Server
 	// methods holds the full names of all methods that are served.
 	methods map[string]bool
@@ -109,14 +108,19 @@ func New(options Options) (*Server, error) {
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
-	s.grpc = grpc.NewServer(append(append(s.grpcOptions(), grpc.InTapHandle(s.tap)), o.Transport...)...)
-	s.grpc.RegisterService(s.serviceDesc(), s.Direct())
-	healthv1.RegisterHealthServer(s.grpc, s.health)
-	if !o.NoReflection {
-		reflection.Register(s.grpc)
-	}
-	s.methods = methodsOf(s.grpc)
+	s.methods = methodsOf(s.register(grpc.NewServer()))
+	s.calls = newCalls(s.meter(), s.methods, s.log)
 	return s, nil
+}
+
+// register lets a server of gRPC serve what this one does.
+func (s *Server) register(server *grpc.Server) *grpc.Server {
+	server.RegisterService(s.serviceDesc(), s.Direct())
+	healthv1.RegisterHealthServer(server, s.health)
+	if !s.options.NoReflection {
+		reflection.Register(server)
+	}
+	return server
 }
 
 // SetPolicies replaces all named policies at once, or none if any is invalid. Running calls and sessions keep their policies.
@@ -137,12 +141,17 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	return nil
 }
 
+// workers is how many calls are answered by goroutines that are used again, which have a stack as deep as a call takes: two for each
+// processor, so that few of them are idle. Each further call that is open has a goroutine of its own.
+func workers() uint32 { return uint32(2 * processor.Count()) }
+
 // clientPings is how often a client may ask whether the connection still stands.
 const clientPings = 10 * time.Second
 
 func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options
-	return append(append(s.instruments(), s.chain()...),
+	return append(append(s.traces(), s.chain()...),
+		grpc.InTapHandle(s.arrived),
 		grpc.ForceServerCodecV2(newCodec(s.outbox)),
 		grpc.MaxRecvMsgSize(otherMessageBytes),
 		// gRPC clears the memory of its own pool before it reads a frame into it.
@@ -159,6 +168,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		}),
 		grpc.ConnectionTimeout(o.HandshakeTime),
 		grpc.MaxHeaderListSize(o.HeaderBytes),
+		grpc.NumStreamWorkers(workers()),
 		grpc.WaitForHandlers(true))
 }
 
@@ -179,10 +189,12 @@ func (s *Server) setHealth(status healthv1.HealthCheckResponse_ServingStatus) {
 // Serve serves until ctx ends, and then drains: health returns NOT_SERVING, then new calls are rejected, then running calls have DrainTime
 // to complete. It returns nil after a drain, and otherwise the error of a listener. It may be called once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	// Made here because its workers run until it stops.
+	server := s.register(grpc.NewServer(append(s.grpcOptions(), s.options.Transport...)...))
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, l := range listeners {
 		serving.Go(func() error {
-			err := s.grpc.Serve(listener{l, s})
+			err := server.Serve(listener{l, s})
 			if errors.Is(err, grpc.ErrServerStopped) {
 				// The drain came first.
 				return nil
@@ -202,9 +214,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	case <-failed.Done():
 	}
 	// Calls end by themselves; after DrainTime they are ended.
-	force := time.AfterFunc(s.options.DrainTime, s.grpc.Stop)
+	force := time.AfterFunc(s.options.DrainTime, server.Stop)
 	defer force.Stop()
-	s.grpc.GracefulStop()
+	server.GracefulStop()
 	return serving.Wait()
 }
 
