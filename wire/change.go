@@ -46,9 +46,6 @@ const (
 // CompileChange returns the result of applying an encoded Change to a model, which is not modified. The result stays valid when the decoder
 // is used again. It fails if the result exceeds the limits of g, or if the bytes are not a Change.
 func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model.Model, error) {
-	own := d.c.b
-	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
-	defer func() { d.c.b, d.stop = own, nil }()
 	if g.Size == nil {
 		size := Measure(data)
 		g.Size = &size
@@ -56,19 +53,38 @@ func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model
 	if err := g.Size.Within(g.Limits); err != nil {
 		return nil, err
 	}
-	head, ok := d.changeHead(data)
+	return d.compileChange(base, data, g, partsOfChange(g.Size))
+}
+
+// compileChange reads the jobs in n parts.
+func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) (*model.Model, error) {
+	own := d.c.b
+	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
+	defer func() {
+		d.c.b, d.stop = own, nil
+		for _, p := range d.parts[:min(n-1, len(d.parts))] {
+			p.c.b = nil
+		}
+	}()
+	head, ok := d.changeHead(data, g.Size)
 	if !ok {
 		return nil, malformed("change")
 	}
 	b := base.Change(head.dimensions)
-	b.Expect(int(g.Size.Jobs), int(g.Size.Groups), int(g.Size.Tasks), int(g.Size.TaskBytes))
-	if err := d.feed(b, &head); err != nil {
+	b.Expect(int(g.Size.Jobs)/n, int(g.Size.Groups)/n, int(g.Size.Tasks)/n, int(g.Size.TaskBytes)/n)
+	if err := d.feed(b, &head, n); err != nil {
+		if n > 1 && !errors.Is(err, policy.ErrStopped) {
+			return d.compileChange(base, data, g, 1)
+		}
 		return nil, err
 	}
 	if err := d.c.exceeded(); err != nil {
 		return nil, err
 	}
-	m, err := b.Build()
+	m, err := d.build(nil, n)
+	if err != nil && n > 1 {
+		return d.compileChange(base, data, g, 1)
+	}
 	if err != nil {
 		return nil, invalidChange(err)
 	}
@@ -99,7 +115,10 @@ func sizeOfModel(m *model.Model) Size {
 
 // changeHead is what must be known of a change before the rest is read.
 type changeHead struct {
-	data       []byte
+	data []byte
+	size *Size
+	// rest is what lies before the jobs and behind them.
+	rest       [2][]byte
 	dimensions []string
 	asOf       int64
 	hasTime    bool
@@ -107,11 +126,20 @@ type changeHead struct {
 }
 
 // changeHead reads the time, the names of the dimensions, and the total, which stays in the decoder.
-func (d *Decoder) changeHead(data []byte) (head changeHead, ok bool) {
-	head.data = data
-	var f field
+func (d *Decoder) changeHead(data []byte, size *Size) (head changeHead, ok bool) {
+	head.data, head.size, head.rest = data, size, size.around(data)
 	d.total.reset()
-	s := scanner{rest: data}
+	for _, piece := range head.rest {
+		if !d.changeHeadIn(piece, &head) {
+			return head, false
+		}
+	}
+	return head, true
+}
+
+func (d *Decoder) changeHeadIn(piece []byte, head *changeHead) bool {
+	var f field
+	s := scanner{rest: piece}
 	for s.next(&f) {
 		switch {
 		case f.number == 1 && f.kind == varint:
@@ -126,11 +154,11 @@ func (d *Decoder) changeHead(data []byte) (head changeHead, ok bool) {
 			head.clearTotal = f.value != 0
 		}
 	}
-	return head, !s.bad
+	return !s.bad
 }
 
-// feed hands the change to its builder.
-func (d *Decoder) feed(b *model.Builder, head *changeHead) error {
+// feed hands the change to its builder, with the jobs in n parts.
+func (d *Decoder) feed(b *model.Builder, head *changeHead, n int) error {
 	d.c.b = b
 	if head.hasTime {
 		b.AsOf(head.asOf)
@@ -143,10 +171,10 @@ func (d *Decoder) feed(b *model.Builder, head *changeHead) error {
 		b.SumTotal()
 	}
 	b.Total(total)
-	all := [2][]byte{head.data}
-	ok := d.names(head.data, changeRemoveNodes, b.RemoveNode) && d.names(head.data, changeRemoveQueues, b.RemoveQueue) &&
-		d.nodes(all) && d.queues(all) && d.nodeSets(all) &&
-		d.names(head.data, changeRemoveJobs, b.RemoveJob) && d.allJobs(head.data) && d.updates(head.data)
+	rest := head.rest
+	ok := d.names(rest, changeRemoveNodes, b.RemoveNode) && d.names(rest, changeRemoveQueues, b.RemoveQueue) &&
+		d.nodes(rest) && d.queues(rest) && d.nodeSets(rest) &&
+		d.names(rest, changeRemoveJobs, b.RemoveJob) && d.jobs(head.data, head.size, n, false) && d.updates(rest)
 	switch {
 	case ok:
 		return nil
@@ -157,36 +185,40 @@ func (d *Decoder) feed(b *model.Builder, head *changeHead) error {
 }
 
 // names hands every text of a field to remove, with its position.
-func (d *Decoder) names(data []byte, number int32, remove func(int, string)) bool {
+func (d *Decoder) names(pieces [2][]byte, number int32, remove func(int, string)) bool {
 	var f field
 	n := 0
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number != number || f.kind != delimited {
-			continue
+	for _, piece := range pieces {
+		for s := (scanner{rest: piece}); s.next(&f); {
+			if f.number != number || f.kind != delimited {
+				continue
+			}
+			name := s.text(&f)
+			if s.bad || d.stopped() {
+				return false
+			}
+			d.c.text(name)
+			remove(n, strings.Clone(name))
+			n++
 		}
-		name := s.text(&f)
-		if s.bad || d.stopped() {
-			return false
-		}
-		d.c.text(name)
-		remove(n, strings.Clone(name))
-		n++
 	}
 	return true
 }
 
 // updates reads the changes of single tasks.
-func (d *Decoder) updates(data []byte) bool {
+func (d *Decoder) updates(pieces [2][]byte) bool {
 	var f field
 	n := 0
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number != changeTasks || f.kind != delimited {
-			continue
+	for _, piece := range pieces {
+		for s := (scanner{rest: piece}); s.next(&f); {
+			if f.number != changeTasks || f.kind != delimited {
+				continue
+			}
+			if d.stopped() || !d.update(n, f.data) {
+				return false
+			}
+			n++
 		}
-		if d.stopped() || !d.update(n, f.data) {
-			return false
-		}
-		n++
 	}
 	return true
 }

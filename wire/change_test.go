@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -491,7 +492,7 @@ func aChainAnswersAsTheWhole(t *rapid.T, changes, every int, asked ...string) {
 		data, err := proto.Marshal(change)
 		require.NoError(t, err)
 		base := wire.SnapshotOf(m)
-		result, err := decoder.CompileChange(m, data, wire.Guard{})
+		result, err := decoder.CompileChangeInParts(m, data, rapid.IntRange(1, 3).Draw(t, "parts"))
 		require.NoError(t, err, "%v", change)
 		require.Equal(t, prototext.Format(base), prototext.Format(wire.SnapshotOf(m)), "the base stays as it is")
 		m = result
@@ -617,7 +618,8 @@ func aFlawedChangeIsRefused(t *rapid.T) {
 	result := func(c *apportionv1.Change) (*model.Model, error) {
 		data, err := proto.Marshal(c)
 		require.NoError(t, err)
-		return new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+		n := rapid.IntRange(1, 3).Draw(t, "parts")
+		return new(wire.Decoder).CompileChangeInParts(m, data, n)
 	}
 	want, err := result(change)
 	require.NoError(t, err)
@@ -650,4 +652,47 @@ func TestAFlawedChangeIsRefusedAndLeavesTheSnapshotAsItIs(t *testing.T) {
 func FuzzAFlawedChangeIsRefused(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(rapid.MakeFuzz(aFlawedChangeIsRefused))
+}
+
+func TestAChangeReadInPartsIsThatReadInOneGo(t *testing.T) {
+	snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: 1, Depth: 2, Dimensions: 5, UIDs: true})
+	base, err := wire.Compile(snapshot)
+	require.NoError(t, err)
+	first := func(j *apportionv1.Job) *apportionv1.Task { return j.GetGroups()[0].GetTasks()[0] }
+	for name, spoil := range map[string]func(c *apportionv1.Change){
+		"sound":                 func(*apportionv1.Change) {},
+		"a uid in two parts":    func(c *apportionv1.Change) { first(c.GetJobs()[19]).Uid = first(c.GetJobs()[0]).GetUid() },
+		"a uid twice in a part": func(c *apportionv1.Change) { first(c.GetJobs()[19]).Uid = first(c.GetJobs()[18]).GetUid() },
+		"a uid of a job that stays": func(c *apportionv1.Change) {
+			c.GetJobs()[12].Uid, first(c.GetJobs()[19]).Uid = "another", first(c.GetJobs()[12]).GetUid()
+		},
+		"a job in two parts":               func(c *apportionv1.Change) { c.GetJobs()[19].Uid = c.GetJobs()[0].GetUid() },
+		"a job removed too":                func(c *apportionv1.Change) { c.RemoveJobs = append(c.RemoveJobs, c.GetJobs()[19].GetUid()) },
+		"no such queue, in two parts":      func(c *apportionv1.Change) { c.GetJobs()[0].Queue, c.GetJobs()[19].Queue = "none", "neither" },
+		"a number that stands for nothing": func(c *apportionv1.Change) { first(c.GetJobs()[19]).Status = 99 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := generate.Change(proto.CloneOf(snapshot), 20, 1)
+			spoil(change)
+			data, err := proto.Marshal(change)
+			require.NoError(t, err)
+			d := new(wire.Decoder)
+			want, wrong := d.CompileChangeInParts(base, data, 1)
+			for _, n := range []int{2, 3, 5, 2} {
+				got, err := d.CompileChangeInParts(base, data, n)
+				if wrong != nil {
+					require.EqualError(t, err, wrong.Error())
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, public(want), public(got))
+				for _, j := range change.GetJobs() {
+					uid := first(j).GetUid()
+					at, found := got.TaskOf(uid)
+					require.True(t, found)
+					require.Equal(t, uid, got.TaskUID(at))
+				}
+			}
+		})
+	}
 }

@@ -18,3 +18,9 @@ func (d *Decoder) CompileSums(data []byte, n int) (*model.Model, error) {
 	size := Measure(data)
 	return d.compile(data, Guard{Size: &size, Sums: true}, n)
 }
+
+// CompileChangeInParts is CompileChange with the jobs read in n parts, however few they are.
+func (d *Decoder) CompileChangeInParts(base *model.Model, data []byte, n int) (*model.Model, error) {
+	size := Measure(data)
+	return d.compileChange(base, data, Guard{Size: &size}, n)
+}

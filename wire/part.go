@@ -15,6 +15,8 @@ import (
 const (
 	// partTasks is how many tasks a part is worth: about a millisecond of reading.
 	partTasks = 8 << 10
+	// partChanged is that of a change, whose tasks are also looked for in the base.
+	partChanged = 1 << 10
 	// partBytes is how many bytes a part is worth that is only counted.
 	partBytes = 1 << 20
 	// maxParts bounds what one snapshot may occupy of a machine with many cores.
@@ -22,8 +24,13 @@ const (
 )
 
 // parts returns in how many parts the jobs of a snapshot are read.
-func parts(size *Size) int {
-	return int(max(min(size.Tasks/partTasks, int64(processor.Count()), maxParts), 1))
+func parts(size *Size) int { return partsOf(size, partTasks) }
+
+// partsOfChange returns in how many parts the jobs of a change are read.
+func partsOfChange(size *Size) int { return partsOf(size, partChanged) }
+
+func partsOf(size *Size, tasks int64) int {
+	return int(max(min(size.Tasks/tasks, int64(processor.Count()), maxParts), 1))
 }
 
 // jobsInParts does what allJobs does in n parts, or returns false.
@@ -124,7 +131,7 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 // begin makes p ready to read beside d.
 func (d *Decoder) begin(p *Decoder) {
 	if p.c.b == nil {
-		p.c.b = d.c.b.NewPart()
+		p.c.b = new(model.Builder)
 	}
 	p.c.limits, p.c.longest, p.stop, p.asked, p.tally = d.c.limits, 0, d.stop, 0, d.tally
 }

@@ -49,14 +49,15 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 		return nil, faultAt("change", "a text is not UTF-8")
 	}
 	d := Decoder{stop: s.stop}
-	head, ok := d.changeHead(data)
+	size := Measure(data)
+	head, ok := d.changeHead(data, &size)
 	if !ok {
 		return nil, malformed("change")
 	}
 	s.leave()
 	before := s.engine.View()
 	var fault error
-	err = s.engine.Change(head.dimensions, func(b *model.Builder) { fault = d.feed(b, &head) })
+	err = s.engine.Change(head.dimensions, func(b *model.Builder) { fault = d.feed(b, &head, 1) })
 	if fault != nil {
 		return nil, fault
 	}

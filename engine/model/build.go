@@ -121,6 +121,9 @@ func (b *Builder) closeJob() {
 	b.closeGroup()
 	job := &b.jobs[len(b.jobs)-1]
 	job.EndGroup, job.EndTask = GroupID(len(b.groups)), TaskID(len(b.tasks))
+	if b.change != nil {
+		b.recognize()
+	}
 }
 
 // Build returns the model, or an *Error with every violation. Afterwards only Reset may be called on the builder.
@@ -140,7 +143,7 @@ func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
 func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (*Model, error) {
 	b.closeJob()
 	if b.change != nil {
-		return b.changed()
+		return b.changed(each)
 	}
 	b.cut()
 	// What is faulty is searched for more faults, but is no model.
@@ -248,14 +251,11 @@ func (b *Builder) pathOf(t TaskID) string {
 // bookAll fills the accounts, and forms the sums of the queues in the order of the snapshot, which is as good as any where sums are exact.
 func (b *Builder) bookAll(stop func() bool) bool {
 	m := &b.m
-	bestEffort := make([]bool, len(m.Requests))
-	for i, r := range m.Requests {
-		bestEffort[i] = m.BestEffort(r)
-	}
+	bestEffort := m.bestEffort()
 	m.sums = b.sums.open(len(m.Queues), b.width)
 	s := m.summing()
 	for j := range b.jobs {
-		if asked(stop, j) || !b.tally.on && !b.bookJob(j, bestEffort, stop) {
+		if asked(stop, j) || !b.tally.on && !b.bookJob(&b.store.accounts[j], &b.jobs[j], bestEffort, stop) {
 			return false
 		}
 		job := &b.jobs[j]
@@ -264,14 +264,16 @@ func (b *Builder) bookAll(stop func() bool) bool {
 	for _, request := range m.Requests {
 		s.noted.grind(request)
 	}
+	for _, sum := range m.sums {
+		s.noted.add(sum)
+	}
 	m.grain = s.noted
-	m.exact = m.grain.exact(m.sums)
+	m.exact = m.grain.exact(m.grain.total)
 	return true
 }
 
-// bookJob fills the account of a job.
-func (b *Builder) bookJob(j int, bestEffort []bool, stop func() bool) bool {
-	job, account := &b.jobs[j], &b.store.accounts[j]
+// bookJob fills the account of a job. bestEffort says which requests are best-effort ones.
+func (b *Builder) bookJob(account *Account, job *Job, bestEffort []bool, stop func() bool) bool {
 	tasks := b.tasks[job.FirstTask:job.EndTask]
 	for t := range tasks {
 		if asked(stop, t) {
@@ -281,8 +283,23 @@ func (b *Builder) bookJob(j int, bestEffort []bool, stop func() bool) bool {
 		request := b.m.Requests[task.Request]
 		account.put(request, task.Status, task.Gate, int(task.Group-job.FirstGroup), 1, bestEffort[task.Request])
 	}
-	b.m.bookCounts(account, job)
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		group := &b.groups[g]
+		for _, count := range b.counts[group.FirstCount:group.EndCount] {
+			request := b.m.Requests[group.Request]
+			account.put(request, count.Status, count.Gate, int(g-job.FirstGroup), count.N, bestEffort[group.Request])
+		}
+	}
 	return true
+}
+
+// bestEffort says which requests are best-effort ones.
+func (m *Model) bestEffort() []bool {
+	list := make([]bool, len(m.Requests))
+	for i, r := range m.Requests {
+		list[i] = m.BestEffort(r)
+	}
+	return list
 }
 
 // orderAll also lists the jobs of every queue and sums the nodes, in the order of their names.

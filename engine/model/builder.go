@@ -103,8 +103,11 @@ type Builder struct {
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
 	// change is set while a Change is put together.
-	change *change
-	text   text
+	change     *change
+	recognized recognized
+	// requestAt is what each request of a part of a Change is replaced by.
+	requestAt []int32
+	text      text
 	// blank is a task of the newest group of which nothing is known.
 	blank Task
 	// The last of each kind: these repeat.

@@ -22,9 +22,9 @@ type change struct {
 	given, base *Model
 	// nodes, nodeSets and queues count those set, for paths.
 	nodes, nodeSets, queues int
-	// The path under which each node, node set, queue and job was set or removed.
+	// The path under which each node, node set and queue was set or removed, and what was said of each job.
 	nodeNames, nodeSetNames, queueNames map[string]string
-	jobIDs                              map[JobID]string
+	jobIDs                              map[JobID]claim
 	// Whether the result has copies of its own of the base's nodes, node sets and queues, and of the indexes of their names.
 	ownNodes, ownNodeSets, ownQueues bool
 	ownNodeIndex, ownQueueIndex      bool
@@ -33,8 +33,23 @@ type change struct {
 	jobsGone                         []JobID
 	updates                          []update
 	phases                           []reached
+	// parts are those with the jobs, in order.
+	parts []*Builder
 	// onlyNew says that the base has none of the jobs set.
 	onlyNew bool
+}
+
+// claim is the position at which a job is set or removed.
+type claim struct {
+	at      int32
+	removed bool
+}
+
+func (c claim) String() string {
+	if c.removed {
+		return fmt.Sprintf("remove_jobs[%d]", c.at)
+	}
+	return fmt.Sprintf("jobs[%d].uid", c.at)
 }
 
 // gone is a queue removed, and the path that says so.
@@ -72,7 +87,7 @@ type reached struct {
 func (m *Model) Change(dimensions []string) *Builder {
 	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
 		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{},
-		queueNames: map[string]string{}, jobIDs: map[JobID]string{},
+		queueNames: map[string]string{}, jobIDs: map[JobID]claim{},
 	}}
 	given, err := m.allDimensions(dimensions)
 	if err != nil {
@@ -158,20 +173,17 @@ func (b *Builder) RemoveQueue(i int, name string) {
 
 // RemoveJob removes a job, the i-th removed one.
 func (b *Builder) RemoveJob(i int, uid string) {
-	path := fmt.Sprintf("remove_jobs[%d]", i)
 	j, ok := b.change.base.Job(uid)
 	if !ok {
-		b.faults.Add(path, "no job %q", uid)
+		b.faults.Add(claim{int32(i), true}.String(), "no job %q", uid)
 		return
 	}
-	b.removeJob(j, path)
+	b.RemoveJobAt(i, j)
 }
 
 // RemoveJobAt is RemoveJob for an existing job.
-func (b *Builder) RemoveJobAt(i int, j JobID) { b.removeJob(j, fmt.Sprintf("remove_jobs[%d]", i)) }
-
-func (b *Builder) removeJob(j JobID, path string) {
-	if b.claimJob(j, path) {
+func (b *Builder) RemoveJobAt(i int, j JobID) {
+	if b.claimJob(j, claim{int32(i), true}) {
 		b.change.jobsGone = append(b.change.jobsGone, j)
 	}
 }
@@ -221,12 +233,12 @@ func (b *Builder) claim(names map[string]string, kind, name, path string) bool {
 	return true
 }
 
-func (b *Builder) claimJob(j JobID, path string) bool {
+func (b *Builder) claimJob(j JobID, by claim) bool {
 	if earlier, twice := b.change.jobIDs[j]; twice {
-		b.faults.Add(path, "job %q is %s already", b.change.base.Jobs.At(j).UID, earlier)
+		b.faults.Add(by.String(), "job %q is %s already", b.change.base.Jobs.At(j).UID, earlier)
 		return false
 	}
-	b.change.jobIDs[j] = path
+	b.change.jobIDs[j] = by
 	return true
 }
 

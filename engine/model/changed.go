@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,36 +21,44 @@ type result struct {
 	fresh []JobID
 }
 
-// changed returns the model that a change makes.
-func (b *Builder) changed() (*Model, error) {
+// changed returns the model that a change makes. each does work that may be done at the same time.
+func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
+	c := b.change
+	c.parts = slices.Insert(c.parts, 0, b)
 	at := b.positions()
 	b.checkUpdates()
-	tasks := b.indexTasks(at)
-	if err := b.faults.OrNil(); err != nil {
+	places := c.places(at)
+	settled := make([]settled, len(c.parts))
+	each(len(c.parts), func(i int) { settled[i] = c.parts[i].settle(&places[i]) })
+	if err := c.faults(); err != nil {
 		return nil, err
 	}
 	m := b.m
-	r := &result{Model: &m, base: b.change.base}
+	r := &result{Model: &m, base: c.base}
 	r.jobs.begin(&r.base.Jobs)
 	r.accounts.begin(&r.base.Accounts)
 	r.tasks.begin(&r.base.Tasks)
-	b.setJobs(r, at)
+	r.setJobs(c.parts, places, settled)
 	b.dropJobs(r)
 	b.updateTasks(r)
 	b.leaveNodes(r)
 	m.Jobs, m.Tasks, m.Accounts = r.jobs.Table, r.tasks.List, r.accounts.Table
+	tasks, ok := c.tasksOf(settled, &m)
+	if !ok {
+		return nil, ErrParts
+	}
 	r.index(tasks)
 	r.order()
 	b.checkQueues(r)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
-	r.sum()
-	r.orderNames(b.change)
-	if b.change.ownNodes {
+	r.sum(each)
+	r.orderNames(c)
+	if c.ownNodes {
 		m.findSmallNodes()
 	}
-	if !m.explicit && (b.change.ownNodes || r.base.explicit) {
+	if !m.explicit && (c.ownNodes || r.base.explicit) {
 		m.sumNodes()
 	}
 	m.Own = b.own(r)
@@ -60,26 +67,28 @@ func (b *Builder) changed() (*Model, error) {
 
 // positions returns where each job that was set comes to lie.
 func (b *Builder) positions() []JobID {
-	base, at := b.change.base, make([]JobID, len(b.jobs))
-	next, fresh := JobID(base.Jobs.Len()), map[string]int{}
-	for i := range b.jobs {
-		uid := b.jobs[i].UID
-		if j, ok := base.Job(uid); ok {
-			if b.change.onlyNew {
-				b.faults.Add(fmt.Sprintf("jobs[%d].uid", i), "job %q is jobs[%d] already", uid, j)
+	var at []JobID
+	next, fresh := JobID(b.change.base.Jobs.Len()), map[string]int{}
+	for _, p := range b.change.parts {
+		for i, j := range p.recognized.was {
+			uid, by := p.jobs[i].UID, claim{at: int32(len(at))}
+			if j != None {
+				if b.change.onlyNew {
+					b.faults.Add(by.String(), "job %q is jobs[%d] already", uid, j)
+				}
+				b.claimJob(j, by)
+				at = append(at, j)
+				continue
 			}
-			b.claimJob(j, fmt.Sprintf("jobs[%d].uid", i))
-			at[i] = j
-			continue
+			if earlier, twice := fresh[uid]; twice && uid != "" {
+				b.faults.Add(by.String(), "job %q is jobs[%d] already", uid, earlier)
+				at = append(at, at[earlier])
+				continue
+			}
+			fresh[uid] = len(at)
+			at = append(at, next)
+			next++
 		}
-		if earlier, twice := fresh[uid]; twice && uid != "" {
-			b.faults.Add(fmt.Sprintf("jobs[%d].uid", i), "job %q is jobs[%d] already", uid, earlier)
-			at[i] = at[earlier]
-			continue
-		}
-		fresh[uid] = i
-		at[i] = next
-		next++
 	}
 	return at
 }
@@ -101,52 +110,41 @@ func (b *Builder) checkUpdates() {
 	if b.counted > maxCount {
 		b.faults.Add("jobs", "more than %d tasks in all", maxCount)
 	}
-	if c.base.text.n > maxText-len(b.written) {
+	written := 0
+	for _, p := range c.parts {
+		written += len(p.written) + 1<<paperShift
+	}
+	if c.base.text.n > maxText-written {
 		b.faults.Add("jobs", "the uids and names of all tasks together exceed %d bytes", maxText)
 	}
 }
 
-// setJobs puts the jobs of the change in their places, and their groups and tasks behind all others.
-func (b *Builder) setJobs(r *result, at []JobID) {
-	if len(b.jobs) == 0 {
-		return
-	}
-	m, to := r.Model, r.base.behind()
-	to.at = at
-	accounts := new(accountStore).open(b.jobs, len(b.groups), b.width)
+// setJobs puts the jobs of the change with their accounts in their places, and their groups and tasks behind all others.
+func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
+	m := r.Model
 	var groups edit[GroupID, Group]
 	var counts edit[int32, Count]
 	var details edit[int32, Detail]
 	groups.begin(&r.base.Groups)
 	counts.begin(&r.base.Counts)
 	details.begin(&r.base.Details)
-	for i := range b.groups {
-		b.groups[i] = to.group(b.groups[i])
-	}
-	for i := range b.counts {
-		b.counts[i] = to.count(b.counts[i])
-	}
-	for i := range b.tasks {
-		to.task(&b.tasks[i])
-	}
-	groups.add(b.groups...)
-	counts.add(b.counts...)
-	details.add(b.details...)
-	r.tasks.add(b.tasks...)
-	m.Groups, m.Counts, m.Details = groups.List, counts.List, details.List
-	m.text = r.base.text.with(b.written)
-	m.Tasks = r.tasks.List
-	for i := range b.jobs {
-		job, j := &b.jobs[i], at[i]
-		*job = to.job(*job)
-		m.rebook(&accounts[i], job)
-		r.touched = append(r.touched, j)
-		if int(j) >= r.jobs.Len() {
-			r.fresh = append(r.fresh, j)
+	for k, p := range parts {
+		groups.add(p.groups...)
+		counts.add(p.counts...)
+		details.add(p.details...)
+		r.tasks.add(p.tasks...)
+		m.text = m.text.with(p.written)
+		for i := range p.jobs {
+			j := places[k].at[i]
+			r.touched = append(r.touched, j)
+			if int(j) >= r.jobs.Len() {
+				r.fresh = append(r.fresh, j)
+			}
+			r.jobs.replace(j, &p.jobs[i])
+			r.accounts.replace(j, &settled[k].accounts[i])
 		}
-		r.jobs.replace(j, job)
-		r.accounts.replace(j, &accounts[i])
 	}
+	m.Groups, m.Counts, m.Details = groups.List, counts.List, details.List
 }
 
 // dropJobs leaves holes where jobs were.
@@ -210,42 +208,9 @@ func (b *Builder) leaveNodes(r *result) {
 	}
 }
 
-// indexTasks indexes the tasks of the change by uid, and records those whose uid another task has. at is where each job comes to lie.
-func (b *Builder) indexTasks(at []JobID) sorted {
-	c, of := b.change, flatTexts{&b.flat}
-	var tasks sorted
-	tasks.build(0, len(b.tasks), of, nil, func(earlier, later int32) {
-		b.taken(TaskID(later), TaskID(c.base.Tasks.Len())+TaskID(earlier))
-	})
-	for i := range b.jobs {
-		was := Job{}
-		if int(at[i]) < c.base.Jobs.Len() {
-			was = *c.base.Jobs.At(at[i])
-		}
-		for t, same := b.jobs[i].FirstTask, was.FirstTask; t < b.jobs[i].EndTask; t, same = t+1, same+1 {
-			uid := of.uid(int32(t))
-			// Most jobs that are set have their tasks in the order in which they had them.
-			if len(uid) == 0 || same < was.EndTask && bytes.Equal(uid, c.base.at(c.base.Tasks.At(same).uid)) {
-				continue
-			}
-			earlier, found := c.base.TaskOf(string(uid))
-			if !found {
-				continue
-			}
-			if _, goes := c.jobIDs[c.base.Tasks.At(earlier).Job]; !goes {
-				b.taken(t, earlier)
-			}
-		}
-	}
-	return tasks
-}
-
-// index finds what is new by its text. tasks are those of the change, counted from its first.
+// index finds what is new by its text. tasks are those of the change.
 func (r *result) index(tasks sorted) {
 	m, base := r.Model, r.base
-	for i := range tasks.entries {
-		tasks.entries[i] += uint64(base.Tasks.Len())
-	}
 	var jobs, requests sorted
 	none := func(int32, int32) {}
 	jobs.build(base.Jobs.Len(), len(r.fresh), jobTexts{m}, nil, none)
@@ -382,10 +347,13 @@ func (b *Builder) own(r *result) *Own {
 		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()) +
 			r.jobs.ownBytes() + r.accounts.ownBytes(),
 	}
-	if len(b.jobs) > 0 {
-		o.Groups, o.Counts, o.Details = len(b.groups), len(b.counts), len(b.details)
+	for _, p := range c.parts {
+		o.Groups, o.Counts, o.Details = o.Groups+len(p.groups), o.Counts+len(p.counts), o.Details+len(p.details)
+		o.Bytes += cap(p.written)
+	}
+	if o.Groups > 0 {
 		o.Pages += len(m.Groups.pages) + len(m.Counts.pages) + len(m.Details.pages) + len(m.text.pages)
-		o.Bytes += len(b.written) + 1<<paperShift
+		o.Bytes += 1 << paperShift
 	}
 	if len(m.Requests) > len(base.Requests) {
 		o.Requests = len(m.Requests)

@@ -2,8 +2,19 @@ package model
 
 import "slices"
 
-// sum forms the sums of the queues of which a job has changed.
-func (r *result) sum() {
+// sumParts is in how many parts the sums that change are formed, which may be at the same time.
+const sumParts = 2
+
+// summed is a part of the sums that differ from those of the base.
+type summed struct {
+	of map[QueueID]*QueueSum
+	// noted is that of the amounts added, more what the sums name in addition to those of the base.
+	noted grain
+	more  []float64
+}
+
+// sum forms the sums of the queues of which a job has changed. each does work that may be done at the same time.
+func (r *result) sum(each func(n int, f func(int))) {
 	m, base := r.Model, r.base
 	m.sums = append(slices.Clip(base.sums), make([]*QueueSum, len(m.Queues)-len(base.sums))...)
 	for q := len(base.sums); q < len(m.sums); q++ {
@@ -13,30 +24,34 @@ func (r *result) sum() {
 		m.sums = slices.Clone(m.sums)
 	}
 	r.touched = slices.Compact(r.touched)
-	touched := make(map[QueueID]*QueueSum, len(r.touched))
-	if m.exact = base.exact && r.sumDifference(touched); !m.exact {
-		r.sumAnew(touched)
+	var parts [sumParts]summed
+	if base.exact {
+		each(sumParts, func(i int) { parts[i] = r.sumDifference(i) })
 	}
-	for q, sum := range touched {
-		m.sums[q] = sum
+	if m.exact = base.exact && r.joined(parts[:]); !m.exact {
+		parts = [sumParts]summed{{of: r.sumAnew()}}
 	}
-	r.summed = len(touched)
+	for _, part := range parts {
+		for q, sum := range part.of {
+			m.sums[q] = sum
+		}
+		r.summed += len(part.of)
+	}
 }
 
-// sumDifference takes what the base has of the touched jobs off the sums of their queues, and adds what the result has of them, which is
-// right if it returns true: all sums are exact.
-func (r *result) sumDifference(touched map[QueueID]*QueueSum) bool {
+// sumDifference takes what the base has of the touched jobs off the sums of their queues, and adds what the result has of them, for one
+// part of the queues. That is right if joined returns true.
+func (r *result) sumDifference(part int) summed {
 	m, base := r.Model, r.base
-	s := m.summing()
-	copy(s.noted.bits, base.grain.bits)
+	s, of := m.summing(), make(map[QueueID]*QueueSum, len(r.touched)/sumParts)
 	book := func(job *Job, tasks *Account, n int32) {
-		if job.Queue == None {
+		if job.Queue == None || int(job.Queue)%sumParts != part {
 			return
 		}
-		sum := touched[job.Queue]
+		sum := of[job.Queue]
 		if sum == nil {
 			sum = m.sums[job.Queue].clone()
-			touched[job.Queue] = sum
+			of[job.Queue] = sum
 		}
 		s.add(sum, job, tasks, n)
 	}
@@ -46,30 +61,48 @@ func (r *result) sumDifference(touched map[QueueID]*QueueSum) bool {
 		}
 		book(m.Jobs.At(j), m.Accounts.At(j), 1)
 	}
+	more := make([]float64, m.Dims.Len())
+	for q, sum := range of {
+		for d, x := range m.sums[q].Named.V {
+			more[d] += sum.Named.V[d] - x
+		}
+	}
+	return summed{of, s.noted, more}
+}
+
+// joined sets the grain of the result, and returns whether the sums of all parts are the same in whatever order they were formed. No sum
+// was ever larger than those of the base and the result together.
+func (r *result) joined(parts []summed) bool {
+	m, base := r.Model, r.base
+	g := grain{bits: slices.Clone(base.grain.bits), total: slices.Clone(base.grain.total)}
 	for _, request := range m.Requests[len(base.Requests):] {
-		s.noted.grind(request)
+		g.grind(request)
 	}
-	sums := slices.Clone(m.sums)
-	for q, sum := range touched {
-		sums[q] = sum
+	for _, p := range parts {
+		g.rough = g.rough || p.noted.rough
+		for d := range g.bits {
+			g.bits[d] |= p.noted.bits[d]
+			g.total[d] += p.more[d]
+		}
 	}
-	m.grain = s.noted
-	return m.grain.exact(sums)
+	m.grain = g
+	return g.exact(g.total) && g.exact(base.grain.total)
 }
 
 // sumAnew forms the sums of the queues that have a touched job from their jobs in the order of their uids.
-func (r *result) sumAnew(touched map[QueueID]*QueueSum) {
-	m, base := r.Model, r.base
+func (r *result) sumAnew() map[QueueID]*QueueSum {
+	m, base, of := r.Model, r.base, map[QueueID]*QueueSum{}
 	s := m.summing()
 	for _, j := range r.touched {
 		if int(j) < base.Jobs.Len() {
-			touched[base.Jobs.At(j).Queue] = nil
+			of[base.Jobs.At(j).Queue] = nil
 		}
-		touched[m.Jobs.At(j).Queue] = nil
+		of[m.Jobs.At(j).Queue] = nil
 	}
-	delete(touched, None)
-	for q := range touched {
-		touched[q] = newSum(m.Dims.Len())
-		s.fill(q, touched[q])
+	delete(of, None)
+	for q := range of {
+		of[q] = newSum(m.Dims.Len())
+		s.fill(q, of[q])
 	}
+	return of
 }

@@ -1,15 +1,18 @@
 package model
 
-// NewPart returns a builder that is a Part of b.
-func (b *Builder) NewPart() *Builder {
-	p := NewBuilder(b.m.AsOf)
-	b.Part(p)
-	return p
-}
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/resource"
+)
 
 // Part makes p, whose memory is reused, a builder of jobs that follow those of b. They refer to the queues and nodes of b, which must all
-// exist already; b and its parts may then be fed concurrently.
+// exist already; b and its parts may then be fed concurrently. The memory of a part of a Change becomes the result's.
 func (b *Builder) Part(p *Builder) {
+	if b.change != nil {
+		b.changePart(p)
+		return
+	}
 	p.forget()
 	// What p has of these is not its own.
 	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
@@ -22,8 +25,17 @@ func (b *Builder) Part(p *Builder) {
 	p.m.Requests = append(p.m.Requests[:0], p.slab.clone(b.m.Requests[0]))
 }
 
+// changePart is Part for the builder of a Change.
+func (b *Builder) changePart(p *Builder) {
+	*p = Builder{
+		m: b.m, change: b.change, job: -1, requestIDs: map[string]int32{}, index: b.index, width: b.width, known: b.known,
+		scratch: resource.NewRow(b.width),
+	}
+	p.m.Requests = slices.Clip(b.m.Requests)
+}
+
 // Join appends the jobs of a part to those of b, as if b had been fed with them. It returns false if either has violations, because their
-// paths count from the first job; b must then be Reset and fed with everything.
+// paths count from the first job; b must then be Reset and fed with everything. A Change takes no jobs after that.
 func (b *Builder) Join(p *Builder) bool {
 	b.closeJob()
 	p.closeJob()
@@ -34,6 +46,11 @@ func (b *Builder) Join(p *Builder) bool {
 		return b.joinTally(p)
 	}
 	b.counted += p.counted
+	if c := b.change; c != nil {
+		p.requestAt = b.joinRequests(p)
+		c.parts = append(c.parts, p)
+		return true
+	}
 	b.job += len(p.jobs)
 	b.group = -1
 	move := b.moved()
@@ -55,21 +72,30 @@ func (b *Builder) Join(p *Builder) bool {
 	return true
 }
 
-// joinRequests returns the positions in b of a part's requests, in whose order those that b has not yet are added.
+// joinRequests returns the positions in b of a part's requests, in whose order those that b has not yet are added. The first are the same
+// in both: that of nothing, or those of the base of a Change.
 func (b *Builder) joinRequests(p *Builder) []int32 {
+	first := 1
+	if b.change != nil {
+		first = len(b.change.base.Requests)
+	}
 	keys := make([]string, len(p.m.Requests))
 	for key, id := range p.requestIDs {
 		keys[id] = key
 	}
 	at := make([]int32, len(keys))
-	for i, key := range keys[1:] {
-		id, ok := b.requestIDs[key]
+	for i := range at {
+		if i < first {
+			at[i] = int32(i)
+			continue
+		}
+		id, ok := b.requestIDs[keys[i]]
 		if !ok {
 			id = int32(len(b.m.Requests))
-			b.requestIDs[key] = id
-			b.m.Requests = append(b.m.Requests, p.m.Requests[i+1])
+			b.requestIDs[keys[i]] = id
+			b.m.Requests = append(b.m.Requests, p.m.Requests[i])
 		}
-		at[i+1] = id
+		at[i] = id
 	}
 	return at
 }

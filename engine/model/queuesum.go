@@ -112,7 +112,8 @@ type summing struct {
 
 func (m *Model) summing() *summing {
 	width := m.Dims.Len()
-	return &summing{Model: m, unbooked: m.unbooked(), part: resource.NewAccount(width), noted: grain{bits: make([]uint64, width)}}
+	noted := grain{bits: make([]uint64, width), total: make([]float64, width)}
+	return &summing{Model: m, unbooked: m.unbooked(), part: resource.NewAccount(width), noted: noted}
 }
 
 // fill adds the jobs of a queue to an empty sum.
@@ -173,10 +174,12 @@ func (s *QueueSum) put(i int, sum *resource.Row, row resource.Row, n int32) {
 	}
 }
 
-// grain says what all amounts of a model are multiples of. It may say less than is true.
+// grain says what all amounts of a model are multiples of, and what they come to. It may say less than is true of the former.
 type grain struct {
 	// bits has, by dimension, every bit that is set in some amount.
 	bits []uint64
+	// total adds up, by dimension, what the sums of all queues name. It may be rounded, but not by half.
+	total []float64
 	// rough says that some amount is no integer.
 	rough bool
 }
@@ -190,19 +193,21 @@ func (g *grain) grind(row resource.Row) {
 	}
 }
 
-// exact reports whether all sums of all queues are the same in whatever order they were formed: all amounts are multiples of a power of
+// add adds the sum of a queue to the total.
+func (g *grain) add(sum *QueueSum) {
+	for d, x := range sum.Named.V {
+		g.total[d] += x
+	}
+}
+
+// exact reports whether sums that come to so much are the same in whatever order they were formed: all amounts are multiples of a power of
 // two, and come to less than 2^53 times that power together, so that no sum and no difference of them was rounded.
-func (g *grain) exact(sums []*QueueSum) bool {
+func (g *grain) exact(total []float64) bool {
 	if g.rough {
 		return false
 	}
 	for d, set := range g.bits {
-		total := 0.0
-		for _, sum := range sums {
-			total += sum.Named.V[d]
-		}
-		// total may be rounded itself, but not by half.
-		if !(total <= math.Ldexp(1, 52+bits.TrailingZeros64(set))) {
+		if !(total[d] <= math.Ldexp(1, 52+bits.TrailingZeros64(set))) {
 			return false
 		}
 	}

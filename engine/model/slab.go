@@ -8,16 +8,19 @@ type slab struct {
 	at, used int
 }
 
-// slabCells is how many amounts one piece holds.
-const slabCells = 8 << 10
+// Pieces hold so many amounts at first, and twice as many each up to so many, so that small models stay small.
+const (
+	firstCells = 512
+	slabCells  = 8 << 10
+)
 
 // row returns a row of zeros with the given dimensions present.
 func (s *slab) row(width int, has resource.Mask) resource.Row {
-	if s.at < len(s.pieces) && s.used+width > slabCells {
+	if s.at < len(s.pieces) && s.used+width > len(s.pieces[s.at]) {
 		s.at, s.used = s.at+1, 0
 	}
 	if s.at == len(s.pieces) {
-		s.pieces = append(s.pieces, make([]float64, slabCells))
+		s.pieces = append(s.pieces, make([]float64, min(firstCells<<min(s.at, 8), slabCells)))
 	}
 	v := s.pieces[s.at][s.used : s.used+width : s.used+width]
 	s.used += width

@@ -255,6 +255,9 @@ func (t *tally) reset() { *t = tally{uids: t.uids[:0], places: t.places, late: t
 
 // forget leaves the memory that b fills to the builder whose part b was.
 func (b *Builder) forget() {
+	if b.change != nil {
+		*b = Builder{}
+	}
 	if b.tally.on {
 		b.jobs, b.groups, b.tally.uids, b.store = nil, nil, nil, accountStore{}
 	}

@@ -100,17 +100,29 @@ func (p *paper) put(text []byte) {
 	}
 }
 
-// with returns p with more text behind it, which p shares all but its last page with.
+// longPaper is from how many pages on more text begins a page of its own, so that it need not be copied behind the last one.
+const longPaper = 2
+
+// begin returns where so much more text begins behind n bytes.
+func (p *paper) begin(n, more int) int {
+	if more >= longPaper<<paperShift {
+		return (n + 1<<paperShift - 1) &^ (1<<paperShift - 1)
+	}
+	return n
+}
+
+// with returns p with more text behind it, which p shares all but its last page with. Long texts become its own.
 func (p *paper) with(text []byte) paper {
 	if len(text) == 0 {
 		return *p
 	}
-	q := paper{pages: slices.Clone(p.pages), n: p.n + len(text)}
-	if rest := p.n & (1<<paperShift - 1); rest > 0 {
+	from := p.begin(p.n, len(text))
+	q := paper{pages: append(make([][]byte, 0, len(p.pages)+len(text)>>paperShift+2), p.pages...), n: from + len(text)}
+	if rest := from & (1<<paperShift - 1); rest > 0 {
 		last := len(q.pages) - 1
 		text = slices.Concat(q.pages[last][:rest], text)
 		q.pages = q.pages[:last]
-	} else {
+	} else if len(text) < longPaper<<paperShift {
 		text = slices.Clone(text)
 	}
 	q.put(text)

@@ -55,9 +55,9 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 		}
 		w.sums[q] = wide
 	}
-	w.grain.bits = make([]uint64, dims.Len())
+	w.grain.bits, w.grain.total = make([]uint64, dims.Len()), make([]float64, dims.Len())
 	for d, to := range at {
-		w.grain.bits[to] = m.grain.bits[d]
+		w.grain.bits[to], w.grain.total[to] = m.grain.bits[d], m.grain.total[d]
 	}
 	w.Jobs, w.Accounts = Table[JobID, Job]{}, Table[JobID, Account]{}
 	w.Jobs.cut(jobs)
