@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -89,8 +92,34 @@ func (w *writer) whole(m proto.Message) {
 }
 
 func writeResource(w *writer, m *apportionv1.Resource) {
-	w.doubles(2, m.Amount)
-	w.numbers(1, m.Dimension)
+	if !w.plainResource(m) {
+		w.doubles(2, m.Amount)
+		w.numbers(1, m.Dimension)
+	}
+}
+
+// plainResource writes a resource of which all tags, lengths and dimensions take a byte; false: it is not one.
+func (w *writer) plainResource(m *apportionv1.Resource) bool {
+	n := len(m.Amount)
+	if n == 0 || 8*n >= 0x80 || n != len(m.Dimension) {
+		return false
+	}
+	size := 2 + n + 2 + 8*n
+	w.room(size)
+	out := w.memory[w.at-size : w.at]
+	for i, d := range m.Dimension {
+		if d >= 0x80 {
+			return false
+		}
+		out[2+i] = byte(d)
+	}
+	out[0], out[1] = resourceDimensionTag, byte(n)
+	out[2+n], out[3+n] = resourceAmountTag, byte(8*n)
+	for i, x := range m.Amount {
+		binary.LittleEndian.PutUint64(out[4+n+8*i:], math.Float64bits(x))
+	}
+	w.at -= size
+	return true
 }
 
 func writeReason(w *writer, m *apportionv1.Reason) {
