@@ -67,7 +67,7 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 		}
 		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
 	}
-	return s.bounded(ctx, call.FullMethodName), nil
+	return bounded(ctx, call.FullMethodName), nil
 }
 
 // endKey is the key of the function that ends a unary call with a cause. gRPC offers the context alone between the tap, which makes the
@@ -81,18 +81,12 @@ func endCall(ctx context.Context, cause error) {
 	}
 }
 
-// bounded lets a unary call be ended whose message does not come, or whose answer is not taken. CallTime bounds the time to answer; this
-// adds the time to receive.
-func (s *Server) bounded(ctx context.Context, method string) context.Context {
+// bounded lets a unary call be ended whose message does not come within MessageTime, or whose answer does not within CallTime.
+func bounded(ctx context.Context, method string) context.Context {
 	if !unary[method] {
 		return ctx
 	}
-	// They end with the call, whose context is their parent.
-	if s.options.CallTime > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.options.MessageTime+s.options.CallTime) //nolint:gosec // G118: as above.
-		_ = cancel
-	}
+	// It ends with the call, whose context is its parent.
 	ctx, end := context.WithCancelCause(ctx)
 	return context.WithValue(ctx, endKey{}, end)
 }

@@ -13,8 +13,7 @@ import (
 func (s *Server) Hold(ctx context.Context, data []byte) (digest string, err error) {
 	sum := sha256.Sum256(data)
 	digest = "sha256:" + hex.EncodeToString(sum[:])
-	p, release := follow(ctx)
-	defer release()
+	p := follow(ctx)
 	_, cached, _, err := s.store(ctx, entryKey{IdentityOf(ctx), digest}, data, nil, p)
 	if err != nil {
 		return "", StatusOf(err)

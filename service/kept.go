@@ -72,8 +72,7 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	s := k.server
 	sum := sha256.Sum256(data)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	p, release := follow(ctx)
-	defer release()
+	p := follow(ctx)
 	size := wire.Measure(data)
 	leave, err := s.enter(p, admission.Decision, size.Memory())
 	if err != nil {
@@ -289,10 +288,9 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(s.options.AnswerBytes) + " are sent",
 		}
 	}
-	limited, cancel := s.limited(ctx)
+	limited, cancel := c.limited(ctx)
 	defer cancel()
-	p, release := follow(limited)
-	defer release()
+	p := follow(limited)
 	leave, err := s.enter(p, admission.Decision, decodedSnapshot*int64(len(v.data)))
 	if err != nil {
 		return nil, err

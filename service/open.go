@@ -210,7 +210,7 @@ func (c *call) observed(decoded *apportionv1.Snapshot) Snapshot {
 // rule returns the policy given or named. prefix leads to the fields that hold them.
 func (s *Server) rule(given *apportionv1.Policy, name, prefix string) (rule, error) {
 	if given != nil {
-		return rule{given, wire.PolicyDigest(given)}, nil
+		return rule{given, s.digests.of(given)}, nil
 	}
 	if name == "" {
 		return rule{}, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
@@ -12,21 +11,25 @@ import (
 type progress struct {
 	ctx    context.Context //nolint:containedctx // It is the call's.
 	tenant string
-	over   atomic.Bool
-	turn   *admission.Turn
+	// over is closed once the answer is no longer needed.
+	over <-chan struct{}
+	turn *admission.Turn
 }
 
-// follow returns the progress of a call whose context is ctx, and a function that ends watching it.
-func follow(ctx context.Context) (p *progress, release func() bool) {
-	p = &progress{ctx: ctx, tenant: TenantOf(ctx)}
-	p.over.Store(ctx.Err() != nil)
-	return p, context.AfterFunc(ctx, func() { p.over.Store(true) })
+// follow returns the progress of a call whose context is ctx.
+func follow(ctx context.Context) *progress {
+	return &progress{ctx: ctx, tenant: TenantOf(ctx), over: ctx.Done()}
 }
 
 // stop lets others have their turn, and reports whether to stop. Long work asks it often.
 func (p *progress) stop() bool {
 	p.turn.Yield(p.ctx)
-	return p.over.Load()
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // enter waits until work of about that many bytes may begin. The work has a turn until leave is called.

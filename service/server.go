@@ -51,8 +51,9 @@ type Server struct {
 	// watches counts the streams of health and reflection.
 	watches       admission.Counts
 	sessionMemory *sessionMemory
-	// late ends the calls whose messages do not come within MessageTime.
-	late overdue
+	// late ends the calls whose messages do not come within MessageTime, answering those that are not answered within CallTime.
+	late, answering overdue
+	digests         policyDigests
 	// offenders are the addresses of connections that were closed because their calls were reset.
 	offenders offenders
 	// numbered counts the sessions that observers were told of.
@@ -103,7 +104,7 @@ func New(options Options) (*Server, error) {
 		}),
 		patience: o.Overload.Wait,
 	}
-	s.late.limit = o.MessageTime
+	s.late.limit, s.answering.limit = o.MessageTime, o.CallTime
 	s.metrics = newMetrics(s)
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)

@@ -38,9 +38,7 @@ func (c *call) converse(stream sessionStream) error {
 	v := conversation{
 		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), limit: s.options.CallTime,
 	}
-	var release func() bool
-	v.progress, release = follow(stream.Context())
-	defer release()
+	v.progress = follow(stream.Context())
 	defer v.release()
 	if err := v.open(); err != nil {
 		return err

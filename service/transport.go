@@ -131,8 +131,7 @@ func undecompressed(err error) error {
 // each byte of the message.
 func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, into proto.Message, decode func(data []byte) error) error {
 	s := t.call.server
-	p, end := follow(ctx)
-	defer end()
+	p := follow(ctx)
 	leave, err := s.enter(p, rankOf(method), factor*t.message.length)
 	if err != nil {
 		return t.status(ctx, err)

@@ -5,8 +5,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
 )
 
 // EvaluateShares returns what each queue deserves and holds, and the order of queues.
@@ -145,13 +147,12 @@ func (c *call) decide(
 	ctx context.Context, method string, in *apportionv1.Input, steps ...*apportionv1.Step,
 ) (basis *apportionv1.Basis, answers []*apportionv1.Answer, err error) {
 	s, sent := c.server, ctx
-	ctx, cancel := s.limited(ctx)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	if !c.transported {
 		sent = ctx
 	}
-	p, release := follow(ctx)
-	defer release()
+	p := follow(ctx)
 	seen := s.watch(ctx, method, in.GetPolicyName())
 	var (
 		o opened
@@ -195,12 +196,19 @@ func (c *call) decide(
 // fieldBytes is more than the tags and lengths of a response's own fields take.
 const fieldBytes = 64
 
-// limited returns a context that ends with CallTime, or when cancel is called.
-func (s *Server) limited(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
-	if s.options.CallTime > 0 {
+// limited returns a context that ends with CallTime, or when cancel is called. That of a call which came by a transport is the call's own,
+// and ends after CallTime alone.
+func (c *call) limited(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
+	s := c.server
+	if s.options.CallTime <= 0 {
+		return context.WithCancel(ctx)
+	}
+	end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc)
+	if !ok || c.messages == nil {
 		return context.WithTimeout(ctx, s.options.CallTime)
 	}
-	return context.WithCancel(ctx)
+	expiry := s.answering.begin(func() { end(wire.AsFault(policy.ErrStopped)) })
+	return ctx, func() { s.answering.done(expiry) }
 }
 
 // reserve books memory for the response of a unary call. It is given back when gRPC has sent the response; where gRPC does not, when sent

@@ -56,8 +56,7 @@ func (s *Server) upload(
 	}
 	ctx, cancel := s.uploading(stream.Context())
 	defer cancel()
-	p, release := follow(ctx)
-	defer release()
+	p := follow(ctx)
 	u := s.newUpload(ctx, header)
 	defer u.release()
 	err = u.receive(ctx, func() (*apportionv1.SnapshotChunk, error) {

@@ -1,0 +1,45 @@
+package service
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+const (
+	// mostDigests is how many digests are remembered, and longestPolicy the bytes up to which that of a policy is.
+	mostDigests   = 256
+	longestPolicy = 4 << 10
+)
+
+// policyDigests remembers the digests of policies that were sent, by their bytes: callers send few different ones, and to put a policy in
+// its canonical form takes as long as to answer a small question. The zero value is empty.
+type policyDigests struct {
+	mutex sync.Mutex
+	known map[string]string
+}
+
+// of returns the digest of a policy.
+func (d *policyDigests) of(p *apportionv1.Policy) string {
+	data, err := proto.Marshal(p)
+	if err != nil || len(data) > longestPolicy {
+		return wire.PolicyDigest(p)
+	}
+	d.mutex.Lock()
+	digest, ok := d.known[string(data)]
+	d.mutex.Unlock()
+	if ok {
+		return digest
+	}
+	digest = wire.PolicyDigest(p)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.known == nil || len(d.known) >= mostDigests {
+		d.known = map[string]string{}
+	}
+	d.known[string(data)] = digest
+	return digest
+}
