@@ -30,7 +30,7 @@ var everyShare = &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &appor
 
 // answer compiles bytes, opens a session and asks for all shares.
 func answer(decoder *wire.Decoder, data []byte, p *apportionv1.Policy) error {
-	m, err := decoder.Compile(data)
+	m, err := decoder.CompileWithin(data, wire.Guard{Sums: true})
 	if err != nil {
 		return err
 	}

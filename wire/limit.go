@@ -76,11 +76,16 @@ func Measure(data []byte) Size {
 	return measureIn(data, min(len(data)/partBytes, processor.Count(), maxParts))
 }
 
-// measureIn counts n parts at the same time.
+// measureIn counts what data holds, and where n parts of about the same length begin.
 func measureIn(data []byte, n int) Size {
-	if n < 2 {
-		return measure(data)
+	if n < 2 || len(data) < besideBytes {
+		return measureAlone(data, n)
 	}
+	return measureBeside(data, n)
+}
+
+// measureBeside is measureIn, and counts the parts at the same time.
+func measureBeside(data []byte, n int) Size {
 	cuts := cutsOf(data, n)
 	sizes := make([]Size, n)
 	atOnce(n, func(i int) { sizes[i] = measure(partOf(data, cuts, i)) })
@@ -119,11 +124,20 @@ func (z *Size) add(s *Size, at int) {
 	z.TaskBytes += s.TaskBytes
 }
 
-func measure(data []byte) Size {
+func measure(data []byte) Size { return measureAlone(data, 1) }
+
+// measureAlone is measureIn in one pass.
+func measureAlone(data []byte, n int) Size {
 	size := Size{Bytes: int64(len(data))}
-	l := &size.layout
+	l, share := &size.layout, len(data)/max(n, 1)
 	var f field
-	for s, at := (scanner{rest: data}), 0; s.next(&f); {
+	for s, at := (scanner{rest: data}), 0; ; {
+		for len(l.cuts) < n-1 && at >= (len(l.cuts)+1)*share {
+			l.cuts = append(l.cuts, partStart{at, size.extent()})
+		}
+		if !s.next(&f) {
+			break
+		}
 		from := at
 		at = len(data) - len(s.rest)
 		if f.kind != delimited {
@@ -149,6 +163,9 @@ func measure(data []byte) Size {
 		case changeRemoveNodes, changeRemoveQueues, changeRemoveJobs, changeTasks:
 			size.Updates++
 		}
+	}
+	for len(l.cuts) < n-1 {
+		l.cuts = append(l.cuts, partStart{len(data), size.extent()})
 	}
 	return size
 }

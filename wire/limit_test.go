@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -47,6 +48,16 @@ func TestASnapshotIsMeasuredWithoutDecoding(t *testing.T) {
 	}, size)
 	require.Zero(t, testing.AllocsPerRun(10, func() { Measure(data) }))
 	require.Equal(t, Size{Bytes: 1}, Measure([]byte{0xff}))
+}
+
+func TestPartsAreCountedAtTheSameTimeAsInOnePass(t *testing.T) {
+	whole := encoded(t, crowd(50, 7))
+	rapid.Check(t, func(t *rapid.T) {
+		data := slices.Clone(whole[rapid.IntRange(0, 1).Draw(t, "from"):rapid.IntRange(2, len(whole)).Draw(t, "to")])
+		data[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= rapid.Byte().Draw(t, "flipped")
+		n := rapid.IntRange(2, maxParts).Draw(t, "parts")
+		require.Equal(t, measureBeside(data, n), measureAlone(data, n))
+	})
 }
 
 func TestTheFirstLimitThatIsExceededIsNamed(t *testing.T) {

@@ -163,7 +163,7 @@ func (d *Decoder) sumGroup(b []byte) bool {
 		switch tag {
 		case groupTaskTag:
 			begun = true
-			if task := b[from:to]; d.stopped() || !d.plainTask(task) && !d.sumTask(task, request) {
+			if i = d.sumRun(b, from, to, request); i < 0 {
 				return false
 			}
 		case groupRoleTag:

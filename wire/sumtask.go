@@ -62,6 +62,20 @@ func (d *Decoder) plainTask(b []byte) bool {
 	return true
 }
 
+// sumRun counts the task between from and to, and those that follow it at once in the usual way, and returns where they end, or -1. request
+// is that of their group.
+func (d *Decoder) sumRun(b []byte, from, to int, request int32) (end int) {
+	for {
+		if task := b[from:to]; d.stopped() || !d.plainTask(task) && !d.sumTask(task, request) {
+			return -1
+		}
+		if from = to + 2; from > len(b) || b[to] != groupTaskTag || b[to+1] >= 0x80 || int(b[to+1]) > len(b)-from {
+			return to
+		}
+		to = from + int(b[to+1])
+	}
+}
+
 // sumTask does what plainTask does for every task; request is that of its group.
 func (d *Decoder) sumTask(b []byte, request int32) bool {
 	var uid, detail []byte

@@ -146,17 +146,13 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 		return b.changed(each)
 	}
 	b.cut()
-	// What is faulty is searched for more faults, but is no model.
-	work := []func(stop func() bool) bool{b.indexAll, b.bookAll, b.orderAll}
-	if b.faults.Total > 0 {
-		work = work[:1]
-	}
-	var done [3]bool
+	work := b.rest()
+	done := make([]bool, len(work))
 	each(len(work), func(i int) { done[i] = work[i](stop) })
-	if slices.Contains(done[:len(work)], false) || stop != nil && stop() {
+	if slices.Contains(done, false) || stop != nil && stop() {
 		return nil, ErrStopped
 	}
-	if b.tally.on && (b.faults.Total > 0 || !b.m.exact) {
+	if b.tally.on && (b.faults.Total > 0 || !b.m.exact || b.tally.repeated) {
 		return nil, ErrTally
 	}
 	if err := b.faults.OrNil(); err != nil {
@@ -166,6 +162,17 @@ func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (
 		return nil, ErrStopped
 	}
 	return &b.m, nil
+}
+
+// rest returns what is left to do, the longest work first. What is faulty is searched for more faults, but is no model.
+func (b *Builder) rest() []func(stop func() bool) bool {
+	switch {
+	case b.faults.Total > 0:
+		return []func(func() bool) bool{b.indexAll}
+	case b.tally.on:
+		return []func(func() bool) bool{b.orderAll, b.bookAll, b.tellApart, b.indexAll}
+	}
+	return []func(func() bool) bool{b.indexAll, b.bookAll, b.orderAll}
 }
 
 // sumAll forms the sums of all queues, each in the order of the uids of its jobs.
@@ -210,9 +217,6 @@ func (b *Builder) indexAll(stop func() bool) bool {
 	if b.tally.on {
 		m.taskIndex = runs{}
 		m.Tallied = b.tally.n
-		if !b.tally.distinct() {
-			b.faults.Total++
-		}
 	} else {
 		b.indexAllTasks(stop)
 	}

@@ -22,8 +22,9 @@ type tally struct {
 	counts [NumStatus]int32
 	// uids are the hashes of the uids of all tasks.
 	uids []uint64
-	// places and late are memory to find equal ones.
+	// places and late are memory to find equal ones, and repeated says that there may be some.
 	places, late []uint64
+	repeated     bool
 	// n is how many tasks were counted, nodes how many nodes there are.
 	n, nodes int
 	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part is copied behind another.
@@ -213,6 +214,12 @@ func (b *Builder) joinTally(p *Builder) bool {
 	t.uids = t.all.uids
 	b.counted += p.counted
 	return b.counted+int64(t.n) <= maxCount
+}
+
+// tellApart notes whether tasks may have the same uid.
+func (b *Builder) tellApart(func() bool) bool {
+	b.tally.repeated = !b.tally.distinct()
+	return true
 }
 
 // distinct reports whether no two uids have the same hash, so that none is given twice.
