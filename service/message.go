@@ -29,7 +29,7 @@ const (
 	// larger message waits for an update of the window, which takes a round trip.
 	streamWindow, connectionWindow = 96 << 10, 8 << 20
 	// pieceBytes is how much of a message gRPC holds before it is copied to its place.
-	pieceBytes = 4 << 20
+	pieceBytes = 1 << 20
 	// otherMessageBytes bounds the messages that gRPC itself reads: those of health and reflection.
 	otherMessageBytes = 64 << 10
 	// decodedBytes is what questions take as messages for each of their bytes, about the worst there is.

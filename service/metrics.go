@@ -94,6 +94,10 @@ func newMetrics(s *Server) *metrics {
 		gauge("apportion_message_bytes", "Memory booked for the messages of calls and sessions.", func() float64 {
 			return float64(s.inbox.budget.Used())
 		}),
+		gauge("apportion_message_mapped_bytes",
+			"Memory outside Go's heap for messages of this process, in use or kept for later ones.", func() float64 {
+				return float64(pool.mapped.Load().size())
+			}),
 		gauge("apportion_answer_bytes", "Memory booked for answers until the transport has sent them.", func() float64 {
 			return float64(s.outbox.budget.Used())
 		}),

@@ -41,28 +41,43 @@ func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
 		}
 	})
 	defer clean()
-	t.Run("calls", func(t *testing.T) {
-		r := start(t, service.Options{Overload: admission.Options{Wait: time.Minute}})
-		var callers sync.WaitGroup
-		for caller := range 6 {
-			word := strings.Repeat(string(rune('a'+caller)), 20+caller)
-			ask := secret(t, word, 300+60*caller)
-			want, err := r.Simulate(t.Context(), ask)
-			require.NoError(t, err)
-			require.Equal(t, word+"-7", want.GetAnswers()[0].GetInspect().GetTasks()[7].GetUid())
-			callers.Go(func() {
-				for range 5 {
-					got, err := r.Simulate(context.Background(), ask)
-					if err != nil || !proto.Equal(want, got) {
-						t.Errorf("%s was answered differently: %v", word, err)
-						return
-					}
+	t.Run("calls", func(t *testing.T) { askSecrets(t, 300) })
+}
+
+// TestMemoryThatIsGivenBackIsNotReadAgain ends the test program if it is.
+func TestMemoryThatIsGivenBackIsNotReadAgain(t *testing.T) {
+	clean, ok := service.Protect()
+	if !ok {
+		t.Skip("this system cannot protect memory")
+	}
+	defer clean()
+	// Messages above 32 KiB are put together in memory of the pool.
+	t.Run("calls", func(t *testing.T) { askSecrets(t, 1500) })
+}
+
+// askSecrets asks about clusters of so many tasks and more on many calls and sessions at a time.
+func askSecrets(t *testing.T, tasks int) {
+	t.Helper()
+	r := start(t, service.Options{Overload: admission.Options{Wait: time.Minute}})
+	var callers sync.WaitGroup
+	for caller := range 6 {
+		word := strings.Repeat(string(rune('a'+caller)), 20+caller)
+		ask := secret(t, word, tasks+60*caller)
+		want, err := r.Simulate(t.Context(), ask)
+		require.NoError(t, err)
+		require.Equal(t, word+"-7", want.GetAnswers()[0].GetInspect().GetTasks()[7].GetUid())
+		callers.Go(func() {
+			for range 5 {
+				got, err := r.Simulate(context.Background(), ask)
+				if err != nil || !proto.Equal(want, got) {
+					t.Errorf("%s was answered differently: %v", word, err)
+					return
 				}
-			})
-			callers.Go(func() { converse(t, r, ask, want) })
-		}
-		callers.Wait()
-	})
+			}
+		})
+		callers.Go(func() { converse(t, r, ask, want) })
+	}
+	callers.Wait()
 }
 
 // converse asks the same on sessions of their own.

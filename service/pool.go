@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // pool holds the memory that requests are put together in. gRPC's own pool clears what it lends, up to a mebibyte for a message of
@@ -18,7 +19,11 @@ var spoil func([]byte)
 const steps = 8
 
 // buffers lends memory, at most an eighth more than is asked for. It implements mem.BufferPool.
-type buffers [bits.UintSize * steps]idle[*[]byte]
+type buffers struct {
+	classes [bits.UintSize * steps]idle[*[]byte]
+	// mapped lends large memory, if that may lie outside Go's heap.
+	mapped atomic.Pointer[mapped]
+}
 
 // sizeOf returns the size of memory that holds n bytes, and which of all sizes it is.
 func sizeOf(n int) (size, class int) {
@@ -31,7 +36,13 @@ func sizeOf(n int) (size, class int) {
 // Get returns n bytes with arbitrary contents.
 func (b *buffers) Get(n int) *[]byte {
 	size, class := sizeOf(n)
-	if data, ok := b[class].get(); ok {
+	if m := b.mapped.Load(); m != nil && size >= m.least {
+		if data := m.get(size); data != nil {
+			*data = (*data)[:n]
+			return data
+		}
+	}
+	if data, ok := b.classes[class].get(); ok {
 		*data = (*data)[:n]
 		return data
 	}
@@ -44,8 +55,11 @@ func (b *buffers) Put(data *[]byte) {
 	if spoil != nil {
 		spoil((*data)[:cap(*data)])
 	}
+	if m := b.mapped.Load(); m != nil && m.put(data) {
+		return
+	}
 	if size, class := sizeOf(cap(*data)); size == cap(*data) {
-		b[class].put(data)
+		b.classes[class].put(data)
 	}
 }
 
@@ -63,6 +77,8 @@ type idle[T any] struct {
 	kept  []aged[T]
 	// watched tells that the next collection will be noticed.
 	watched bool
+	// dropped, if it is set, receives each value that is dropped.
+	dropped func(T)
 }
 
 type aged[T any] struct {
@@ -79,9 +95,21 @@ func (i *idle[T]) get() (value T, ok bool) {
 	}
 	last := len(i.kept) - 1
 	value = i.kept[last].value
-	i.kept[last] = aged[T]{}
-	i.kept = i.kept[:last]
+	i.kept = slices.Delete(i.kept, last, last+1)
 	return value, true
+}
+
+// find takes what was put away last among the values that fit.
+func (i *idle[T]) find(fits func(T) bool) (value T, ok bool) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	for k, a := range slices.Backward(i.kept) {
+		if fits(a.value) {
+			i.kept = slices.Delete(i.kept, k, k+1)
+			return a.value, true
+		}
+	}
+	return value, false
 }
 
 // put keeps a value.
@@ -107,13 +135,35 @@ type sentinel struct{ _ *sentinel }
 // collected drops what was not wanted since the collection before this one.
 func (i *idle[T]) collected() {
 	i.mutex.Lock()
-	defer i.mutex.Unlock()
 	for k := range i.kept {
 		i.kept[k].collections++
 	}
-	i.kept = slices.DeleteFunc(i.kept, func(a aged[T]) bool { return a.collections > 1 })
+	unwanted := i.take(func(a aged[T]) bool { return a.collections > 1 })
 	i.watched = false
 	if len(i.kept) > 0 {
 		i.watch()
+	}
+	i.mutex.Unlock()
+	i.drop(unwanted)
+}
+
+// take takes out the values that are unwanted, the oldest first.
+func (i *idle[T]) take(unwanted func(aged[T]) bool) (taken []T) {
+	i.kept = slices.DeleteFunc(i.kept, func(a aged[T]) bool {
+		if !unwanted(a) {
+			return false
+		}
+		if i.dropped != nil {
+			taken = append(taken, a.value)
+		}
+		return true
+	})
+	return taken
+}
+
+// drop drops values that were taken out. It may take milliseconds, so others can borrow meanwhile.
+func (i *idle[T]) drop(values []T) {
+	for _, value := range values {
+		i.dropped(value)
 	}
 }

@@ -210,7 +210,7 @@ type lent struct {
 
 // lentPool keeps the memory of responses for the next ones, and smallPool that of leastBytes.
 var (
-	lentPool  = sync.Pool{New: func() any { return new(lent) }}
+	lentPool  idle[*lent]
 	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes), small: true} }}
 )
 
@@ -224,12 +224,14 @@ const (
 
 // lend returns memory for a response of an expected size. Small ones are encoded where they stay: as much as that is booked for each.
 func lend(expected int64) *lent {
-	from := &lentPool
 	if expected > 0 && expected <= smallResponse {
-		from = &smallPool
+		l, _ := smallPool.Get().(*lent)
+		return l
 	}
-	l, _ := from.Get().(*lent)
-	return l
+	if l, ok := lentPool.get(); ok {
+		return l
+	}
+	return new(lent)
 }
 
 // Put returns the memory to the pool; with Get it implements gRPC's buffer pool.
@@ -248,7 +250,7 @@ func (l *lent) Put(*[]byte) {
 	case l.small:
 		smallPool.Put(l)
 	default:
-		lentPool.Put(l)
+		lentPool.put(l)
 	}
 }
 

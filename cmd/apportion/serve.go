@@ -8,7 +8,9 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/internal/memory"
 	"github.com/apportion/apportion/internal/processor"
+	"github.com/apportion/apportion/service"
 )
 
 const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file of --config or APPORTION_CONFIG. Flags take
@@ -41,6 +43,7 @@ may complete. SIGHUP reads policies, identities and certificates again, as does 
 	})
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		processor.Spare()
+		service.MapMessages(memory.Outside())
 		sources := flags.Sources(os.Environ())
 		settings, err := config.Read(sources)
 		if err != nil {

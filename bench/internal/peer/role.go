@@ -13,6 +13,7 @@ import (
 
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/bench/internal/floor"
+	"github.com/apportion/apportion/internal/memory"
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
@@ -57,6 +58,7 @@ func runService(overload admission.Options) error {
 		return err
 	}
 	processor.Spare()
+	service.MapMessages(memory.Outside())
 	server, err := service.New(service.Options{Policies: policies, Overload: overload, RequestBytes: RequestBytes})
 	if err != nil {
 		return err

@@ -1,0 +1,147 @@
+package service
+
+import (
+	"runtime"
+	"sync"
+)
+
+// MapMessages makes all servers of this process put together messages from 1 MiB on in memory outside Go's heap from now on, where the
+// system has such memory. The garbage collector lets a heap grow to twice what is alive, and what lies outside is not part of that. Go's
+// memory limit does not count it either, so a program with a limit has to subtract it: changed is called with the bytes that are mapped
+// whenever they change, one call at a time. It must be fast, and may be nil. Only the first MapMessages of a process has an effect.
+func MapMessages(changed func(bytes int64)) {
+	pool.mapped.CompareAndSwap(nil, newMapped(leastMapped, changed))
+}
+
+const (
+	// leastMapped is the least memory that is worth a mapping of its own.
+	leastMapped = 1 << 20
+	// spareMapped is how many bytes of all sizes are kept for later messages when more is mapped.
+	spareMapped = 32 << 20
+)
+
+// mapped lends memory outside Go's heap. No more is mapped than was lent at a time, and spareMapped: allocations do not make the garbage
+// collector run, so what is idle is given back for what is mapped next.
+type mapped struct {
+	least   int
+	changed func(bytes int64)
+	idle    idle[*[]byte]
+	// once says that what was lent is not lent again. Tests protect it from being read.
+	once bool
+
+	mutex sync.Mutex
+	// regions holds what is mapped by its first byte.
+	regions map[*byte]region
+
+	counting sync.Mutex
+	bytes    int64
+}
+
+// region is mapped memory.
+type region struct {
+	memory []byte
+	// lost unmaps it once nothing refers to what was lent: a call that panics does not give its message back.
+	lost runtime.Cleanup
+}
+
+func newMapped(least int, changed func(bytes int64)) *mapped {
+	m := &mapped{least: least, changed: changed, regions: map[*byte]region{}}
+	m.idle.dropped = m.drop
+	return m
+}
+
+// get returns memory of a size with arbitrary contents, or nil if there is none.
+func (m *mapped) get(size int) *[]byte {
+	if data, ok := m.idle.find(func(data *[]byte) bool { return cap(*data) == size }); ok {
+		return data
+	}
+	m.spare()
+	memory, err := mapMemory(size)
+	if err != nil {
+		return nil
+	}
+	data := &memory
+	first := firstOf(data)
+	m.mutex.Lock()
+	m.regions[first] = region{memory, runtime.AddCleanup(data, m.unmap, first)}
+	m.mutex.Unlock()
+	m.count(size)
+	return data
+}
+
+// put takes memory back, unless it is not from here.
+func (m *mapped) put(data *[]byte) bool {
+	if cap(*data) < m.least {
+		return false
+	}
+	m.mutex.Lock()
+	_, ok := m.regions[firstOf(data)]
+	m.mutex.Unlock()
+	if ok && !m.once {
+		m.idle.put(data)
+	}
+	return ok
+}
+
+// spare unmaps what is idle beyond spareMapped.
+func (m *mapped) spare() {
+	m.idle.mutex.Lock()
+	bytes := 0
+	for _, a := range m.idle.kept {
+		bytes += cap(*a.value)
+	}
+	unwanted := m.idle.take(func(a aged[*[]byte]) bool {
+		if bytes <= spareMapped {
+			return false
+		}
+		bytes -= cap(*a.value)
+		return true
+	})
+	m.idle.mutex.Unlock()
+	m.idle.drop(unwanted)
+}
+
+// drop unmaps memory that was taken back.
+func (m *mapped) drop(data *[]byte) {
+	first := firstOf(data)
+	m.mutex.Lock()
+	lost := m.regions[first].lost
+	m.mutex.Unlock()
+	lost.Stop()
+	runtime.KeepAlive(data)
+	m.unmap(first)
+}
+
+// unmap returns a region to the system.
+func (m *mapped) unmap(first *byte) {
+	m.mutex.Lock()
+	memory := m.regions[first].memory
+	delete(m.regions, first)
+	m.mutex.Unlock()
+	// The address may be mapped again from here on.
+	if unmapMemory(memory) == nil {
+		m.count(-len(memory))
+	}
+}
+
+// count notes that so much more is mapped.
+func (m *mapped) count(bytes int) {
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	m.bytes += int64(bytes)
+	if m.changed != nil {
+		m.changed(m.bytes)
+	}
+}
+
+// size returns how many bytes are mapped.
+func (m *mapped) size() int64 {
+	if m == nil {
+		return 0
+	}
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	return m.bytes
+}
+
+func firstOf(data *[]byte) *byte { return &(*data)[:1][0] }

@@ -1,0 +1,31 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package service
+
+import "syscall"
+
+// Protect has messages above spareBytes put together in mapped memory that cannot be read or written once it is given back, until end is
+// called. No server may run when either is.
+func Protect() (end func(), ok bool) {
+	before := pool.mapped.Load()
+	m := newMapped(spareBytes+1, nil)
+	m.once = true
+	pool.mapped.Store(m)
+	stop := Spoil(func(memory []byte) {
+		if len(memory) == 0 {
+			return
+		}
+		m.mutex.Lock()
+		_, mapped := m.regions[firstOf(&memory)]
+		m.mutex.Unlock()
+		if mapped {
+			if err := syscall.Mprotect(memory, syscall.PROT_NONE); err != nil {
+				panic(err)
+			}
+		}
+	})
+	return func() {
+		stop()
+		pool.mapped.Store(before)
+	}, true
+}
