@@ -15,8 +15,9 @@ import (
 const (
 	// partTasks is how many tasks a part is worth: about a millisecond of reading.
 	partTasks = 8 << 10
-	// partChanged is that of a change, whose tasks are also looked for in the base.
-	partChanged = 1 << 10
+	// partChanged is that of a change, whose tasks are also looked for in the base. Waking another processor costs more than a smaller
+	// part saves.
+	partChanged = 2 << 10
 	// partBytes is how many bytes a part is worth that is only counted.
 	partBytes = 1 << 20
 	// besideBytes is from how many bytes on parts are counted at the same time. One processor counts 7 MB in a millisecond, and it takes

@@ -15,6 +15,8 @@ type result struct {
 	tasks    edit[TaskID, Task]
 	// touched are the jobs that differ from the base, in no order.
 	touched []JobID
+	// pages counts those in the tables of groups, counts and details that are its own.
+	pages int
 	// summed counts the queues whose sums were formed anew.
 	summed int
 	// fresh are the jobs that the base does not have.
@@ -145,6 +147,7 @@ func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
 		}
 	}
 	m.Groups, m.Counts, m.Details = groups.List, counts.List, details.List
+	r.pages = groups.ownPages() + counts.ownPages() + details.ownPages()
 }
 
 // dropJobs leaves holes where jobs were.
@@ -343,7 +346,7 @@ func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
 	o := &Own{
 		Jobs: r.jobs.fresh, Tasks: r.tasks.fresh, Sums: r.summed, Requests: len(m.Requests) - len(base.Requests),
-		Pages: len(r.jobs.pointers.own) + len(r.accounts.pointers.own) + len(r.tasks.own),
+		Pages: r.pages + r.jobs.pointers.ownPages() + r.accounts.pointers.ownPages() + r.tasks.ownPages(),
 		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()) +
 			r.jobs.ownBytes() + r.accounts.ownBytes(),
 	}
@@ -352,7 +355,7 @@ func (b *Builder) own(r *result) *Own {
 		o.Bytes += cap(p.written)
 	}
 	if o.Groups > 0 {
-		o.Pages += len(m.Groups.pages) + len(m.Counts.pages) + len(m.Details.pages) + len(m.text.pages)
+		o.Pages += len(m.text.pages)
 		o.Bytes += 1 << paperShift
 	}
 	if len(m.Requests) > len(base.Requests) {

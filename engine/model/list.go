@@ -7,9 +7,11 @@ import (
 
 // List is a paged sequence. The models of successive snapshots share equal pages, so that many models need little more memory than one.
 type List[ID ~int32, T any] struct {
-	pages [][]T
-	n     int
-	// shift is the binary logarithm of what a page holds. All pages but the last are full.
+	// pages and tail are the table of pages. What successive models append is in tail, so that they share the rest of the table too. Only
+	// the last page of all is not full.
+	pages, tail [][]T
+	n           int
+	// shift is the binary logarithm of what a page holds.
 	shift uint8
 }
 
@@ -22,7 +24,11 @@ func (l *List[ID, T]) Len() int { return l.n }
 // At returns the entry at a position. Callers must not modify it.
 func (l *List[ID, T]) At(id ID) *T {
 	shift := l.shift & 31
-	return &l.pages[uint32(id)>>shift][uint32(id)&(1<<shift-1)]
+	page, at := uint32(id)>>shift, uint32(id)&(1<<shift-1)
+	if page < uint32(len(l.pages)) {
+		return &l.pages[page][at]
+	}
+	return &l.tail[page-uint32(len(l.pages))][at]
 }
 
 // All returns all positions with their entries, including removed ones.
@@ -37,11 +43,11 @@ func (l *List[ID, T]) All() iter.Seq2[ID, *T] {
 }
 
 // Copied returns a contiguous copy of the entries.
-func (l *List[ID, T]) Copied() []T { return slices.Concat(l.pages...) }
+func (l *List[ID, T]) Copied() []T { return slices.Concat(slices.Concat(l.pages, l.tail)...) }
 
 // cut makes l the list of the given entries, whose memory it shares.
 func (l *List[ID, T]) cut(entries []T, shift uint8) {
-	l.pages, l.n, l.shift = l.pages[:0], len(entries), shift
+	l.pages, l.tail, l.n, l.shift = l.pages[:0], nil, len(entries), shift
 	for size := 1 << shift; len(entries) > 0; {
 		k := min(size, len(entries))
 		l.pages = append(l.pages, entries[:k:k])
@@ -52,8 +58,8 @@ func (l *List[ID, T]) cut(entries []T, shift uint8) {
 // edit is a list that differs from the one it began as, which stays as it is.
 type edit[ID ~int32, T any] struct {
 	List[ID, T]
-	// own says which pages are not shared; nil while all are.
-	own []bool
+	// own and ownTail say which pages are not shared; nil while the table is.
+	own, ownTail []bool
 	// fresh counts the entries in pages of its own.
 	fresh int
 }
@@ -61,21 +67,32 @@ type edit[ID ~int32, T any] struct {
 // begin makes e equal to l.
 func (e *edit[ID, T]) begin(l *List[ID, T]) { *e = edit[ID, T]{List: *l} }
 
-// detach makes the table of pages e's own.
-func (e *edit[ID, T]) detach() {
-	if e.own == nil {
-		e.pages, e.own = slices.Clone(e.pages), make([]bool, len(e.pages))
-	}
-}
-
 // change returns the entry at a position for writing.
 func (e *edit[ID, T]) change(id ID) *T {
-	e.detach()
-	if p := int(uint32(id) >> e.shift); !e.own[p] {
-		e.pages[p], e.own[p] = slices.Clone(e.pages[p]), true
-		e.fresh += len(e.pages[p])
+	if p := int(uint32(id) >> e.shift); p < len(e.pages) {
+		e.pages, e.own = detached(e.pages, e.own)
+		e.take(e.pages, e.own, p)
+	} else {
+		e.tail, e.ownTail = detached(e.tail, e.ownTail)
+		e.take(e.tail, e.ownTail, p-len(e.pages))
 	}
 	return e.At(id)
+}
+
+// detached returns a table of pages that is not shared.
+func detached[T any](pages [][]T, own []bool) ([][]T, []bool) {
+	if own == nil {
+		return slices.Clone(pages), make([]bool, len(pages))
+	}
+	return pages, own
+}
+
+// take makes a page e's own.
+func (e *edit[ID, T]) take(pages [][]T, own []bool, p int) {
+	if !own[p] {
+		pages[p], own[p] = slices.Clone(pages[p]), true
+		e.fresh += len(pages[p])
+	}
 }
 
 // add appends entries, whose memory it shares but for those that fill the last page up.
@@ -83,23 +100,52 @@ func (e *edit[ID, T]) add(entries ...T) {
 	if len(entries) == 0 {
 		return
 	}
-	e.detach()
+	e.openTail()
 	size := 1 << e.shift
 	e.n += len(entries)
 	e.fresh += len(entries)
-	if last := len(e.pages) - 1; last >= 0 && len(e.pages[last]) < size {
-		k := min(size-len(e.pages[last]), len(entries))
-		if !e.own[last] {
+	if last := len(e.tail) - 1; last >= 0 && len(e.tail[last]) < size {
+		k := min(size-len(e.tail[last]), len(entries))
+		if !e.ownTail[last] {
 			// A page that is shared must not be appended to in place.
-			e.fresh += len(e.pages[last])
-			e.pages[last], e.own[last] = append(make([]T, 0, size), e.pages[last]...), true
+			e.fresh += len(e.tail[last])
+			e.tail[last], e.ownTail[last] = append(make([]T, 0, size), e.tail[last]...), true
 		}
-		e.pages[last] = append(e.pages[last], entries[:k]...)
+		e.tail[last] = append(e.tail[last], entries[:k]...)
 		entries = entries[k:]
 	}
 	for len(entries) > 0 {
 		k := min(size, len(entries))
-		e.pages, e.own = append(e.pages, entries[:k:k]), append(e.own, true)
+		e.tail, e.ownTail = append(e.tail, entries[:k:k]), append(e.ownTail, true)
 		entries = entries[k:]
 	}
 }
+
+// openTail makes the tail e's own, with a last page in it that is not full. A tail that has grown long joins the other pages, so that what
+// is copied for one model stays small.
+func (e *edit[ID, T]) openTail() {
+	const least, part = 64, 4
+	if len(e.tail) > least+len(e.pages)/part {
+		e.pages, e.own = slices.Concat(e.pages, e.tail), append(ownOf(e.own, len(e.pages)), ownOf(e.ownTail, len(e.tail))...)
+		e.tail, e.ownTail = nil, nil
+	}
+	e.tail, e.ownTail = detached(e.tail, e.ownTail)
+	if last := len(e.pages) - 1; len(e.tail) == 0 && last >= 0 && len(e.pages[last]) < 1<<e.shift {
+		e.tail, e.ownTail = append(e.tail, e.pages[last]), append(e.ownTail, e.own != nil && e.own[last])
+		e.pages = e.pages[:last]
+		if e.own != nil {
+			e.own = e.own[:last]
+		}
+	}
+}
+
+// ownOf returns which of n pages are not shared.
+func ownOf(own []bool, n int) []bool {
+	if own == nil {
+		return make([]bool, n)
+	}
+	return own
+}
+
+// ownPages counts the pages in the tables of its own.
+func (e *edit[ID, T]) ownPages() int { return len(e.own) + len(e.ownTail) }
