@@ -10,7 +10,7 @@ import (
 )
 
 // chunkSize is how much of a snapshot one message carries.
-const chunkSize = 256 << 10
+const chunkSize = 1 << 20
 
 // Upload is a snapshot that is sent once and then referred to by its digest. Questions about it automatically send it again to a replica
 // that does not hold it. It is safe for concurrent use; the snapshot must not change any more.

@@ -140,11 +140,11 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 		if size > limit {
 			return wire.Exceeded("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
 		}
-		if err := u.append(chunk.GetData()); err != nil {
+		last = chunk.GetLast()
+		if err := u.append(chunk.GetData(), last); err != nil {
 			return err
 		}
 		sum.Write(chunk.GetData())
-		last = chunk.GetLast()
 	}
 	if got := uint64(len(u.data)); announced > 0 && got < announced {
 		return protocolFault("only " + strconv.FormatUint(got, 10) + " bytes came of " + strconv.FormatUint(announced, 10))
@@ -193,8 +193,15 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 // saturate returns a number that fits into 63 bits.
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-// append makes room as bytes come, not as they are announced.
-func (u *upload) append(data []byte) error {
+// append makes room as bytes come, not as they are announced. The only chunk is kept as it came.
+func (u *upload) append(data []byte, last bool) error {
+	if last && len(u.data) == 0 {
+		if !u.server.receiving.Take(u.identity, int64(len(data))) {
+			return u.server.receiving.Busy()
+		}
+		u.booked, u.data = u.booked+int64(len(data)), data
+		return nil
+	}
 	if need := len(u.data) + len(data); need > cap(u.data) {
 		room := max(need, 2*cap(u.data))
 		if announced := int(u.header.GetSize()); announced >= need {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -153,10 +154,7 @@ func change(ctx context.Context, r *run, line *sample.Line) error {
 	if err != nil {
 		return err
 	}
-	few := &apportionv1.SharesStep{
-		Queues: &apportionv1.Queues{Index: []uint32{0, 100, 200, 300, 400, 500, 600, 700, 800, 900}},
-		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_DESERVED},
-	}
+	few := deservedOfTen()
 	variants := []variant{whole, least}
 	for _, percent := range []int{1, 10} {
 		changes, err := changesOf(shape, shape.Jobs*percent/100)
@@ -196,5 +194,57 @@ func change(ctx context.Context, r *run, line *sample.Line) error {
 	line.Add("change_1pct_all_ratio", sample.Median(ratios(results[3].p50, results[0].p50)))
 	line.Add("change_1pct_ratio", sample.Median(ratios(results[2].p50, results[0].p50)))
 	line.Add("change_10pct_ratio", sample.Median(ratios(results[6].p50, results[0].p50)))
-	return nil
+	return grownChange(ctx, r.settings, line)
+}
+
+// deservedOfTen asks what ten queues deserve.
+func deservedOfTen() *apportionv1.SharesStep {
+	return &apportionv1.SharesStep{
+		Queues: &apportionv1.Queues{Index: []uint32{0, 100, 200, 300, 400, 500, 600, 700, 800, 900}},
+		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_DESERVED},
+	}
+}
+
+// grownChange measures changes of one size to snapshots of two.
+func grownChange(ctx context.Context, s settings, line *sample.Line) (err error) {
+	const jobs = 100
+	r := &run{settings: s}
+	defer func() { err = errors.Join(err, r.close()) }()
+	policy, err := fixture.Policy("proportion")
+	if err != nil {
+		return err
+	}
+	var variants []variant
+	for _, tasks := range []int{100_000, 1_000_000} {
+		shape := fixture.Shape(tasks, 0)
+		server, err := r.start(ctx, peer.Service)
+		if err != nil {
+			return err
+		}
+		h, err := server.hold(ctx, shape)
+		if err != nil {
+			return err
+		}
+		changes, err := changesOf(shape, jobs)
+		if err != nil {
+			return err
+		}
+		c := &changing{server: server, base: h.digest, policy: policy, changes: changes, times: uint64(time.Now().UnixNano())}
+		variants = append(variants,
+			variant{
+				name: fmt.Sprintf("%d tasks, %d queues", tasks, tasks/100), server: server.Peer, up: len(changes[0]),
+				do: sequential(c.sent(deservedOfTen())),
+			},
+			variant{
+				name: fmt.Sprintf("%d tasks, then the opening of a session alone", tasks), server: server.Peer, up: len(changes[0]),
+				do: c.opening(),
+			})
+	}
+	results, err := r.interleave(ctx, variants...)
+	if err != nil {
+		return err
+	}
+	line.Add("change_1m_to_100k_ratio", sample.Median(ratios(results[2].p50, results[0].p50)))
+	title := fmt.Sprintf("A change of %d jobs of a snapshot that grows: sent and held, deserved of ten queues", jobs)
+	return table(title, false, results)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-const chunkBytes = 256 << 10
+const chunkBytes = 1 << 20
 
 // Upload lets the service hold an encoded snapshot, and returns its digest.
 func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, error) {
