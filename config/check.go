@@ -213,7 +213,7 @@ func (c *checker) identities() {
 		}
 	}
 	if c.TLS.ClientCA != "" && !shown {
-		c.fail("tls.client_ca", "no identity has spiffe or dns, so that no certificate would let anybody in")
+		c.fail("tls.client_ca", "no identity has spiffe or dns, so that no certificate would admit a caller")
 	}
 }
 

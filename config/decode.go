@@ -140,7 +140,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// printable shortens what somebody took for a name.
+// printable shortens a text given as a name.
 func printable(key string) string {
 	const longest = 64
 	if len(key) > longest {

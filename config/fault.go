@@ -53,7 +53,7 @@ func (f Faults) err() error {
 	return f
 }
 
-// closest returns the name that somebody may have meant, and whether there is one.
+// closest returns the known name that is most like a given one, and whether one is like it.
 func closest(given string, names []string) (string, bool) {
 	best, distance := "", 3
 	for _, name := range names {

@@ -134,7 +134,7 @@ func walkStrictly(c *Choice) {
 	}
 }
 
-// walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection cannot be told from no opinion, so the
+// walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection cannot be distinguished from no opinion, so the
 // next plugin of the tier starts afresh; a plugin without victims ends its tier; a tier without victims leaves the decision to the next.
 func walkAsVolcano(c *Choice) {
 	for i := 0; i < len(c.Ballots); {

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-// watcher keeps what it is told, or panics.
+// watcher keeps what it observes, or panics.
 type watcher struct {
 	mutex  sync.Mutex
 	wants  string

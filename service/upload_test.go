@@ -201,7 +201,7 @@ func TestADigestOpensNothingToOthers(t *testing.T) {
 	requireFault(t, ask("bob"), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 	response, err := upload(as("bob"), t, r, header(digest, 0), chunk(data, true))
 	require.NoError(t, err)
-	require.False(t, response.GetAlreadyHeld(), "not even that ann holds it is told")
+	require.False(t, response.GetAlreadyHeld(), "the answer does not disclose that ann holds it")
 }
 
 func TestConcurrentUploadsOfTheSameBytesAreCompiledOnce(t *testing.T) {

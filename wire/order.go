@@ -173,7 +173,7 @@ func ordered[ID ~int32](
 	return answer, s.out.check(kind)
 }
 
-// halting asks stop now and then, and remembers that it asked to stop.
+// halting asks stop once in many calls, and remembers that it asked to stop.
 type halting struct {
 	stop  func() bool
 	asked int

@@ -76,7 +76,7 @@ type request struct {
 	in   *http.Request
 	from *scheduler
 	verb verb
-	// user is who asks, if somebody has to say.
+	// user is the user that authenticated, if users are configured.
 	user  string
 	begun time.Time
 	kept  share

@@ -71,9 +71,9 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags.StringArrayVar(&r.policies, "config", nil, "same as --policy, for a volcano-scheduler.conf `FILE`")
 	flags.StringArrayVar(&r.queues, "queues", nil, "`FILE` of queues that take the place of the cluster's (repeatable)")
 	flags.StringSliceVar(&r.actions, "actions", nil,
-		"the `ACTIONS` of each round of decisions, of enqueue, allocate, preempt and reclaim; default: those of the "+
+		"`ACTIONS` of each round of decisions, among enqueue, allocate, preempt and reclaim; default: those of the "+
 			"volcano-scheduler.conf, else all")
-	flags.DurationVar(&r.every, "every", 5*time.Minute, "least `TIME` between two rounds of decisions")
+	flags.DurationVar(&r.every, "every", 5*time.Minute, "minimum `TIME` between two rounds of decisions")
 	flags.DurationVar(&r.checkpoint, "checkpoint", 0,
 		"`TIME` between two checkpoints of a task, from which it goes on after an eviction; 0: none")
 	flags.StringVar(&r.resource, "resource", "",

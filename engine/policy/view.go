@@ -35,7 +35,7 @@ func NewView(m *model.Model, stop func() bool) *View {
 }
 
 // Stopped reports whether Stop asks to stop, or the work that there may be has been used up. It is meant to be called for every row i of a
-// loop and asks only now and then.
+// loop and asks once in many calls.
 func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.stopped() }
 
 func (v *View) stopped() bool { return v.Work.exhausted() || v.Stop != nil && v.Stop() }

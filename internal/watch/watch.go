@@ -84,7 +84,7 @@ func (w *watcher) close() {
 	}
 }
 
-// follow watches the directories of files, and of what they are links to. A directory is told of files that are replaced by renaming, of
+// follow watches the directories of files, and of what they are links to. Events of a directory include files that are replaced by renaming, of
 // which a watch on the file itself would know nothing more; Kubernetes replaces a link beside the file.
 func (w *watcher) follow(ctx context.Context, files []string) {
 	if w.notifier == nil {

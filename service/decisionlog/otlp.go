@@ -88,7 +88,7 @@ func (s *otlpSink) Close() error {
 	return errors.Join(s.Flush(), s.provider.Shutdown(ctx))
 }
 
-// batch is a processor that sends when it is told to: the queue before it has bounds already, and counts what it drops.
+// batch is a processor that sends on request: the queue before it has bounds already, and counts what it drops.
 type batch struct {
 	exporter sdklog.Exporter
 	records  []sdklog.Record

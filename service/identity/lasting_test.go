@@ -93,7 +93,7 @@ func TestSessionsEndWhenTheirAccessIsTakenAway(t *testing.T) {
 			beside.goesOn()
 		})
 	}
-	t.Run("of everybody, when identities come", func(t *testing.T) {
+	t.Run("of all callers, when identities are configured", func(t *testing.T) {
 		s := serve(t, nil)
 		mine := openSession(withToken(t.Context(), first), t, s.dial(t, nil), "")
 		require.NoError(t, s.gate.Admit([]identity.Identity{with("a", first)}))

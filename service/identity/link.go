@@ -36,7 +36,7 @@ type link struct {
 	// calls under way, and whether the connection is to end with the last of them.
 	calls  atomic.Int64
 	ending atomic.Bool
-	// activity is told of the calls that were let in. It may be nil.
+	// activity counts the calls that were admitted. It may be nil.
 	activity Activity
 }
 

@@ -30,8 +30,8 @@ type Caller struct {
 
 type callerKey struct{}
 
-// everybody is who calls where there are no identities.
-var everybody = &Caller{}
+// anyone is the caller of each call if no identities are configured.
+var anyone = &Caller{}
 
 // Of returns the caller of a context, or nil if no gate has admitted the call.
 func Of(ctx context.Context) *Caller {

@@ -20,7 +20,7 @@ import (
 // Volcano's walks over plugins that vote in any way, as Session of pkg/scheduler/framework/session_plugins.go has them in v1.15.1: what a
 // configuration decides and what its delegating form decides, with an extender that decides as the original's plugins would.
 
-// registered are the plugins that register a function in Volcano v1.15.1; magic is one of somebody's own, which registers all.
+// registered are the plugins that register a function in Volcano v1.15.1; magic is a custom plugin, which registers all.
 var registered = map[apportionv1.Decision][]string{
 	apportionv1.Decision_DECISION_OVERUSED:     {"proportion", "extender", "magic"},
 	apportionv1.Decision_DECISION_JOB_ENQUEUED: {"proportion", "capacity", "overcommit", "resourcequota", "sla", "extender", "magic"},

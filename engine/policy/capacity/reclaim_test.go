@@ -60,7 +60,7 @@ func TestClaimantAndVictimNeedADimensionInCommon(t *testing.T) {
 		},
 	}.flat(t)
 	victims, spared, _ := s.reclaimable("j1.0", "j0.0", "j0.1", "j0.2")
-	require.Equal(t, []string{"j0.1"}, victims, "where nothing is deserved, everybody is a victim")
+	require.Equal(t, []string{"j0.1"}, victims, "where nothing is deserved, all candidates are victims")
 	require.Equal(t, s.because(policy.NoSharedDimension, "a"), spared["j0.0"], "pods are nothing in common")
 	require.Equal(t, s.because(policy.NoSharedDimension, "a"), spared["j0.2"])
 }

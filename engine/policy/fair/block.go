@@ -33,7 +33,7 @@ type kind struct {
 	pending, ganged int32
 }
 
-// blocks are what all jobs wait for, by leaf; filled in when somebody first asks.
+// blocks are what all jobs wait for, by leaf; filled in when they are first needed.
 type blocks struct {
 	known bool
 	// waits are those of a leaf, as its jobs are served.

@@ -32,7 +32,7 @@ type column struct {
 	guaranteed, deserving []int64
 	// total is X.
 	total int64
-	// sated is a second division, in which every leaf that wants anything wants everything; nil until somebody asks.
+	// sated is a second division, in which every leaf that wants anything wants everything; nil until it is needed.
 	sated *column
 }
 

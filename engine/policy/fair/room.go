@@ -2,7 +2,7 @@ package fair
 
 import "github.com/apportion/apportion/engine/model"
 
-// rooms are what is idle, being released and promised on each node, in raw amounts; filled in when somebody first asks.
+// rooms are what is idle, being released and promised on each node, in raw amounts; filled in when they are first needed.
 type rooms struct {
 	idle, releasing, pipelined []int64
 }

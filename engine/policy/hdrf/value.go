@@ -11,7 +11,7 @@ import (
 const width = 32
 
 // values is what the tree is worth when its leaves hold given accounts: a pure function of the accounts and of the dimensions that are
-// not used up. It is brought up to date only when somebody looks.
+// not used up. It is brought up to date only when it is read.
 type values struct {
 	tree *tree
 	jobs *dominant.Jobs

@@ -202,7 +202,7 @@ func TestOpenStopsInTheMiddleOfTheDivision(t *testing.T) {
 	v := policy.NewView(m, func() bool { asked++; return asked > 3 })
 	_, err := proportion.Plugin{}.Open(v)
 	require.ErrorIs(t, err, policy.ErrStopped)
-	require.Equal(t, 4, asked, "the sums ask once, the division until it is told")
+	require.Equal(t, 4, asked, "the sums ask once, the division until stop returns true")
 }
 
 func BenchmarkDivide(b *testing.B) {

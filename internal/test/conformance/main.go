@@ -101,7 +101,7 @@ func store(path string, files map[string][]byte) error {
 		}
 	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(path, name), data, 0o644); err != nil { //nolint:gosec // Test data is for everybody.
+		if err := os.WriteFile(filepath.Join(path, name), data, 0o644); err != nil { //nolint:gosec // All users may read test data.
 			return err
 		}
 	}

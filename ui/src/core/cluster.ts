@@ -199,7 +199,7 @@ export class Cluster {
     return amountOf(this.nodes[node]?.allocatable, dimension) ?? 0;
   }
 
-  // used is what is taken of it, by whom it may be.
+  // used is what all tasks take of it.
   used(node: number, dimension: number): number {
     let sum = amountOf(this.nodes[node]?.usedByOthers, dimension) ?? 0;
     for (const use of this.uses(node)) {

@@ -467,7 +467,7 @@ func TestAUnixSocketIsServedAndOneLeftBehindIsReplaced(t *testing.T) {
 
 	other := at(t, "")
 	require.NoError(t, other.open("APPORTION_LISTEN=unix:"+socket))
-	require.ErrorContains(t, other.Listen(t.Context()), "address already in use", "somebody listens there")
+	require.ErrorContains(t, other.Listen(t.Context()), "address already in use", "the address is in use")
 	require.NoError(t, p.stop())
 	require.NoFileExists(t, socket)
 
