@@ -12,9 +12,9 @@ import (
 	"github.com/apportion/apportion/bench/internal/peer"
 )
 
-// startBounded starts a server that may take as much as bound, on one processor.
+// startBounded starts a server that may take as much as bound, on one processor. Go's memory limit does not count the program itself.
 func startBounded(ctx context.Context) (*peer.Peer, error) {
-	server, err := peer.Start(ctx, peer.Bounded, "GOMEMLIMIT="+strconv.Itoa(bound), "GOMAXPROCS=1")
+	server, err := peer.Start(ctx, peer.Bounded, "GOMEMLIMIT="+strconv.Itoa(bound-program), "GOMAXPROCS=1")
 	if err != nil || !pinned() {
 		return server, err
 	}

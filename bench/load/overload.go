@@ -30,11 +30,13 @@ type pressure struct {
 	payload floor.Bytes
 }
 
-// bound is what the server may take: work, messages, what is not booked of each call, and what it takes with nothing to do.
+// bound is what the server may take: work, messages, what is not booked of each call, and what it takes with nothing to do. Of that, program
+// is for the pages of the program and its libraries, which are resident but not memory of Go's runtime.
 var bound = int(peer.Bound.Memory) + int(peer.Bound.Receiving) + peer.Bound.Calls*perCall + empty
 
 const (
 	perCall, empty = 128 << 10, 32 << 20
+	program        = 20 << 20
 	enough         = 0.9
 	warming        = 400 * time.Millisecond
 )
