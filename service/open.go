@@ -415,7 +415,9 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 }
 
 func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
-	return wire.Open(m, r.policy, s.sessionOptions(stop))
+	o := s.sessionOptions(stop)
+	o.PolicyDigest = r.digest
+	return wire.Open(m, r.policy, o)
 }
 
 func (s *Server) sessionOptions(stop func() bool) wire.Options {

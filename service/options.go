@@ -118,7 +118,7 @@ type Options struct {
 	// Unary and Stream are interceptors that run inside those of the server, for authentication and authorization.
 	Unary  []grpc.UnaryServerInterceptor
 	Stream []grpc.StreamServerInterceptor
-	// Transport are further options, such as credentials.
+	// Transport are further options, such as credentials. Interceptors among them must not keep responses, whose memory is used again.
 	Transport []grpc.ServerOption
 }
 

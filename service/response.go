@@ -41,6 +41,8 @@ type reply struct {
 	// measured is the call of the response, or nil. The call ends with a response that is its last.
 	measured *measured
 	last     bool
+	// room is where the response was made, nil if in memory of its own.
+	room *wire.Room
 	// expected is an upper estimate of the encoded size, 0 where none is known.
 	expected int64
 
@@ -160,6 +162,12 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		}
 	}
 	r.encodedAs(len(encoded), err)
+	if r.room != nil {
+		// The response is not looked at again.
+		r.response = nil
+		giveRoom(r.room)
+		r.room = nil
+	}
 	if err != nil {
 		l.Put(nil)
 		r.release()
@@ -193,6 +201,25 @@ func (r *reply) encodedAs(bytes int, err error) {
 		err = status.Error(codes.Internal, "the response cannot be encoded")
 	}
 	m.end(err)
+}
+
+// rooms keeps the memory of the messages of responses for the next ones.
+var rooms = sync.Pool{New: func() any { return new(wire.Room) }}
+
+// takeRoom returns memory for the messages of a response that is encoded before anything else may look at it, nil if there are observers
+// or interceptors, which may keep the messages.
+func takeRoom(seen *record, interceptors int) *wire.Room {
+	if len(seen.observers) > 0 || interceptors > 0 {
+		return nil
+	}
+	room, _ := rooms.Get().(*wire.Room)
+	return room
+}
+
+// giveRoom empties a Room for the next response.
+func giveRoom(room *wire.Room) {
+	room.Empty()
+	rooms.Put(room)
 }
 
 // lent is memory that a response is encoded in, and that gRPC holds until the response is written to the connection.

@@ -325,6 +325,16 @@ func (v *conversation) answer(group []arrival) (answered int, err error) {
 		return 0, err
 	}
 	defer r.release()
+	if room := takeRoom(v.seen, len(v.server.options.Stream)); room != nil {
+		v.session.Use(room)
+		// Sending encodes. After an error something may have been left behind, and the memory is not used again.
+		defer func() {
+			v.session.Use(nil)
+			if err == nil {
+				giveRoom(room)
+			}
+		}()
+	}
 	answered, err = v.decide(group, r)
 	for i := range group[:answered] {
 		a := &group[i]

@@ -171,7 +171,12 @@ func (c *call) decide(
 		seen.Texts = in.GetTexts()
 		seen.begin(ctx, o.basis)
 		var bytes int
+		if c.reply != nil {
+			r.room = takeRoom(seen, len(s.options.Unary))
+			o.session.Use(r.room)
+		}
 		answers, bytes, err = seen.ask(o.session, steps)
+		o.session.Use(nil)
 		seen.done()
 		if o.audience != nil {
 			o.audience.answers(answers)

@@ -57,7 +57,7 @@ func (s *Session) taskVerdicts(
 	if err := s.out.room(len(tasks), "tasks"); err != nil {
 		return nil, err
 	}
-	verdicts, list := s.out.taskVerdicts.take(len(tasks)), s.out.taskLists.take(len(tasks))
+	verdicts, list := s.out.memory().taskVerdicts.take(len(tasks)), s.out.memory().taskLists.take(len(tasks))
 	for i, t := range tasks {
 		if s.stopped(i) {
 			return nil, policy.ErrStopped

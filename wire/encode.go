@@ -29,15 +29,18 @@ type encoder struct {
 	// limit is the setting that maximum is.
 	limit string
 	// text puts a reason into words; nil: answers carry no texts.
-	text         func(*apportionv1.Reason) string
-	resources    chunk[apportionv1.Resource]
-	reasons      chunk[apportionv1.Reason]
-	verdicts     chunk[apportionv1.Verdict]
-	lists        chunk[*apportionv1.Reason]
-	indices      chunk[uint32]
-	amounts      chunk[float64]
-	taskVerdicts chunk[apportionv1.TaskVerdict]
-	taskLists    chunk[*apportionv1.TaskVerdict]
+	text func(*apportionv1.Reason) string
+	// own is where messages are made unless there is a Room for them.
+	own  Room
+	lent *Room
+}
+
+// memory is where messages are made.
+func (e *encoder) memory() *Room {
+	if e.lent != nil {
+		return e.lent
+	}
+	return &e.own
 }
 
 // whole is an answer with the parts that make it of one kind, in one piece of memory. It is no part of a larger piece: that would keep
@@ -87,34 +90,12 @@ func (e *encoder) tooLarge(narrow string) *Fault {
 	}
 }
 
-// chunk hands out pieces of memory, each once.
-type chunk[T any] struct {
-	free []T
-	next int
-}
-
-// take returns n zero values in a row.
-func (c *chunk[T]) take(n int) []T {
-	if n > len(c.free) {
-		c.next = max(min(2*c.next, 1024), 16)
-		if n > c.next/4 {
-			return make([]T, n)
-		}
-		c.free = make([]T, c.next)
-	}
-	out := c.free[:n:n]
-	c.free = c.free[n:]
-	return out
-}
-
-func (c *chunk[T]) one() *T { return &c.take(1)[0] }
-
 // optional returns nil for -1.
 func (e *encoder) optional(n int) *uint32 {
 	if n < 0 {
 		return nil
 	}
-	p := e.indices.one()
+	p := e.memory().indices.one()
 	*p = uint32(n)
 	return p
 }
@@ -133,8 +114,8 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 		return nil
 	}
 	n := row.Has.Len()
-	r := e.resources.one()
-	r.Dimension, r.Amount = e.indices.take(n), e.amounts.take(n)
+	r := e.memory().resources.one()
+	r.Dimension, r.Amount = e.memory().indices.take(n), e.memory().amounts.take(n)
 	i := 0
 	for position, d := range e.dims.Order() {
 		if row.Has.Has(d) {
@@ -147,7 +128,7 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 }
 
 func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
-	out := e.reasons.one()
+	out := e.memory().reasons.one()
 	out.Plugin, out.Code, out.Role, out.Detail = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role, r.Detail
 	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.dimension(r.Dimension)
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
@@ -174,7 +155,7 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 	if len(reasons) == 0 {
 		return nil
 	}
-	list := e.lists.take(len(reasons))
+	list := e.memory().lists.take(len(reasons))
 	for i := range reasons {
 		list[i] = e.reason(&reasons[i])
 	}
@@ -184,7 +165,7 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 // verdict returns PERMIT or REJECT, with the reasons.
 func (e *encoder) verdict(permitted bool, reasons []policy.Reason) *apportionv1.Verdict {
 	e.left -= messageBytes
-	v := e.verdicts.one()
+	v := e.memory().verdicts.one()
 	v.Vote, v.Reasons = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
 	if permitted {
 		v.Vote = apportionv1.Vote_VOTE_PERMIT

@@ -26,8 +26,8 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 		return nil, err
 	}
 	v := s.engine.View()
-	verdicts := make([]apportionv1.EnqueueVerdict, len(jobs))
-	answer := &apportionv1.EnqueueAnswer{Jobs: make([]*apportionv1.EnqueueVerdict, len(jobs))}
+	verdicts := many(&s.out, &s.out.memory().enqueueVerdicts, len(jobs))
+	answer := &apportionv1.EnqueueAnswer{Jobs: many(&s.out, &s.out.memory().enqueueLists, len(jobs))}
 	for i, j := range jobs {
 		v.Yield(i)
 		s.reasons.List = s.reasons.List[:0]

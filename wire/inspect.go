@@ -14,9 +14,9 @@ func (s *Session) inspect(q *apportionv1.InspectStep) (*apportionv1.Answer, erro
 	v := s.engine.View()
 	answer := &apportionv1.InspectAnswer{
 		Total: s.out.resource(v.Total), QueueCount: uint32(len(v.QueueOrder)), JobCount: uint32(len(v.Present())),
-		NodeCount: uint32(len(v.NodeOrder)), Policy: s.policy,
+		NodeCount: uint32(len(v.NodeOrder)), Policy: s.policy(),
 	}
-	s.out.left -= proto.Size(s.policy) + 4*messageBytes
+	s.out.left -= proto.Size(s.policy()) + 4*messageBytes
 	for _, j := range v.Present() {
 		answer.TaskCount += uint32(v.Account(j).AllTasks())
 	}

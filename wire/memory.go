@@ -128,7 +128,7 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
 
 // StepMemory estimates, in advance, the memory for answering steps in this session.
 func (s *Session) StepMemory(steps []*apportionv1.Step) int64 {
-	return StepMemory(steps, ExtentOf(s.engine.View().Model, s.policy), Options{
+	return StepMemory(steps, ExtentOf(s.engine.View().Model, s.policy()), Options{
 		AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum,
 	})
 }

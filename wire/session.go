@@ -34,12 +34,16 @@ type Options struct {
 	Work int64
 	// UndoBytes limits, by an estimate, the memory for rollbacks. 0: DefaultUndoBytes.
 	UndoBytes int64
+	// PolicyDigest is that of the policy, if it is known.
+	PolicyDigest string
 }
 
 // Session answers steps about one model by one policy. It may be used by one goroutine at a time.
 type Session struct {
-	engine  *engine.Session
-	policy  *apportionv1.Policy
+	engine *engine.Session
+	// given is the policy as it was given, and canonical its canonical form, or nil until it is used.
+	given, canonical *apportionv1.Policy
+
 	digest  string
 	stop    func() bool
 	maximum int
@@ -71,8 +75,10 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
-	s := &Session{engine: e, policy: Canonical(p), stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
-	s.digest = canonicalDigest(s.policy)
+	s := &Session{engine: e, given: p, stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
+	if s.digest = options.PolicyDigest; s.digest == "" {
+		s.digest = canonicalDigest(s.policy())
+	}
 	s.work, s.depth, s.plugins = work, 1, 1
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
@@ -100,6 +106,14 @@ func (o *Options) complete() {
 	if o.UndoBytes <= 0 {
 		o.UndoBytes = DefaultUndoBytes
 	}
+}
+
+// policy returns the policy in its canonical form.
+func (s *Session) policy() *apportionv1.Policy {
+	if s.canonical == nil {
+		s.canonical = Canonical(s.given)
+	}
+	return s.canonical
 }
 
 // Stop replaces the function by which long work checks whether to stop.

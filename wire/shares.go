@@ -82,8 +82,8 @@ func (s *Session) divide(
 		if err := s.out.room(len(queues), "queues"); err != nil {
 			return err
 		}
-		shares := make([]apportionv1.QueueShare, len(queues))
-		plugin.Queues = make([]*apportionv1.QueueShare, len(queues))
+		shares := many(&s.out, &s.out.memory().queueShares, len(queues))
+		plugin.Queues = many(&s.out, &s.out.memory().queueLists, len(queues))
 		for i, id := range queues {
 			plugin.Queues[i] = &shares[i]
 			if s.queueShare(&shares[i], d.Queues, id, wanted, q.GetOmitNames()); s.out.left < 0 {
@@ -147,7 +147,7 @@ func indices[ID ~int32](e *encoder, ids []ID) []uint32 {
 	if len(ids) == 0 {
 		return nil
 	}
-	out := e.indices.take(len(ids))
+	out := e.memory().indices.take(len(ids))
 	for i, id := range ids {
 		out[i] = uint32(id)
 	}
@@ -207,8 +207,8 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 	}
 	v := s.engine.View()
 	ranks := s.engine.QueueRanks(queues)
-	standings := make([]apportionv1.QueueStanding, len(queues))
-	list := make([]*apportionv1.QueueStanding, 0, len(queues))
+	standings := many(&s.out, &s.out.memory().standings, len(queues))
+	list := many(&s.out, &s.out.memory().standingLists, len(queues))[:0]
 	for i, q := range queues {
 		if !s.audience.Owns(q) {
 			continue

@@ -1,0 +1,97 @@
+package wire
+
+import apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+
+// Room is memory for the messages of answers, which is used again after Empty. The zero value is empty.
+type Room struct {
+	resources       chunk[apportionv1.Resource]
+	reasons         chunk[apportionv1.Reason]
+	verdicts        chunk[apportionv1.Verdict]
+	lists           chunk[*apportionv1.Reason]
+	indices         chunk[uint32]
+	amounts         chunk[float64]
+	taskVerdicts    chunk[apportionv1.TaskVerdict]
+	taskLists       chunk[*apportionv1.TaskVerdict]
+	enqueueVerdicts chunk[apportionv1.EnqueueVerdict]
+	enqueueLists    chunk[*apportionv1.EnqueueVerdict]
+	queueShares     chunk[apportionv1.QueueShare]
+	queueLists      chunk[*apportionv1.QueueShare]
+	standings       chunk[apportionv1.QueueStanding]
+	standingLists   chunk[*apportionv1.QueueStanding]
+}
+
+// Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. Before the Room is emptied they
+// must have been encoded, and nothing may refer to them any more.
+func (s *Session) Use(room *Room) { s.out.lent = room }
+
+// Empty makes all memory of the Room available again, as far as it is worth to be kept.
+func (r *Room) Empty() {
+	r.resources.empty()
+	r.reasons.empty()
+	r.verdicts.empty()
+	r.lists.empty()
+	r.indices.empty()
+	r.amounts.empty()
+	r.taskVerdicts.empty()
+	r.taskLists.empty()
+	r.enqueueVerdicts.empty()
+	r.enqueueLists.empty()
+	r.queueShares.empty()
+	r.queueLists.empty()
+	r.standings.empty()
+	r.standingLists.empty()
+}
+
+// mostKept is how many values of a kind are kept in an empty Room.
+const mostKept = 4096
+
+// chunk hands out pieces of memory, each once until it is emptied.
+type chunk[T any] struct {
+	free []T
+	next int
+	// taken counts what was handed out since block was empty. All of it is in block if within.
+	taken  int
+	within bool
+	block  []T
+}
+
+// take returns n zero values in a row.
+func (c *chunk[T]) take(n int) []T {
+	c.taken += n
+	if n > len(c.free) {
+		c.within = false
+		c.next = max(min(2*c.next, 1024), 16)
+		if n > c.next/4 {
+			return make([]T, n)
+		}
+		c.free = make([]T, c.next)
+	}
+	out := c.free[:n:n]
+	c.free = c.free[n:]
+	return out
+}
+
+func (c *chunk[T]) one() *T { return &c.take(1)[0] }
+
+// many returns n zero values in a row: of a chunk, if the answer is made in a Room.
+func many[T any](e *encoder, of *chunk[T], n int) []T {
+	if e.lent == nil {
+		return make([]T, n)
+	}
+	return of.take(n)
+}
+
+// empty takes back what was handed out. As much as that was fits into one block then, unless it was very much.
+func (c *chunk[T]) empty() {
+	switch {
+	case c.taken == 0:
+		return
+	case c.within:
+		clear(c.block[:c.taken])
+	case c.taken <= mostKept:
+		c.block = make([]T, c.taken+c.taken/4)
+	default:
+		c.block = nil
+	}
+	c.free, c.taken, c.within = c.block, 0, true
+}
