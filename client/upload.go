@@ -9,8 +9,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// chunkSize is how much of a snapshot one message carries.
-const chunkSize = 1 << 20
+// chunkSize is how much of a snapshot one message carries: with its other fields as much as the largest buffers of gRPC's pool hold.
+const chunkSize = 1<<20 - 1<<10
 
 // Upload is a snapshot that is sent once and then referred to by its digest. Questions about it automatically send it again to a replica
 // that does not hold it. It is safe for concurrent use; the snapshot must not change any more.

@@ -11,7 +11,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-const chunkBytes = 1 << 20
+// chunkBytes is the size of the Go client's chunks.
+const chunkBytes = 1<<20 - 1<<10
 
 // Upload lets the service hold an encoded snapshot, and returns its digest.
 func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, error) {
