@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// MapMessages makes all servers of this process put together messages from 1 MiB on in memory outside Go's heap from now on, where the
+// MapMessages makes all servers of this process put together messages from 8 MiB on in memory outside Go's heap from now on, where the
 // system has such memory. The garbage collector lets a heap grow to twice what is alive, and what lies outside is not part of that. Go's
 // memory limit does not count it either, so a program with a limit has to subtract it: changed is called with the bytes that are mapped
 // whenever they change, one call at a time. It must be fast, and may be nil. Only the first MapMessages of a process has an effect.
@@ -14,8 +14,9 @@ func MapMessages(changed func(bytes int64)) {
 }
 
 const (
-	// leastMapped is the least memory that is worth a mapping of its own.
-	leastMapped = 1 << 20
+	// leastMapped is the least memory that is mapped. What lies outside the heap no longer makes it grow, so that a small heap is collected
+	// more often: with 1 MiB here, a call about 100,000 tasks saw twice as many collections and took 4 % longer.
+	leastMapped = 8 << 20
 	// spareMapped is how many bytes of all sizes are kept for later messages when more is mapped.
 	spareMapped = 32 << 20
 )

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// used returns what is mapped, as it was told last.
+// newCountedMapped returns a mapped that is empty, and a function that returns the bytes that it reported last.
 func newCountedMapped(t *testing.T) (m *mapped, used func() int64) {
 	t.Helper()
 	var told int64
-	m = newMapped(leastMapped, func(bytes int64) { told = bytes })
-	data := m.get(leastMapped)
+	m = newMapped(1<<20, func(bytes int64) { told = bytes })
+	data := m.get(1 << 20)
 	if data == nil {
 		t.Skip("this system has no memory outside the heap")
 	}
@@ -48,14 +48,14 @@ func TestMappedMemoryIsLentAgain(t *testing.T) {
 
 func TestMemoryOfTheHeapIsNotTakenForMapped(t *testing.T) {
 	m, _ := newCountedMapped(t)
-	small, large := make([]byte, 100), make([]byte, leastMapped)
+	small, large := make([]byte, 100), make([]byte, 1<<20)
 	require.False(t, m.put(&small))
 	require.False(t, m.put(&large))
 }
 
 func TestIdleMappedMemoryGivesWayToOtherSizes(t *testing.T) {
 	m, used := newCountedMapped(t)
-	for size := leastMapped; size <= 16*leastMapped; size += leastMapped {
+	for size := 1 << 20; size <= 16<<20; size += 1 << 20 {
 		require.True(t, m.put(m.get(size)))
 		require.LessOrEqual(t, used(), int64(size+spareMapped))
 	}

@@ -30,8 +30,8 @@ type pressure struct {
 	payload floor.Bytes
 }
 
-// bound is what the server may take: work, messages, what is not booked of each call, and what it takes with nothing to do. Of that, program
-// is for the pages of the program and its libraries, which are resident but not memory of Go's runtime.
+// bound is what the server may take: work, messages, what is not booked of each call, and what it takes with nothing to do. Of that,
+// program is for the pages of the program and its libraries, which are resident but not memory of Go's runtime.
 var bound = int(peer.Bound.Memory) + int(peer.Bound.Receiving) + peer.Bound.Calls*perCall + empty
 
 const (
