@@ -134,8 +134,8 @@ func walkStrictly(c *Choice) {
 	}
 }
 
-// walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection cannot be distinguished from no opinion, so the
-// next plugin of the tier starts afresh; a plugin without victims ends its tier; a tier without victims leaves the decision to the next.
+// walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection counts as no opinion, so the next plugin
+// of the tier starts afresh; a plugin without victims ends its tier; a tier without victims leaves the decision to the next.
 func walkAsVolcano(c *Choice) {
 	for i := 0; i < len(c.Ballots); {
 		tier := c.Ballots[i].Tier

@@ -19,7 +19,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// gRPC reads a message whole before anybody is asked. Here the five bytes that tell its length are read first, and the rest once there is
+// gRPC reads a message whole before it calls a handler. Here the five bytes with its length are read first, and the rest once there is
 // memory for it. Until then a client may have sent the window of the stream, and no more: gRPC's flow control sees to that.
 
 const (

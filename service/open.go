@@ -292,7 +292,7 @@ func (s *Server) store(
 ) (m *model.Model, cached, already bool, err error) {
 	for {
 		m, cached, already, err = s.storeOnce(ctx, key, data, base, p)
-		// Who waited for a caller that has gone compiles by himself.
+		// A caller that waited for one that has gone compiles the snapshot itself.
 		if !errors.Is(err, policy.ErrStopped) || p.stop() {
 			return m, cached, already, err
 		}

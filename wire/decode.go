@@ -97,7 +97,7 @@ func (d *Decoder) build(stop func() bool, parts int) (*model.Model, error) {
 	return d.c.b.BuildUnless(stop)
 }
 
-// stopped is meant to be called for everything that is read, and asks only now and then.
+// stopped is meant to be called for everything that is read, and asks once in 1,024 calls.
 func (d *Decoder) stopped() bool {
 	d.asked++
 	return d.asked&1023 == 0 && d.stop != nil && d.stop()
@@ -169,7 +169,7 @@ func malformed(path string) error {
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 
-// nodes reads all nodes, and queues all queues, one after the other whatever their order, so that what is wrong is told in one order too.
+// nodes reads all nodes, and queues all queues, one after the other whatever their order, so that violations are listed in one order too.
 func (d *Decoder) nodes(pieces [2][]byte) bool {
 	var f field
 	nodes := 0

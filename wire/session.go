@@ -24,7 +24,7 @@ const DefaultWork = policy.DefaultWork
 
 // Options of a Session; the zero value is usable.
 type Options struct {
-	// Stop is asked now and then during long work whether anybody still waits. nil: somebody does.
+	// Stop is called periodically during long work; it returns true if the caller no longer waits. nil: never.
 	Stop func() bool
 	// AnswerBytes limits the answers to one Do or DoAll, by an upper estimate. 0: DefaultAnswerBytes.
 	AnswerBytes int
@@ -155,5 +155,5 @@ func (s *Session) warningText(w *policy.Warning) string {
 	return words
 }
 
-// stopped is meant to be called for every row i of a loop, and asks only now and then.
+// stopped is meant to be called for every row i of a loop, and asks once in many rows.
 func (s *Session) stopped(i int) bool { return i&1023 == 1023 && s.stop != nil && s.stop() }

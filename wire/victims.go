@@ -237,7 +237,7 @@ func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]
 			spared = append(spared, *check)
 			continue
 		case choice.Plan != nil:
-			// A claimant that may not have a plan at all is no reason to spare anybody.
+			// A claimant that may not have a plan at all is no reason to spare a task.
 			continue
 		}
 		spared = append(spared, policy.Check{Task: t, Reason: policy.Because("", policy.NotInDecidingTier, model.None)})

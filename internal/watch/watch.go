@@ -84,8 +84,8 @@ func (w *watcher) close() {
 	}
 }
 
-// follow watches the directories of files, and of what they are links to. Events of a directory include files that are replaced by renaming, of
-// which a watch on the file itself would know nothing more; Kubernetes replaces a link beside the file.
+// follow watches the directories of files, and of what they are links to. A directory has events of files that are replaced by renaming,
+// which a watch on the file itself would miss; Kubernetes replaces a link beside the file.
 func (w *watcher) follow(ctx context.Context, files []string) {
 	if w.notifier == nil {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// order keeps siblings sorted by who is served first. A leaf that an event may have moved is put in its place when the order is next needed.
+// order keeps siblings sorted in the order of service. A leaf that an event may have moved is put in its place when the order is next
+// needed.
 type order struct {
 	known bool
 	// division is that which the order rests on.
