@@ -8,8 +8,10 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/conformance"
 	"github.com/apportion/apportion/engine/policy/drf"
 	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -46,16 +48,20 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 	return out, nil
 }
 
-// OnlySums reports whether all steps request shares or ask who may be enqueued, by plugins that use only sums of tasks.
+// OnlySums reports whether all steps request shares or ask who may be enqueued, by plugins that use only sums of tasks for that. The plugin
+// overcommit sums what tasks use of each node, but only for admissions.
 func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 	compiled, err := Policy(p)
 	if err != nil {
 		return false
 	}
+	admits := true
 	for _, tier := range compiled.Tiers {
 		for _, e := range tier {
 			switch e.Plugin.(type) {
-			case proportion.Plugin, capacity.Plugin, drf.Plugin, gang.Plugin, priority.Plugin:
+			case proportion.Plugin, capacity.Plugin, drf.Plugin, gang.Plugin, priority.Plugin, conformance.Plugin:
+			case overcommit.Plugin:
+				admits = false
 			default:
 				return false
 			}
@@ -64,8 +70,10 @@ func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
 		// A step without settings has no message of its own.
 		switch s.GetStep().(type) {
-		case *apportionv1.Step_Shares, *apportionv1.Step_Enqueue:
+		case *apportionv1.Step_Shares:
 			return false
+		case *apportionv1.Step_Enqueue:
+			return !admits
 		}
 		return true
 	})

@@ -148,6 +148,8 @@ func TestSharesAndEnqueuesAskForSumsOnly(t *testing.T) {
 		"an order":                            {"proportion", []*apportionv1.Step{order}, false},
 		"a step that is empty":                {"proportion", []*apportionv1.Step{{}}, false},
 		"shares under a policy that looks on": {"hierarchical drf", []*apportionv1.Step{shares}, false},
+		"shares under Volcano's default":      {"default", []*apportionv1.Step{shares, shares}, true},
+		"who may be enqueued under it":        {"default", []*apportionv1.Step{shares, enqueue(0)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &apportionv1.Policy{}

@@ -37,31 +37,21 @@ func (p Plugin) Normal() Plugin {
 	return p
 }
 
-// Open returns a policy.Enqueuer that follows the jobs admitted.
+// Open returns a policy.Enqueuer that follows the jobs admitted. It costs nothing: nodes and jobs are summed when a job is first asked
+// about or admitted, which most questions never do.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
-	factor := p.Normal().Factor
-	s := &state{view: v, idle: resource.NewAccount(v.Dims.Len()), inqueue: resource.NewAccount(v.Dims.Len())}
-	s.idle.AddTimes(v.Total, factor)
-	used := resource.NewAccount(v.Dims.Len())
-	for i, n := range v.NodeOrder {
-		if v.Stopped(i) {
-			return nil, policy.ErrStopped
-		}
-		used.Add(v.Used(n))
-	}
-	s.idle.SubWithin(used)
-	s.scratch = resource.NewAccount(v.Dims.Len())
-	for i, j := range v.Present() {
-		if v.Stopped(i) {
-			return nil, policy.ErrStopped
-		}
-		s.promise(j)
+	s := &state{view: v, factor: p.Normal().Factor}
+	if !v.Fresh() {
+		s.sum(v)
 	}
 	return s, nil
 }
 
 type state struct {
-	view *policy.View
+	view   *policy.View
+	factor float64
+	// summed says that the following are known.
+	summed bool
 	// idle is total * factor - used as the session opened; in a dimension of which too much is used it is negative.
 	idle resource.Row
 	// inqueue is what admitted jobs still have to get.
@@ -81,6 +71,7 @@ func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if minimum.Absent() {
 		return policy.Permit
 	}
+	s.opened()
 	over := resource.Exceeding(s.idle, s.inqueue, minimum, ^s.view.Dims.Pods())
 	if over == 0 {
 		return policy.Permit
@@ -99,22 +90,54 @@ func (s *state) Enqueued(j model.JobID) {
 	if s.view.Jobs.At(j).MinResources.Absent() {
 		return
 	}
+	s.opened()
 	s.view.Journal.Row(&s.inqueue)
 	account.InqueueNeed(s.view, j, &s.scratch)
 	s.inqueue.Add(s.scratch)
 }
 
+// opened sums what there was as the session opened. If something has changed since, that is what the model has: it was the view's state.
+func (s *state) opened() {
+	switch {
+	case s.summed:
+	case s.view.Fresh():
+		s.sum(s.view)
+	default:
+		base := policy.NewView(s.view.Model, s.view.Stop)
+		base.Work = s.view.Work
+		s.sum(base)
+	}
+}
+
+// sum sums what the nodes have idle, and what admitted jobs still have to get, in a state of the cluster.
+func (s *state) sum(v *policy.View) {
+	width := v.Dims.Len()
+	s.summed = true
+	s.idle, s.inqueue, s.scratch = resource.NewAccount(width), resource.NewAccount(width), resource.NewAccount(width)
+	s.idle.AddTimes(v.Total, s.factor)
+	used := resource.NewAccount(width)
+	for i, n := range v.NodeOrder {
+		v.Yield(i)
+		used.Add(v.Used(n))
+	}
+	s.idle.SubWithin(used)
+	for i, j := range v.Present() {
+		v.Yield(i)
+		s.promise(v, j)
+	}
+}
+
 // promise adds what a job that was admitted before the session still has to get: its whole minimum while it is in the queue (where
 // proportion and capacity take off what it holds), and what is missing from it once it runs with as many tasks as it needs.
-func (s *state) promise(j model.JobID) {
-	job, phase := s.view.Jobs.At(j), s.view.Phase(j)
+func (s *state) promise(v *policy.View, j model.JobID) {
+	job, phase := v.Jobs.At(j), v.Phase(j)
 	switch {
 	case job.MinResources.Absent():
 		return
 	case phase == model.PhaseInqueue:
-		account.InqueueNeed(s.view, j, &s.scratch)
-	case phase == model.PhaseRunning && s.view.Account(j).Holding() >= job.MinAvailable:
-		account.InqueueLack(s.view, j, &s.scratch)
+		account.InqueueNeed(v, j, &s.scratch)
+	case phase == model.PhaseRunning && v.Account(j).Holding() >= job.MinAvailable:
+		account.InqueueLack(v, j, &s.scratch)
 	default:
 		return
 	}

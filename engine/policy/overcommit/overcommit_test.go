@@ -179,15 +179,83 @@ func TestOnlyAdmittedJobsAreBookedAndUndoneAsAWhole(t *testing.T) {
 	require.Equal(t, policy.Permit, s.Enqueueable(1, nil))
 }
 
-func TestOpenStopsWhenAsked(t *testing.T) {
+func TestSummingLetsOthersGoOn(t *testing.T) {
 	b := model.NewBuilder(0)
+	b.Dimensions(names)
 	for i := range 2000 {
 		b.Node(model.NodeSpec{Name: string(rune('a' + i))})
 	}
+	b.Queue(model.QueueSpec{Name: "q"})
+	b.Job(model.JobSpec{Name: "j", Queue: "q", MinResources: sparse(amounts{"cpu": 1})})
 	m, err := b.Build()
 	require.NoError(t, err)
-	_, err = overcommit.Default().Open(policy.NewView(m, func() bool { return true }))
-	require.ErrorIs(t, err, policy.ErrStopped)
+	asked := 0
+	s, err := overcommit.Default().Open(policy.NewView(m, func() bool { asked++; return false }))
+	require.NoError(t, err)
+	require.Zero(t, asked, "opening sums nothing")
+	require.Equal(t, policy.Reject, s.(state).Enqueueable(0, nil))
+	require.Positive(t, asked)
+}
+
+// TestSumsAreThoseOfTheOpening compares a state that is asked at once with one that is asked after the cluster has changed.
+func TestSumsAreThoseOfTheOpening(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := rapid.MapOf(rapid.SampledFrom(names), rapid.Map(rapid.IntRange(0, 40), func(n int) float64 { return float64(n) / 10 }))
+		b := model.NewBuilder(0)
+		b.Dimensions(names)
+		nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
+		for i := range nodes {
+			b.Node(model.NodeSpec{
+				Name: string(rune('a' + i)), Allocatable: sparse(drawn.Draw(t, "allocatable")), UsedByOthers: sparse(drawn.Draw(t, "used")),
+			})
+		}
+		b.Queue(model.QueueSpec{Name: "q"})
+		phases := []model.Phase{model.PhasePending, model.PhaseInqueue, model.PhaseRunning}
+		statuses := []model.Status{model.Pending, model.Running, model.Releasing, model.Allocated}
+		for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
+			b.Job(model.JobSpec{
+				Name: string(rune('a' + i)), Queue: "q", Phase: rapid.SampledFrom(phases).Draw(t, "phase"), MinResources: sparse(drawn.Draw(t, "minimum")),
+			})
+			b.Group(model.GroupSpec{Request: sparse(drawn.Draw(t, "request"))})
+			for range rapid.IntRange(0, 3).Draw(t, "tasks") {
+				b.Task(model.TaskSpec{
+					Status: rapid.SampledFrom(statuses).Draw(t, "status"), Node: model.NodeID(rapid.IntRange(0, nodes-1).Draw(t, "node")),
+				})
+			}
+		}
+		m, err := b.Build()
+		require.NoError(t, err)
+		v := policy.NewView(m, nil)
+		first, err := overcommit.Default().Open(v)
+		require.NoError(t, err)
+		later, err := overcommit.Default().Open(v)
+		require.NoError(t, err)
+		agree := func() {
+			for j := range m.Jobs.Len() {
+				var l, r policy.Reasons
+				require.Equal(t, first.(state).Enqueueable(model.JobID(j), &l), later.(state).Enqueueable(model.JobID(j), &r))
+				require.Equal(t, l, r)
+			}
+		}
+		for j := range m.Jobs.Len() {
+			first.(state).Enqueueable(model.JobID(j), nil)
+		}
+		mark := v.Journal.Mark()
+		for range rapid.IntRange(0, 5).Draw(t, "changes") {
+			if n := m.Tasks.Len(); n > 0 {
+				task := model.TaskID(rapid.IntRange(0, n-1).Draw(t, "task"))
+				v.SetStatus(task, rapid.SampledFrom(statuses).Draw(t, "to"), model.NodeID(rapid.IntRange(0, nodes-1).Draw(t, "on")))
+			}
+			job := model.JobID(rapid.IntRange(0, m.Jobs.Len()-1).Draw(t, "job"))
+			v.SetPhase(job, rapid.SampledFrom(phases).Draw(t, "becomes"))
+		}
+		admitted := model.JobID(rapid.IntRange(0, m.Jobs.Len()-1).Draw(t, "admitted"))
+		first.(state).Enqueued(admitted)
+		later.(state).Enqueued(admitted)
+		agree()
+		v.Journal.Rollback(mark)
+		agree()
+	})
 }
 
 // plain is the vote by the rule, over maps.
