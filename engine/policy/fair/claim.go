@@ -5,17 +5,15 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// claims protect what entitled tasks could be given now; they are valid for one version of the accounts.
+// claims protect what entitled tasks could be given now; they are valid for one version of the accounts, to which a rollback returns.
 //
 // Forming them costs a visit to each leaf that wants anything, to each of its jobs and distinct requests, and to each node on which a run
 // of equal requests is placed; finding a node takes a logarithm of their number, or in the worst case, where nodes have room in every
 // dimension but never in all at once, a visit to each. A request that no node has room for is not looked for again.
 type claims struct {
-	version uint64
-	known   bool
-	// claimed is a row for each place: what a leaf claims, or what the children of a place withhold. withheld is what all others must leave
-	// to the place: its claims and, where guarantees are reserved, at least what it lacks of its guarantee.
-	claimed, withheld []int64
+	formed
+	// kept are those of two versions; the ones above are one of them.
+	kept [2]formed
 	// cluster and nodes are what earlier claims leave free.
 	cluster []int64
 	nodes   shelf
@@ -33,16 +31,14 @@ type claims struct {
 func (s *State) formClaims() {
 	c := &s.claims
 	leaves := s.ordered()
-	if c.known && c.version == s.version {
+	if c.recall(s.version) {
 		return
 	}
-	c.known, c.version = true, s.version
-	if c.claimed == nil {
-		cells := make([]int64, 2*s.tree.len()*s.width)
-		c.claimed, c.withheld = cells[:len(cells)/2], cells[len(cells)/2:]
+	if c.from == nil {
 		c.fromOf, c.from, c.cluster = map[restricted]int32{}, make([]int32, len(s.requests)), make([]int64, s.width)
 		s.openShelf()
 	}
+	c.begin(s.version, s.tree.len()*s.width)
 	clear(c.claimed)
 	clear(c.from)
 	clear(c.fromOf)

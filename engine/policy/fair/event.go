@@ -5,6 +5,7 @@ import "github.com/apportion/apportion/engine/model"
 // Moved books a task whose status or node has changed; before that they were the ones given.
 func (s *State) Moved(t model.TaskID, from model.Status, node model.NodeID) {
 	to, on := s.v.Status(t), s.v.NodeOf(t)
+	s.v.Journal.UndoWith(s.again, s.version, 0)
 	s.move(t, from, node, to, on)
 	s.v.Journal.UndoWith(s.back, uint64(uint32(t))|uint64(from)<<32|uint64(to)<<40, uint64(uint32(node))|uint64(uint32(on))<<32)
 }
@@ -15,8 +16,12 @@ func (s *State) moveBack(a, b uint64) {
 	s.move(t, to, model.NodeID(uint32(b>>32)), from, model.NodeID(uint32(b)))
 }
 
+// versionAgain returns to the version of the accounts before a move, once it is undone.
+func (s *State) versionAgain(version, _ uint64) { s.version = version }
+
 func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to model.Status, is model.NodeID) {
-	s.version++
+	s.latest++
+	s.version = s.latest
 	task := s.v.Tasks.At(t)
 	r, p := s.requestOf(t), s.leafOf(task.Job)
 	if s.rooms.idle != nil {

@@ -62,22 +62,23 @@ type State struct {
 	limits   []limit
 	accounts accounts
 	division division
-	// version counts the changes of accounts; what is derived from them is valid for one version.
-	version uint64
-	blocks  blocks
-	order   order
-	claims  claims
-	rooms   rooms
-	inqueue inqueue
-	scratch scratch
-	// back is moveBack, made once.
-	back func(a, b uint64)
+	// version tells states of the accounts apart; what is derived from them is valid for one version. latest is that of the newest state: a
+	// rollback returns to an older version.
+	version, latest uint64
+	blocks          blocks
+	order           order
+	claims          claims
+	rooms           rooms
+	inqueue         inqueue
+	scratch         scratch
+	// back is moveBack and again versionAgain, made once.
+	back, again func(a, b uint64)
 }
 
 // Open accounts for every task and divides the cluster.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	s := &State{v: v, plugin: p, width: v.Dims.Len(), dims: v.GivenDimensions()}
-	s.back = s.moveBack
+	s.back, s.again = s.moveBack, s.versionAgain
 	s.quantum = p.quanta(v.Dims)
 	if err := s.checkAmounts(); err != nil {
 		return nil, err

@@ -315,6 +315,41 @@ func (s *State) requireAnew(t require.TestingT) {
 	}
 }
 
+// TestClaimsAreThoseOfTheStateThatARollbackReturnsTo asks for claims between moves, marks and rollbacks.
+func TestClaimsAreThoseOfTheStateThatARollbackReturnsTo(t *testing.T) {
+	eachCluster(t, *runs/4, draw.busy, func(t require.TestingT, d draw, c *cluster) int {
+		s := c.open(t)
+		r := &Rest{State: s}
+		claimed, aside := make([]int64, s.width), make([]int64, s.width)
+		marks := []policy.Position{s.v.Journal.Mark()}
+		for range 30 {
+			switch {
+			case d.IntN(4) == 0 && len(marks) < 4:
+				marks = append(marks, s.v.Journal.Mark())
+			case d.IntN(3) == 0:
+				s.v.Journal.Rollback(marks[len(marks)-1])
+				if len(marks) > 1 {
+					s.v.Journal.Release()
+					marks = marks[:len(marks)-1]
+				}
+			case s.v.Tasks.Len() > 0:
+				n := model.NodeID(model.None)
+				if len(c.nodes) > 0 {
+					n = model.NodeID(d.IntN(len(c.nodes)))
+				}
+				r.set(model.TaskID(d.IntN(s.v.Tasks.Len())), model.Status(d.IntN(model.NumStatus)), n)
+			}
+			if d.IntN(3) > 0 {
+				for q, want := range s.PlainClaims() {
+					require.True(t, s.Claims(q, claimed, aside))
+					require.Equal(t, want, claimed, "claims of %s", s.v.Queues[q].Name)
+				}
+			}
+		}
+		return 1
+	})
+}
+
 func TestEverythingIsUndone(t *testing.T) {
 	eachCluster(t, *runs/4, draw.busy, func(t require.TestingT, d draw, c *cluster) int {
 		s := c.open(t)
