@@ -261,3 +261,11 @@ func metric(t *testing.T, r *replica, name string, labels ...string) float64 {
 	require.Fail(t, "no metric "+name)
 	return 0
 }
+
+func TestACallOfAnotherTransportIsInterceptedBeforeTheServerServes(t *testing.T) {
+	s, err := service.New(service.Options{})
+	require.NoError(t, err)
+	_, err = s.Call(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName, nil,
+		func(context.Context, any) (any, error) { panic("broken") })
+	requireFault(t, err, codes.Internal, "INTERNAL")
+}

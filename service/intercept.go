@@ -24,14 +24,21 @@ import (
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
 // INTERNAL to them like any other.
 func (s *Server) chain() []grpc.ServerOption {
-	recovering := recovery.WithRecoveryHandlerContext(s.recovered)
-	unary := []grpc.UnaryServerInterceptor{s.logUnary, recovery.UnaryServerInterceptor(recovering)}
-	stream := []grpc.StreamServerInterceptor{s.measureStream, s.logStream, recovery.StreamServerInterceptor(recovering)}
-	s.unary = slices.Concat(unary, s.options.Unary)
+	stream := []grpc.StreamServerInterceptor{s.measureStream, s.logStream, recovery.StreamServerInterceptor(s.recovering())}
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(append([]grpc.UnaryServerInterceptor{s.measureQuiet}, s.unary...)...),
 		grpc.ChainStreamInterceptor(append(stream, s.options.Stream...)...),
 	}
+}
+
+// unaryChain lists the interceptors of unary calls over any transport, the outermost first.
+func (s *Server) unaryChain() []grpc.UnaryServerInterceptor {
+	own := []grpc.UnaryServerInterceptor{s.logUnary, recovery.UnaryServerInterceptor(s.recovering())}
+	return slices.Concat(own, s.options.Unary)
+}
+
+func (s *Server) recovering() recovery.Option {
+	return recovery.WithRecoveryHandlerContext(s.recovered)
 }
 
 func (s *Server) logUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {

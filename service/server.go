@@ -109,6 +109,7 @@ func New(options Options) (*Server, error) {
 	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
+	s.unary = s.unaryChain()
 	s.methods = methodsOf(s.register(grpc.NewServer()))
 	s.calls = newCalls(s.meter(), s.methods, s.log)
 	return s, nil
