@@ -12,9 +12,9 @@ import (
 	"github.com/apportion/apportion/bench/internal/peer"
 )
 
-// startBounded starts a server that may take as much as bound, on one processor. Go's memory limit does not count the program itself.
+// startBounded starts a server on one processor, with the sum of what it may book as Go's memory limit.
 func startBounded(ctx context.Context) (*peer.Peer, error) {
-	server, err := peer.Start(ctx, peer.Bounded, "GOMEMLIMIT="+strconv.Itoa(bound-program), "GOMAXPROCS=1")
+	server, err := peer.Start(ctx, peer.Bounded, "GOMEMLIMIT="+strconv.Itoa(sum), "GOMAXPROCS=1")
 	if err != nil || !pinned() {
 		return server, err
 	}

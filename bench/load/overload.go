@@ -30,9 +30,12 @@ type pressure struct {
 	payload floor.Bytes
 }
 
-// bound is what the server may take: work, messages, what is not booked of each call, and what it takes with nothing to do. Of that,
-// program is for the pages of the program and its libraries, which are resident but not memory of Go's runtime.
-var bound = int(peer.Bound.Memory) + int(peer.Bound.Receiving) + peer.Bound.Calls*perCall + empty
+// sum is the memory for work, for messages, for what is not booked of each call, and for a server with nothing to do. It is Go's memory
+// limit, which does not count the pages of the program and its libraries; bound counts them too, as a container does.
+var (
+	sum   = int(peer.Bound.Memory) + int(peer.Bound.Receiving) + peer.Bound.Calls*perCall + empty
+	bound = sum + program
+)
 
 const (
 	perCall, empty = 128 << 10, 32 << 20
