@@ -18,6 +18,8 @@ type Room struct {
 	queueLists      chunk[*apportionv1.QueueShare]
 	standings       chunk[apportionv1.QueueStanding]
 	standingLists   chunk[*apportionv1.QueueStanding]
+	// shares holds those that are encoded at once.
+	shares writer
 }
 
 // Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. Before the Room is emptied they
@@ -40,10 +42,11 @@ func (r *Room) Empty() {
 	r.queueLists.empty()
 	r.standings.empty()
 	r.standingLists.empty()
+	r.shares.empty(mostBytes)
 }
 
-// mostKept is how many values of a kind are kept in an empty Room.
-const mostKept = 4096
+// mostKept is how many values of a kind are kept in an empty Room, and mostBytes how many encoded bytes.
+const mostKept, mostBytes = 4096, 1 << 20
 
 // chunk hands out pieces of memory, each once until it is emptied.
 type chunk[T any] struct {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -36,16 +37,66 @@ func TestAnswersMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 			require.NoError(t, err)
 			answers, err := roomy.DoAll(batch.GetSteps())
 			require.NoError(t, err)
-			require.Equal(t, bytesOf(t, wanted), bytesOf(t, answers), text)
+			encoded, _, ok, err := wire.Encode(nil, responseOf(answers))
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, bytesOf(t, wanted), encoded, text)
 			room.Empty()
 		}
 	})
 }
 
 func bytesOf(t require.TestingT, answers []*apportionv1.Answer) []byte {
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(&apportionv1.AnswerBatch{Answers: answers})
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(responseOf(answers))
 	require.NoError(t, err)
 	return data
+}
+
+func responseOf(answers []*apportionv1.Answer) *apportionv1.RunSessionResponse {
+	return &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
+		Answers: &apportionv1.AnswerBatch{Answers: answers},
+	}}
+}
+
+// In a Room, shares are written as bytes at once.
+func TestSharesMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
+	everyPolicy(t, func(t *rapid.T, policy string) {
+		snapshot := generate.Snapshot(generate.Shape{
+			Queues: rapid.IntRange(1, 200).Draw(t, "queues"), Jobs: 40, Tasks: 100, Nodes: 4, Depth: rapid.IntRange(0, 3).Draw(t, "depth"),
+			Dimensions: rapid.IntRange(2, 24).Draw(t, "dimensions"), Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"),
+		})
+		m, err := wire.Compile(snapshot)
+		require.NoError(t, err)
+		p := &apportionv1.Policy{}
+		require.NoError(t, prototext.Unmarshal([]byte(policy), p))
+		q := &apportionv1.SharesStep{OmitNames: rapid.Bool().Draw(t, "omit names")}
+		for field := apportionv1.ShareField_SHARE_FIELD_WEIGHT; int(field) < len(apportionv1.ShareField_name); field++ {
+			if rapid.IntRange(0, 3).Draw(t, "field") == 0 {
+				q.Fields = append(q.Fields, field)
+			}
+		}
+		step := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: q}}
+		ask := func(maximum int, room *wire.Room) (answer *apportionv1.Answer, bytes int, err error) {
+			s, err := wire.Open(m, p, wire.Options{AnswerBytes: maximum})
+			require.NoError(t, err)
+			s.Use(room)
+			answer, err = s.Ask(step)
+			return answer, s.AnswerBytes(), err
+		}
+		wanted, bytes, err := ask(0, nil)
+		require.NoError(t, err)
+		answer, roomy, err := ask(bytes, &wire.Room{})
+		require.NoError(t, err)
+		require.Equal(t, bytes, roomy)
+		encoded, _, _, err := wire.Encode(nil, responseOf([]*apportionv1.Answer{answer}))
+		require.NoError(t, err)
+		require.Equal(t, bytesOf(t, []*apportionv1.Answer{wanted}), encoded)
+		maximum := rapid.IntRange(1, bytes-1).Draw(t, "maximum")
+		_, _, wantedError := ask(maximum, nil)
+		_, _, err = ask(maximum, &wire.Room{})
+		require.Error(t, wantedError)
+		require.Equal(t, wantedError, err)
+	})
 }
 
 func TestARoomIsUsedAgain(t *testing.T) {

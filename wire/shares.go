@@ -82,16 +82,8 @@ func (s *Session) divide(
 		if err := s.out.room(len(queues), "queues"); err != nil {
 			return err
 		}
-		shares := many(&s.out, &s.out.memory().queueShares, len(queues))
-		plugin.Queues = many(&s.out, &s.out.memory().queueLists, len(queues))
-		for i, id := range queues {
-			plugin.Queues[i] = &shares[i]
-			if s.queueShare(&shares[i], d.Queues, id, wanted, q.GetOmitNames()); s.out.left < 0 {
-				return s.out.tooLarge("queues")
-			}
-		}
-		if s.audience != nil {
-			plugin.Queues = s.others(plugin, plugin.Queues)
+		if err := s.queueShares(plugin, d.Queues, queues, wanted, q.GetOmitNames()); err != nil {
+			return err
 		}
 	}
 	if d.Jobs != nil && q.GetJobs() != nil {
@@ -101,6 +93,27 @@ func (s *Session) divide(
 	}
 	if d.Tree != nil && q.GetTree() {
 		return s.tree(plugin, d.Tree)
+	}
+	return nil
+}
+
+// queueShares fills in the shares of queues.
+func (s *Session) queueShares(
+	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields, omitNames bool,
+) error {
+	if s.out.lent != nil && s.audience == nil {
+		return s.encodedShares(plugin, sharer, queues, wanted, omitNames)
+	}
+	shares := many(&s.out, &s.out.memory().queueShares, len(queues))
+	plugin.Queues = many(&s.out, &s.out.memory().queueLists, len(queues))
+	for i, id := range queues {
+		plugin.Queues[i] = &shares[i]
+		if s.queueShare(&shares[i], sharer, id, wanted, omitNames); s.out.left < 0 {
+			return s.out.tooLarge("queues")
+		}
+	}
+	if s.audience != nil {
+		plugin.Queues = s.others(plugin, plugin.Queues)
 	}
 	return nil
 }

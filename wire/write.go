@@ -12,7 +12,8 @@ import (
 
 // Encode returns the same bytes as the protobuf library for a response, or ok false for messages for which it is not faster. It writes at
 // the end of memory, or of larger memory if that is too small: the result is the end of either. Messages that occur many times in an answer
-// are encoded here, the others by the library. Unknown fields, which responses of this package do not have, are dropped.
+// are encoded here, the others by the library. Unknown fields are dropped, which responses of this package have only where encodedShares
+// makes them.
 func Encode(memory []byte, response any) (encoded, larger []byte, ok bool, err error) {
 	w := writer{memory: memory, at: len(memory)}
 	switch m := response.(type) {
@@ -86,9 +87,7 @@ func (w *writer) whole(m proto.Message) {
 	if err != nil {
 		w.err = err
 	}
-	w.room(len(data))
-	w.at -= len(data)
-	copy(w.memory[w.at:], data)
+	w.encoded(data)
 }
 
 func writeResource(w *writer, m *apportionv1.Resource) {

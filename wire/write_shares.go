@@ -20,6 +20,7 @@ func writePluginShares(w *writer, m *apportionv1.PluginShares) {
 	w.library(7, m.Proportion)
 	messages(w, 6, m.Tree, writeTreeNode)
 	messages(w, 5, m.Jobs, writeJobShare)
+	w.encoded(m.ProtoReflect().GetUnknown())
 	messages(w, 4, m.Queues, writeQueueShare)
 	messages(w, 3, m.HierarchyReasons, writeReason)
 	if m.HierarchyReady != nil {

@@ -29,6 +29,14 @@ func (w *writer) room(n int) {
 	w.memory, w.at = larger, len(larger)-written
 }
 
+// empty takes back all bytes written, and keeps the memory unless it is more than most.
+func (w *writer) empty(most int) {
+	if len(w.memory) > most {
+		w.memory = nil
+	}
+	w.at = len(w.memory)
+}
+
 // size is how many bytes have been written.
 func (w *writer) size() int { return len(w.memory) - w.at }
 
@@ -89,6 +97,13 @@ func (w *writer) text(field protowire.Number, s string) {
 	}
 }
 
+// encoded writes bytes that are encoded already.
+func (w *writer) encoded(data []byte) {
+	w.room(len(data))
+	w.at -= len(data)
+	copy(w.memory[w.at:], data)
+}
+
 // begin completes a field of n bytes that have just been written.
 func (w *writer) begin(field protowire.Number, n int) {
 	w.varint(uint64(n))
@@ -130,9 +145,7 @@ func (w *writer) library(field protowire.Number, m proto.Message) {
 		w.err = err
 		return
 	}
-	w.room(len(data))
-	w.at -= len(data)
-	copy(w.memory[w.at:], data)
+	w.encoded(data)
 	w.begin(field, len(data))
 }
 
