@@ -47,7 +47,7 @@ const (
 // wasteful reports whether a layout has more holes than entities: answering about it takes longer than about one that came whole.
 func (l *layout) wasteful(live holdings) bool {
 	over := func(used, live int) bool { return used > 2*live+sparePositions }
-	return over(l.used.nodes, live.nodes) || over(l.used.queues, live.queues) ||
+	return over(l.used.nodes, live.nodes) || over(l.used.queues, live.queues) || over(l.used.sets, live.sets) ||
 		over(l.used.jobs, live.jobs) || over(l.used.tasks, live.tasks)
 }
 

@@ -67,7 +67,7 @@ type contents struct {
 }
 
 // holdings count entities, or positions of a base, which removed ones take too.
-type holdings struct{ nodes, queues, jobs, tasks int }
+type holdings struct{ nodes, queues, sets, jobs, tasks int }
 
 // mirroredNode is a name that tasks and node sets refer to, with the slot of the node.
 type mirroredNode struct {

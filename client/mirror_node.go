@@ -159,6 +159,7 @@ func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
 	} else {
 		slot = m.setSlots.take()
 		m.setOf[name] = slot
+		m.live.sets++
 	}
 	m.bytes += entry.size()
 	m.sets.put(m.writer, slot, entry)
@@ -169,7 +170,7 @@ func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
 // size is about what the encoded node set takes.
 func (e *setEntry) size() int { return len(e.data) + 3*len(e.nodes) }
 
-// RemoveNodeSet removes a node set; no job may refer to it. The whole snapshot is sent again.
+// RemoveNodeSet removes a node set; no job may refer to it.
 func (m *Mirror) RemoveNodeSet(name string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -189,6 +190,7 @@ func (m *Mirror) removeNodeSet(name string, slot int) {
 	m.bytes -= before.size()
 	m.sets.put(m.writer, slot, nil)
 	m.setSlots.give(slot)
+	m.live.sets--
 	delete(m.setOf, name)
 	m.changed = true
 }

@@ -115,7 +115,7 @@ func drawResources(t *rapid.T, label string) client.Resources {
 func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 	var err error
 	switch rapid.SampledFrom([]string{
-		"node", "node", "remove node", "queue", "remove queue", "set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "again",
+		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "again",
 	}).Draw(t, "edit") {
 	case "node":
 		n := client.Node{Name: rapid.SampledFrom(nodeNames).Draw(t, "node"), Allocatable: drawResources(t, "allocatable")}
@@ -153,6 +153,11 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 		}
 		w.sets[set.Name] = set
 		err = m.SetNodeSet(set)
+	case "remove set":
+		name := rapid.SampledFrom([]string{"s0", "s1"}).Draw(t, "set")
+		_, there := w.sets[name]
+		require.Equal(t, there, m.RemoveNodeSet(name) == nil)
+		delete(w.sets, name)
 	case "job":
 		w.editJob(t, m)
 	case "remove job":

@@ -150,6 +150,23 @@ func TestAMirrorGoesOnWhereItsReplicaWasLost(t *testing.T) {
 	})
 }
 
+func TestNodeSetsComeAndGoAsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, stop := startMemory(t, 1, service.Options{})
+		defer stop()
+		m := following(t, r.client)
+		requireTruth(t, r.client, m)
+		for range 3 {
+			require.NoError(t, m.SetNodeSet(client.NodeSet{Name: "fast", Nodes: []string{"n0"}}))
+			requireTruth(t, r.client, m)
+			require.NoError(t, m.RemoveNodeSet("fast"))
+			requireTruth(t, r.client, m)
+		}
+		require.Equal(t, uint64(1), m.Sent().Wholes)
+		require.Equal(t, uint64(6), m.Sent().Changes)
+	})
+}
+
 func TestAStateThatAReplicaDroppedIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stop := startMemory(t, 1, service.Options{CacheBytes: 4 << 20})

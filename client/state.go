@@ -23,19 +23,20 @@ type State struct {
 
 // The fields that Snapshot and Change have in common, and those of Change.
 const (
-	fieldAsOf         = protowire.Number(1)
-	fieldCluster      = protowire.Number(2)
-	fieldDimensions   = protowire.Number(3)
-	fieldNodes        = protowire.Number(4)
-	fieldQueues       = protowire.Number(5)
-	fieldJobs         = protowire.Number(6)
-	fieldTotal        = protowire.Number(7)
-	fieldNodeSets     = protowire.Number(8)
-	fieldRemoveNodes  = protowire.Number(9)
-	fieldRemoveQueues = protowire.Number(10)
-	fieldRemoveJobs   = protowire.Number(11)
-	fieldTasks        = protowire.Number(12)
-	fieldClearTotal   = protowire.Number(13)
+	fieldAsOf           = protowire.Number(1)
+	fieldCluster        = protowire.Number(2)
+	fieldDimensions     = protowire.Number(3)
+	fieldNodes          = protowire.Number(4)
+	fieldQueues         = protowire.Number(5)
+	fieldJobs           = protowire.Number(6)
+	fieldTotal          = protowire.Number(7)
+	fieldNodeSets       = protowire.Number(8)
+	fieldRemoveNodes    = protowire.Number(9)
+	fieldRemoveQueues   = protowire.Number(10)
+	fieldRemoveJobs     = protowire.Number(11)
+	fieldTasks          = protowire.Number(12)
+	fieldClearTotal     = protowire.Number(13)
+	fieldRemoveNodeSets = protowire.Number(14)
 
 	setNodes = protowire.Number(2)
 
@@ -138,13 +139,7 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	out = s.changeNodes(out, base, &l)
 	out = s.changeQueues(out, base, &l)
 	p := placer{&s.nodes, l.nodeAt}
-	gone, sets := difference[setEntry](&base.sets, &s.sets)
-	if len(gone) > 0 {
-		return nil, nil, false
-	}
-	for _, set := range sets {
-		out = set.is.append(out, &p)
-	}
+	out = s.changeNodeSets(out, base, &l, &p)
 	out = s.changeJobs(out, base, &l, &p, &placer{&base.nodes, before.nodeAt})
 	return out, &l, true
 }
@@ -195,6 +190,20 @@ func (s *State) changeQueues(out []byte, base *State, l *layout) []byte {
 			l.used.queues++
 		}
 		out = appendField(out, fieldQueues, queue.is.data)
+	}
+	return out
+}
+
+func (s *State) changeNodeSets(out []byte, base *State, l *layout, p *placer) []byte {
+	gone, set := difference[setEntry](&base.sets, &s.sets)
+	for _, nodeSet := range gone {
+		out = appendText(out, fieldRemoveNodeSets, nodeSet.was.name)
+	}
+	for _, nodeSet := range set {
+		if nodeSet.was == nil {
+			l.used.sets++
+		}
+		out = nodeSet.is.append(out, p)
 	}
 	return out
 }

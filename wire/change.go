@@ -35,6 +35,7 @@ const (
 	changeRemoveJobs   = 11
 	changeTasks        = 12
 	changeClearTotal   = 13
+	changeRemoveSets   = 14
 
 	updateUID    = 1
 	updateNumber = 2
@@ -173,7 +174,7 @@ func (d *Decoder) feed(b *model.Builder, head *changeHead, n int) error {
 	b.Total(total)
 	rest := head.rest
 	ok := d.names(rest, changeRemoveNodes, b.RemoveNode) && d.names(rest, changeRemoveQueues, b.RemoveQueue) &&
-		d.nodes(rest) && d.queues(rest) && d.nodeSets(rest) &&
+		d.names(rest, changeRemoveSets, b.RemoveNodeSet) && d.nodes(rest) && d.queues(rest) && d.nodeSets(rest) &&
 		d.names(rest, changeRemoveJobs, b.RemoveJob) && d.jobs(head.data, head.size, n, false) && d.updates(rest)
 	switch {
 	case ok:

@@ -113,6 +113,9 @@ func (m *mirrored) apply(c *apportionv1.Change) {
 		translate(n.GetUsedByOthers())
 		m.nodes = set(m.nodes, (*apportionv1.Node).GetName, n)
 	}
+	for _, name := range c.GetRemoveNodeSets() {
+		remove(m.nodeSets, (*apportionv1.NodeSet).GetName, name)
+	}
 	for _, s := range c.GetNodeSets() {
 		m.nodeSets = set(m.nodeSets, (*apportionv1.NodeSet).GetName, s)
 	}
@@ -186,6 +189,9 @@ func (m *mirrored) whole() (*apportionv1.Snapshot, numbers) {
 		}
 	}
 	for _, s := range m.nodeSets {
+		if s == nil {
+			continue
+		}
 		s := proto.CloneOf(s)
 		nodes := s.GetNodes()
 		s.Nodes = nil
@@ -274,6 +280,7 @@ func (m *mirrored) drawn(t *rapid.T, other *apportionv1.Snapshot) *apportionv1.C
 	for _, j := range c.GetJobs() {
 		used[j.GetQueue()] = true
 	}
+	m.drawRemovedNodeSets(t, c, byUID)
 	for _, q := range m.queues {
 		if q != nil && !used[q.GetName()] && !taken[q.GetName()] && q.GetName() != "root" && few("remove queue", 3) == 0 {
 			c.RemoveQueues = append(c.RemoveQueues, q.GetName())
@@ -336,6 +343,35 @@ func (m *mirrored) drawNodeSets(t *rapid.T, c *apportionv1.Change, other *apport
 			}
 		}
 		c.NodeSets = append(c.NodeSets, s)
+	}
+}
+
+// drawRemovedNodeSets removes node sets to which no job of the result refers. replaced are the jobs that are set or removed.
+func (m *mirrored) drawRemovedNodeSets(t *rapid.T, c *apportionv1.Change, replaced map[string]bool) {
+	used := map[string]bool{}
+	for _, s := range c.GetNodeSets() {
+		used[s.GetName()] = true
+	}
+	refer := func(j *apportionv1.Job) {
+		for _, g := range j.GetGroups() {
+			used[g.GetNodeSet()] = true
+		}
+		for _, task := range tasksOf(j) {
+			used[task.GetDetail().GetNodeSet()] = true
+		}
+	}
+	for _, j := range m.jobs {
+		if j != nil && !replaced[uidOf(j)] {
+			refer(j)
+		}
+	}
+	for _, j := range c.GetJobs() {
+		refer(j)
+	}
+	for _, s := range m.nodeSets {
+		if s != nil && !used[s.GetName()] && rapid.Bool().Draw(t, "remove set") {
+			c.RemoveNodeSets = append(c.RemoveNodeSets, s.GetName())
+		}
 	}
 }
 
@@ -569,6 +605,10 @@ var flaws = []func(c *apportionv1.Change, n int) string{
 	func(c *apportionv1.Change, _ int) string {
 		c.RemoveQueues = append(c.RemoveQueues, "no such queue")
 		return fmt.Sprintf("change.remove_queues[%d]", len(c.GetRemoveQueues())-1)
+	},
+	func(c *apportionv1.Change, _ int) string {
+		c.RemoveNodeSets = append(c.RemoveNodeSets, "no such set")
+		return fmt.Sprintf("change.remove_node_sets[%d]", len(c.GetRemoveNodeSets())-1)
 	},
 	func(c *apportionv1.Change, _ int) string {
 		c.RemoveJobs = append(c.RemoveJobs, "no such job")

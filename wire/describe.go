@@ -28,7 +28,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		out.Nodes = append(out.Nodes, node)
 	}
 	for i := range m.NodeSets {
-		if s := &m.NodeSets[i]; model.NodeSetID(i) != model.AllNodes {
+		if s := &m.NodeSets[i]; s.Name != "" {
 			out.NodeSets = append(out.NodeSets, d.nodeSet(s))
 		}
 	}

@@ -160,7 +160,7 @@ func measureAlone(data []byte, n int) Size {
 				l.from = from
 			}
 			l.to, l.taken = at, l.taken+at-from
-		case changeRemoveNodes, changeRemoveQueues, changeRemoveJobs, changeTasks:
+		case changeRemoveNodes, changeRemoveQueues, changeRemoveJobs, changeTasks, changeRemoveSets:
 			size.Updates++
 		}
 	}

@@ -91,6 +91,136 @@ jobs { name: "j" queue: "q" groups {
 	}, paths)
 }
 
+func TestAChangeRemovesNodeSetsThatRestrictNoTask(t *testing.T) {
+	base, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
+	require.NoError(t, err)
+	for name, tt := range map[string]struct {
+		change string
+		// want are the sets of the result, or the violations.
+		want, violations []string
+	}{
+		"with the job that referred to them": {
+			change: `remove_node_sets: "none" remove_node_sets: "h100" remove_jobs: "j"`,
+		},
+		"where the job is free now": {
+			change: `remove_node_sets: "none" jobs { name: "j" queue: "q" groups { node_set: "h100" tasks {} } }`, want: []string{"h100"},
+		},
+		"a group is left": {
+			change:     `remove_node_sets: "h100"`,
+			violations: []string{`change.remove_node_sets[0]: job "j" is restricted to the node set, and 1 in all`},
+		},
+		"a task is left": {
+			change:     `remove_node_sets: "none"`,
+			violations: []string{`change.remove_node_sets[0]: job "j" is restricted to the node set, and 1 in all`},
+		},
+		"a group is new": {
+			change:     `remove_node_sets: "none" remove_jobs: "j" jobs { name: "k" queue: "q" groups { node_set: "none" } }`,
+			violations: []string{`change.jobs[0].groups[0].node_set: no node set "none"`},
+		},
+		"a set that is set too": {
+			change:     `remove_node_sets: "none" node_sets { name: "none" }`,
+			violations: []string{`change.node_sets[0].name: node set "none" is remove_node_sets[0] already`},
+		},
+		"no such set": {
+			change:     `remove_node_sets: "" remove_node_sets: "a100"`,
+			violations: []string{`change.remove_node_sets[0]: no node set ""`, `change.remove_node_sets[1]: no node set "a100"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := proto.Marshal(parse(t, &apportionv1.Change{}, tt.change))
+			require.NoError(t, err)
+			m, err := new(wire.Decoder).CompileChange(base, data, wire.Guard{})
+			if tt.violations != nil {
+				var fault *wire.Fault
+				require.ErrorAs(t, err, &fault)
+				var got []string
+				for _, v := range fault.Violations.Violations {
+					got = append(got, v.Path+": "+v.Detail)
+				}
+				require.Subset(t, got, tt.violations)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, setNames(m))
+			require.Equal(t, []string{"h100", "none"}, setNames(base))
+		})
+	}
+}
+
+func setNames(m *model.Model) []string {
+	var names []string
+	for _, s := range wire.SnapshotOf(m).GetNodeSets() {
+		names = append(names, s.GetName())
+	}
+	return names
+}
+
+func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
+	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
+	require.NoError(t, err)
+	for _, change := range []string{
+		`remove_node_sets: "none" remove_jobs: "j"`, `node_sets { name: "none" nodes: 0 }`,
+		`jobs { name: "k" queue: "q" groups { node_set: "none" request { dimension: [0] amount: [1000] } tasks { uid: "t0" } } }`,
+	} {
+		data, err := proto.Marshal(parse(t, &apportionv1.Change{}, change))
+		require.NoError(t, err)
+		m, err = new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"h100", "none"}, setNames(m))
+	at, _ := m.TaskOf("t0")
+	require.True(t, m.Takes(0, m.NodeSetOf(at)))
+	require.False(t, m.Takes(2, m.NodeSetOf(at)))
+}
+
+// The remedy adds a node like n2 to the set of n2, which still lists n1.
+func TestANodeIsAddedToASetThatHasLostOne(t *testing.T) {
+	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `
+dimensions: "cpu" dimensions: "memory"
+nodes { name: "n1" allocatable { dimension: [0, 1] amount: [4000, 100] } }
+nodes { name: "n2" allocatable { dimension: [0, 1] amount: [4000, 100] } }
+nodes { name: "outside" allocatable { dimension: [0, 1] amount: [8000, 100] } }
+node_sets { name: "h100" nodes: [0, 1] }
+queues { name: "q" }
+jobs { uid: "running" queue: "q" phase: JOB_PHASE_RUNNING groups {
+  node_set: "h100" request { dimension: [0] amount: [4000] } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 1 }
+} }
+jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 groups {
+  node_set: "h100" request { dimension: [0] amount: [4000] } tasks { uid: "w" status: TASK_STATUS_PENDING }
+} }`))
+	require.NoError(t, err)
+	data, err := proto.Marshal(&apportionv1.Change{RemoveNodes: []string{"n1"}})
+	require.NoError(t, err)
+	m, err = new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+	require.NoError(t, err)
+	question := parse(t, &apportionv1.Step{}, `remedies { job { uid: "waiting" } kinds: REMEDY_KIND_NODES }`)
+	want := found(t, restated(t, m), question)
+	require.Len(t, want, 1)
+	require.Equal(t, want, found(t, m, question))
+}
+
+// restated is the model of the snapshot that describes m.
+func restated(t *testing.T, m *model.Model) *model.Model {
+	t.Helper()
+	again, err := wire.Compile(wire.SnapshotOf(m))
+	require.NoError(t, err)
+	return again
+}
+
+// found are the texts of the remedies.
+func found(t *testing.T, m *model.Model, question *apportionv1.Step) []string {
+	t.Helper()
+	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, proportional), wire.Options{})
+	require.NoError(t, err)
+	answer := s.Do(question)
+	require.Nil(t, answer.GetError())
+	var texts []string
+	for _, remedy := range answer.GetRemedies().GetRemedies() {
+		texts = append(texts, remedy.GetText())
+	}
+	return texts
+}
+
 func TestNodeSetsAreLimited(t *testing.T) {
 	data, err := proto.Marshal(parse(t, &apportionv1.Snapshot{}, restricted))
 	require.NoError(t, err)

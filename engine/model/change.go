@@ -29,7 +29,8 @@ type change struct {
 	ownNodes, ownNodeSets, ownQueues bool
 	ownNodeIndex, ownQueueIndex      bool
 	nodesGone                        []NodeID
-	queuesGone                       []gone
+	queuesGone                       []gone[QueueID]
+	nodeSetsGone                     []gone[NodeSetID]
 	jobsGone                         []JobID
 	updates                          []update
 	phases                           []reached
@@ -52,10 +53,10 @@ func (c claim) String() string {
 	return fmt.Sprintf("jobs[%d].uid", c.at)
 }
 
-// gone is a queue removed, and the path that says so.
-type gone struct {
-	queue QueueID
-	path  string
+// gone is a queue or a node set that was removed, and the path that says so.
+type gone[ID QueueID | NodeSetID] struct {
+	id   ID
+	path string
 }
 
 // update is a TaskUpdate, and its position in the list of all.
@@ -79,8 +80,8 @@ type reached struct {
 // tasks of a job that was set are numbered after the last task; its earlier numbers become invalid. Everything else is bit-for-bit as in a
 // model that was built from the resulting snapshot.
 //
-// Nodes and queues come first, removals before additions. No entity may occur twice, and no job may be left in a removed queue. Tasks on a
-// removed node are on no node.
+// Nodes, queues and node sets come first, removals before additions. No entity may occur twice, no job may be left in a removed queue, and
+// no task may be restricted to a removed node set. Tasks on a removed node are on no node.
 //
 // Amounts refer to the given dimensions, or to those of the snapshot if none are given. New dimensions make all rows wider; the cost of
 // this depends on the size of m.
@@ -168,7 +169,23 @@ func (b *Builder) RemoveQueue(i int, name string) {
 	}
 	b.takeQueues()
 	b.m.Queues[q] = Queue{}
-	b.change.queuesGone = append(b.change.queuesGone, gone{q, path})
+	b.change.queuesGone = append(b.change.queuesGone, gone[QueueID]{q, path})
+}
+
+// RemoveNodeSet removes a node set, the i-th removed one. No group and no task of the result may be restricted to it.
+func (b *Builder) RemoveNodeSet(i int, name string) {
+	path := fmt.Sprintf("remove_node_sets[%d]", i)
+	if !b.claim(b.change.nodeSetNames, "node set", name, path) {
+		return
+	}
+	s, ok := b.m.nodeSetIndex.find(name, b.m.nodeSetName)
+	if !ok {
+		b.faults.Add(path, "no node set %q", name)
+		return
+	}
+	b.takeNodeSets()
+	b.m.NodeSets[s] = NodeSet{}
+	b.change.nodeSetsGone = append(b.change.nodeSetsGone, gone[NodeSetID]{NodeSetID(s), path})
 }
 
 // RemoveJob removes a job, the i-th removed one.

@@ -52,6 +52,7 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	r.index(tasks)
 	r.order()
 	b.checkQueues(r)
+	b.checkNodeSets(r)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func (r *result) orderNames(c *change) {
 	}
 	var gone []QueueID
 	for _, g := range c.queuesGone {
-		gone = append(gone, g.queue)
+		gone = append(gone, g.id)
 	}
 	m.NodeOrder = reordered(m.NodeOrder, slices.Clone(c.nodesGone), since[NodeID](len(base.Nodes), len(m.Nodes)),
 		func(l, r NodeID) int { return strings.Compare(nodes(l), nodes(r)) })
@@ -335,7 +336,7 @@ func reordered[ID ~int32](list, gone, added []ID, compare func(l, r ID) int) []I
 // checkQueues records the queues that were removed though jobs are left in them.
 func (b *Builder) checkQueues(r *result) {
 	for _, g := range b.change.queuesGone {
-		if jobs := r.QueueJobs[g.queue]; len(jobs) > 0 {
+		if jobs := r.QueueJobs[g.id]; len(jobs) > 0 {
 			b.faults.Add(g.path, "job %q is in the queue, and %d in all", r.Jobs.At(jobs[0]).UID, len(jobs))
 		}
 	}

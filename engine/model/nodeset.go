@@ -125,6 +125,67 @@ func (b *Builder) nodeSet(name string, path func(string) string) NodeSetID {
 	return NodeSetID(i)
 }
 
+// checkNodeSets records the node sets that were removed though jobs are restricted to them.
+func (b *Builder) checkNodeSets(r *result) {
+	if len(b.change.nodeSetsGone) == 0 {
+		return
+	}
+	left := r.restrictedToNone()
+	for _, g := range b.change.nodeSetsGone {
+		if jobs := left[g.id]; jobs.n > 0 {
+			b.faults.Add(g.path, "job %q is restricted to the node set, and %d in all", r.Jobs.At(jobs.first).UID, jobs.n)
+		}
+	}
+}
+
+// restricted counts the jobs that refer to a node set.
+type restricted struct {
+	first, last JobID
+	n           int
+}
+
+// restrictedToNone returns, for each removed node set, the jobs with a group or a task that is restricted to it.
+func (m *Model) restrictedToNone() map[NodeSetID]restricted {
+	jobs := map[NodeSetID]restricted{}
+	add := func(s NodeSetID, j JobID) {
+		if s == AllNodes || m.NodeSets[s].Name != "" {
+			return
+		}
+		r, found := jobs[s]
+		switch {
+		case !found:
+			r = restricted{j, j, 1}
+		case r.last != j:
+			r.last, r.n = j, r.n+1
+		}
+		jobs[s] = r
+	}
+	byTask := m.taskIsRestrictedToNone()
+	for _, j := range m.JobOrder {
+		job := m.Jobs.At(j)
+		for g := job.FirstGroup; g < job.EndGroup; g++ {
+			add(m.Groups.At(g).NodeSet, j)
+		}
+		for t := job.FirstTask; byTask && t < job.EndTask; t++ {
+			if task := m.Tasks.At(t); task.Detail != None {
+				add(m.Details.At(task.Detail).NodeSet, j)
+			}
+		}
+	}
+	return jobs
+}
+
+// taskIsRestrictedToNone reports whether a task, also one of a job that is gone, is itself restricted to a removed node set. It saves a walk
+// over all tasks.
+func (m *Model) taskIsRestrictedToNone() bool {
+	for d := range int32(m.Details.Len()) {
+		if s := m.Details.At(d).NodeSet; s != AllNodes && m.NodeSets[s].Name == "" {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Model) nodeSetName(i int32) string { return m.NodeSets[i].Name }
 
 // NodeSetOf returns the node set that a task may use.

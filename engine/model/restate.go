@@ -16,12 +16,14 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	}
 }
 
-// NodeSetSpecOf returns what the snapshot says of a node set that is not AllNodes.
+// NodeSetSpecOf returns what the snapshot says of a node set that is not AllNodes, without nodes that a Change has removed.
 func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	set := &m.NodeSets[s]
-	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: make([]uint32, len(set.Nodes))}
-	for i, n := range set.Nodes {
-		spec.Nodes[i] = uint32(n)
+	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: make([]uint32, 0, len(set.Nodes))}
+	for _, n := range set.Nodes {
+		if m.HasNode(n) {
+			spec.Nodes = append(spec.Nodes, uint32(n))
+		}
 	}
 	return spec
 }

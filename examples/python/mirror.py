@@ -18,11 +18,10 @@ SPARE = 1024
 
 def difference(was, now):
     """Returns the Change that makes one snapshot of another, None if it must be sent whole: nodes are referred to by position, which a
-    removed node would shift, and node sets cannot be removed."""
+    removed node would shift."""
     here = [node.name for node in was.nodes]
     kept = [node.name for node in now.nodes][: len(here)] == here
-    sets = {s.name for s in was.node_sets} <= {s.name for s in now.node_sets}
-    if (was.dimensions, was.cluster) != (now.dimensions, now.cluster) or not kept or not sets:
+    if (was.dimensions, was.cluster) != (now.dimensions, now.cluster) or not kept:
         return None
     change = change_pb2.Change(as_of=now.as_of)
     names = {"nodes": _name, "queues": _name, "jobs": job_key, "node_sets": _name}
@@ -30,7 +29,7 @@ def difference(was, now):
         old = {key(item): item for item in getattr(was, field)}
         new = {key(item): item for item in getattr(now, field)}
         getattr(change, field).extend(item for name, item in new.items() if old.get(name) != item)
-        if field in ("queues", "jobs"):
+        if field != "nodes":
             getattr(change, f"remove_{field}").extend(name for name in old if name not in new)
     if now.HasField("total"):
         change.total.CopyFrom(now.total)

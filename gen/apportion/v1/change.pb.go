@@ -46,7 +46,8 @@ type Change struct {
 	Jobs []*Job `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Sets the cluster's total. Absent: unchanged, either given or the sum of all nodes.
 	Total *Resource `protobuf:"bytes,7,opt,name=total,proto3" json:"total,omitempty"`
-	// Node sets to set, by name. They refer to nodes by position in the result. Node sets cannot be removed.
+	// Node sets to set: a node set with a name that exists in the base replaces that node set, any other is new. They refer to nodes by
+	// position in the result.
 	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
 	// Names of nodes to remove. Their tasks are on no node in the result, and a warning counts the tasks that occupied them.
 	RemoveNodes []string `protobuf:"bytes,9,rep,name=remove_nodes,json=removeNodes,proto3" json:"remove_nodes,omitempty"`
@@ -57,9 +58,11 @@ type Change struct {
 	// Changes of single tasks of jobs that are neither set nor removed.
 	Tasks []*TaskUpdate `protobuf:"bytes,12,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Resets a given total of the cluster to the sum of all nodes' allocatable. Not together with `total`.
-	ClearTotal    bool `protobuf:"varint,13,opt,name=clear_total,json=clearTotal,proto3" json:"clear_total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClearTotal bool `protobuf:"varint,13,opt,name=clear_total,json=clearTotal,proto3" json:"clear_total,omitempty"`
+	// Names of node sets to remove. No group and no task may be left that is restricted to them.
+	RemoveNodeSets []string `protobuf:"bytes,14,rep,name=remove_node_sets,json=removeNodeSets,proto3" json:"remove_node_sets,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
@@ -174,6 +177,13 @@ func (x *Change) GetClearTotal() bool {
 		return x.ClearTotal
 	}
 	return false
+}
+
+func (x *Change) GetRemoveNodeSets() []string {
+	if x != nil {
+		return x.RemoveNodeSets
+	}
+	return nil
 }
 
 // TaskUpdate changes the state of one task.
@@ -322,7 +332,7 @@ var File_apportion_v1_change_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xe6\x03\n" +
+	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x90\x04\n" +
 	"\x06Change\x12\x18\n" +
 	"\x05as_of\x18\x01 \x01(\x03H\x00R\x04asOf\x88\x01\x01\x12\x1e\n" +
 	"\n" +
@@ -340,7 +350,8 @@ const file_apportion_v1_change_proto_rawDesc = "" +
 	"removeJobs\x12.\n" +
 	"\x05tasks\x18\f \x03(\v2\x18.apportion.v1.TaskUpdateR\x05tasks\x12\x1f\n" +
 	"\vclear_total\x18\r \x01(\bR\n" +
-	"clearTotalB\b\n" +
+	"clearTotal\x12(\n" +
+	"\x10remove_node_sets\x18\x0e \x03(\tR\x0eremoveNodeSetsB\b\n" +
 	"\x06_as_of\"\xae\x01\n" +
 	"\n" +
 	"TaskUpdate\x12\x12\n" +

@@ -46,6 +46,15 @@ func (m *Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.RemoveNodeSets) > 0 {
+		for iNdEx := len(m.RemoveNodeSets) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.RemoveNodeSets[iNdEx])
+			copy(dAtA[i:], m.RemoveNodeSets[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RemoveNodeSets[iNdEx])))
+			i--
+			dAtA[i] = 0x72
+		}
+	}
 	if m.ClearTotal {
 		i--
 		if m.ClearTotal {
@@ -350,6 +359,12 @@ func (m *Change) SizeVT() (n int) {
 	}
 	if m.ClearTotal {
 		n += 2
+	}
+	if len(m.RemoveNodeSets) > 0 {
+		for _, s := range m.RemoveNodeSets {
+			l = len(s)
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n
