@@ -18,7 +18,11 @@ type memo struct {
 // known is where bytes were kept, and the position that belongs to them.
 type known struct{ from, to, id int32 }
 
-func (m *memo) reset() { m.base, m.known = m.base[:0], [512]known{} }
+func (m *memo) reset() {
+	m.base = m.base[:0]
+	// In place: a value to assign would make the frame of the caller so large that the stack has to grow for it.
+	clear(m.known[:])
+}
 
 // at returns where bytes are remembered.
 func (m *memo) at(b []byte) *known {
