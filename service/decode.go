@@ -57,9 +57,12 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	if into != nil {
 		taken, rest, apart = takeOut(rest, decoded)
 	}
-	question := len(rest) - of.chunk(rest)
-	if err := in.limits.question(rest, question, of); err != nil {
-		return err
+	question := len(rest)
+	if int64(len(rest)) > in.small {
+		question -= of.chunk(rest)
+		if err := in.limits.question(rest, question, of); err != nil {
+			return err
+		}
 	}
 	if err := m.decoding(ctx, in, decodedBytes*question+len(rest)-question); err != nil {
 		return err
@@ -155,6 +158,17 @@ func (l *Limits) question(data []byte, left int, of shape) error {
 		return err
 	}
 	return added.Within(l.Limits)
+}
+
+// small returns a size of messages that are within all limits whatever they hold: all that question counts takes a byte at least.
+func (l *Limits) small() int64 {
+	small := min(l.QuestionBytes, l.PolicyBytes, l.Steps)
+	for _, most := range []int64{l.Dimensions, l.Nodes, l.NodeSets, l.Queues, l.Jobs, l.Groups, l.Tasks} {
+		if most > 0 {
+			small = min(small, most)
+		}
+	}
+	return small
 }
 
 // each hands on every occurrence of a length-delimited field, up to a fault in the data.

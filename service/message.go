@@ -51,6 +51,8 @@ type inbox struct {
 	// patience is how long a call may wait for memory.
 	patience time.Duration
 	limits   *Limits
+	// small is limits.small.
+	small int64
 }
 
 // receiver receives the messages of one call.

@@ -163,12 +163,13 @@ type record struct {
 
 	server    *Server
 	observers []Observer
-	span      trace.Span
+	// outer is the span of the call, and span that of the steps.
+	outer, span trace.Span
 }
 
 // watch begins to record a call. policyName is the one that the request names.
 func (s *Server) watch(ctx context.Context, method, policyName string) *record {
-	r := &record{server: s, span: noSpan, Decision: Decision{Method: method, PolicyName: policyName}}
+	r := &record{server: s, outer: trace.SpanFromContext(ctx), span: noSpan, Decision: Decision{Method: method, PolicyName: policyName}}
 	for _, o := range s.options.Observers {
 		if o.Wants(ctx, method, policyName) {
 			r.observers = append(r.observers, o)
@@ -217,9 +218,9 @@ func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
 // beginAt is begin at a time.
 func (r *record) beginAt(ctx context.Context, basis *apportionv1.Basis, now time.Time) {
 	r.Basis, r.Began = basis, now
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+	if r.outer.IsRecording() {
 		//nolint:spancheck // It ends with done.
-		_, r.span = span.TracerProvider().Tracer(scope).Start(ctx, "decide", trace.WithAttributes(
+		_, r.span = r.outer.TracerProvider().Tracer(scope).Start(ctx, "decide", trace.WithAttributes(
 			attribute.String("apportion.policy.digest", basis.GetPolicyDigest()),
 			attribute.String("apportion.snapshot.digest", basis.GetSnapshotDigest()),
 		))

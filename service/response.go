@@ -75,13 +75,12 @@ func (o *outbox) reserveFor(
 	return r, nil
 }
 
-// part returns a reply of at most so many bytes, with as much of what is booked for r as those take.
-func (r *reply) part(bytes int64) *reply {
-	p := &reply{outbox: r.outbox, identity: r.identity, from: r.from, expected: bytes}
+// part makes p a reply of at most so many bytes, with as much of what is booked for r as those take.
+func (r *reply) part(p *reply, bytes int64) {
+	p.outbox, p.identity, p.from, p.expected = r.outbox, r.identity, r.from, bytes
 	booked := min(max(bytes, leastBytes), r.booked.Load())
 	r.booked.Add(-booked)
 	p.booked.Store(booked)
-	return p
 }
 
 // grow books memory until so much is booked in all, or as much as any may have.

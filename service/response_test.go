@@ -100,7 +100,8 @@ func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
 		size := int64(proto.Size(response))
 		r, err := o.reserve(t.Context(), size, admission.Forever)
 		require.NoError(t, err)
-		part := r.part(expect(size))
+		part := &reply{}
+		r.part(part, expect(size))
 		r.release()
 		part.response = response
 		data, err := newCodec(o).Marshal(part)

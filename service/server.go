@@ -96,7 +96,7 @@ func New(options Options) (*Server, error) {
 		budget: admission.NewBudget(admission.BudgetOptions{
 			Name: "overload.receiving", Bytes: o.Overload.Receiving, Retry: o.Overload.Wait, Purpose: receiving,
 		}),
-		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits,
+		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits, small: o.Limits.small(),
 	}
 	s.outbox = &outbox{
 		budget: admission.NewBudget(admission.BudgetOptions{

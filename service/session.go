@@ -63,6 +63,8 @@ type conversation struct {
 	// began and limit bound the batch under way.
 	began time.Time
 	limit time.Duration
+	// message is that of the answers that are sent. It is used again where a Room is.
+	message answersMessage
 }
 
 func (v *conversation) stop() bool {
@@ -325,7 +327,9 @@ func (v *conversation) answer(group []arrival) (answered int, err error) {
 		return 0, err
 	}
 	defer r.release()
-	if room := takeRoom(v.seen, len(v.server.options.Stream)); room != nil {
+	room := takeRoom(v.seen, len(v.server.options.Stream))
+	reused := room != nil
+	if reused {
 		v.session.Use(room)
 		// Sending encodes. After an error something may have been left behind, and the memory is not used again.
 		defer func() {
@@ -336,16 +340,33 @@ func (v *conversation) answer(group []arrival) (answered int, err error) {
 		}()
 	}
 	answered, err = v.decide(group, r)
+	replies := make([]reply, answered)
 	for i := range group[:answered] {
-		a := &group[i]
-		v.call.reply = r.part(a.answerBytes)
-		if err := v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Answers{
-			Answers: &apportionv1.AnswerBatch{Id: a.batch.GetId(), Answers: a.answers},
-		}}); err != nil {
+		a, message := &group[i], &v.message
+		if !reused {
+			message = &answersMessage{}
+		}
+		r.part(&replies[i], a.answerBytes)
+		v.call.reply = &replies[i]
+		if err := v.stream.Send(message.of(a)); err != nil {
 			return 0, err
 		}
 	}
 	return answered, err
+}
+
+// answersMessage is a message with answers, in one piece of memory.
+type answersMessage struct {
+	response apportionv1.RunSessionResponse
+	member   apportionv1.RunSessionResponse_Answers
+	batch    apportionv1.AnswerBatch
+}
+
+// of returns the message with the answers of a batch.
+func (m *answersMessage) of(a *arrival) *apportionv1.RunSessionResponse {
+	m.batch.Id, m.batch.Answers = a.batch.GetId(), a.answers
+	m.member.Answers, m.response.Message = &m.batch, &m.member
+	return &m.response
 }
 
 // decide answers the first batches of a group in one turn, and books what the answers take. It returns how many were answered, even where

@@ -22,7 +22,7 @@ func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answ
 	if err != nil {
 		return nil, err
 	}
-	out := &whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]{}
+	out := single(&s.out, &s.out.memory().allocatables)
 	out.body.Tasks, out.member.Allocatable, out.answer.Answer = tasks, &out.body, &out.member
 	return &out.answer, nil
 }

@@ -31,16 +31,19 @@ func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
 	made := &struct {
 		member apportionv1.RunSessionRequest_Batch
 		batch  apportionv1.StepBatch
+		// one is room for the only step.
+		one [1]*apportionv1.Step
 	}{}
 	made.member.Batch = &made.batch
-	if !readBatch(body, &made.batch) {
+	if !readBatch(body, &made.batch, made.one[:0]) {
 		return false
 	}
 	request.Message = &made.member
 	return true
 }
 
-func readBatch(data []byte, batch *apportionv1.StepBatch) bool {
+// readBatch reads a batch whose list of steps lies in the given memory if it fits.
+func readBatch(data []byte, batch *apportionv1.StepBatch, list []*apportionv1.Step) bool {
 	var f field
 	steps := 0
 	s := scanner{rest: data}
@@ -53,7 +56,7 @@ func readBatch(data []byte, batch *apportionv1.StepBatch) bool {
 		return false
 	}
 	if steps > 0 {
-		batch.Steps = make([]*apportionv1.Step, 0, steps)
+		batch.Steps = slices.Grow(list, steps)
 	}
 	for s = (scanner{rest: data}); s.next(&f); {
 		switch {

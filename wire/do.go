@@ -38,7 +38,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.begin()
 	defer s.end()
-	answers := make([]*apportionv1.Answer, 0, len(steps))
+	answers := many(&s.out, &s.out.memory().answers, len(steps))[:0]
 	for i, step := range steps {
 		if s.stopped(i) {
 			return nil, AsFault(policy.ErrStopped)

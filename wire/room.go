@@ -4,6 +4,8 @@ import apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 
 // Room is memory for the messages of answers, which is used again after Empty. The zero value is empty.
 type Room struct {
+	answers         chunk[*apportionv1.Answer]
+	allocatables    chunk[whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]]
 	resources       chunk[apportionv1.Resource]
 	reasons         chunk[apportionv1.Reason]
 	verdicts        chunk[apportionv1.Verdict]
@@ -28,6 +30,8 @@ func (s *Session) Use(room *Room) { s.out.lent = room }
 
 // Empty makes all memory of the Room available again, as far as it is worth to be kept.
 func (r *Room) Empty() {
+	r.answers.empty()
+	r.allocatables.empty()
 	r.resources.empty()
 	r.reasons.empty()
 	r.verdicts.empty()
@@ -83,6 +87,9 @@ func many[T any](e *encoder, of *chunk[T], n int) []T {
 	}
 	return of.take(n)
 }
+
+// single is many for one value.
+func single[T any](e *encoder, of *chunk[T]) *T { return &many(e, of, 1)[0] }
 
 // empty takes back what was handed out. As much as that was fits into one block then, unless it was very much.
 func (c *chunk[T]) empty() {

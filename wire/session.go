@@ -61,6 +61,8 @@ type Session struct {
 	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name.
 	work           *policy.Work
 	plugins, depth int
+	// dividers is how many plugins divide.
+	dividers int
 }
 
 // Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
@@ -79,7 +81,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if s.digest = options.PolicyDigest; s.digest == "" {
 		s.digest = canonicalDigest(s.policy())
 	}
-	s.work, s.depth, s.plugins = work, 1, 1
+	s.work, s.depth, s.plugins, s.dividers = work, 1, 1, len(e.Dividers())
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
 			s.plugins++

@@ -83,11 +83,7 @@ func (s *Session) Bytes() int64 {
 	// The plugins that divide keep about this many rows for each queue, and together as many for what changes.
 	const rowsOfDivider, rowsOfQueue = 4, 10
 	row, queues, jobs := rowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
-	plugins := int64(0)
-	for _, tier := range s.engine.Policy().Tiers {
-		plugins += int64(len(tier)) * (64*queues + 64*jobs)
-	}
-	plugins += int64(len(s.engine.Dividers())) * rowsOfDivider * queues * row
+	plugins := int64(s.plugins-1)*(64*queues+64*jobs) + int64(s.dividers)*rowsOfDivider*queues*row
 	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
 		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
 	return plugins + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
