@@ -85,12 +85,26 @@ func (s *Session) Try(change func() error) error {
 // on a snapshot of the result. feed makes the change; its violations are a *model.Error, a result that costs more than is left is a
 // *policy.WorkError, and either changes nothing. See model.Model.Change for the numbers of jobs and tasks afterwards.
 func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
+	return s.ChangeIf(dimensions, func(b *model.Builder) error {
+		feed(b)
+		return nil
+	}, nil)
+}
+
+// ChangeIf is Change with a feed that may fail, and with a check of the result before a session is opened on it. It returns their errors,
+// which change nothing. accept may be nil.
+func (s *Session) ChangeIf(dimensions []string, feed func(*model.Builder) error, accept func(*model.Model) error) error {
 	if err := s.view.Work.Spend(s.view.Jobs.Len()+s.view.Tasks.Len(), 1); err != nil {
 		return err
 	}
 	v, err := s.view.Changed(dimensions, feed)
 	if err != nil {
 		return err
+	}
+	if accept != nil {
+		if err := accept(v.Model); err != nil {
+			return err
+		}
 	}
 	return s.reopen(v)
 }

@@ -114,7 +114,8 @@ func (c *call) changeOf(in *apportionv1.Input) ([]byte, *wire.Size) {
 
 // stepMemory estimates what answering steps takes.
 func (s *Server) stepMemory(steps []*apportionv1.Step, e wire.Extent) int64 {
-	return wire.StepMemory(steps, e, s.sessionOptions(nil))
+	memory, _ := wire.StepMemory(steps, e, s.sessionOptions(nil))
+	return memory
 }
 
 // policyOf returns the policy that an input gives or names, nil if there is none.
@@ -423,7 +424,7 @@ func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Sess
 func (s *Server) sessionOptions(stop func() bool) wire.Options {
 	return wire.Options{
 		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
-		Work: s.options.Work,
+		Work: s.options.Work, Limits: s.options.Limits.Limits,
 	}
 }
 

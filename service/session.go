@@ -372,10 +372,12 @@ func (m *answersMessage) of(a *arrival) *apportionv1.RunSessionResponse {
 // decide answers the first batches of a group in one turn, and books what the answers take. It returns how many were answered, even where
 // the one that follows has failed.
 func (v *conversation) decide(group []arrival, r *reply) (answered int, err error) {
-	memory := v.session.StepMemory(group[0].batch.GetSteps())
+	memory, extent := v.session.StepMemory(group[0].batch.GetSteps(), v.session.Extent())
 	n := 1
 	for ; n < len(group) && group[n].err == nil && memory <= togetherBytes; n++ {
-		memory += v.session.StepMemory(group[n].batch.GetSteps())
+		var more int64
+		more, extent = v.session.StepMemory(group[n].batch.GetSteps(), extent)
+		memory += more
 	}
 	leave, err := v.server.enter(v.progress, admission.Decision, memory)
 	if err != nil {

@@ -63,7 +63,8 @@ func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error
 
 // begin makes as much available for answers and work as one question may take.
 func (s *Session) begin() {
-	s.out.begin(s.engine.View().Dims, s.maximum)
+	s.follow()
+	s.out.begin(s.model.Dims, s.maximum)
 	s.work.Renew()
 }
 
@@ -79,6 +80,7 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	fault := s.permit(step)
 	if fault == nil {
 		answer, err := s.bounded(step)
+		s.follow()
 		if err == nil {
 			return answer, nil
 		}
@@ -180,7 +182,6 @@ func (s *Session) change(step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if err := s.mayChange(); err != nil {
 		return nil, err
 	}
-	s.named = nil
 	switch q := step.GetStep().(type) {
 	case *apportionv1.Step_Enqueue:
 		return s.enqueue(q.Enqueue)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -92,11 +94,11 @@ const (
 )
 
 // StepMemory estimates, in advance, the memory for answering steps: all answers, plus the work on the most expensive step. Answers are
-// limited by AnswerBytes and ExplainBytes, and the memory for rollbacks by UndoBytes.
-func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
+// limited by AnswerBytes and ExplainBytes, and the memory for rollbacks by UndoBytes. It also returns the extent after the steps.
+func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) {
 	o.complete()
 	a := asking{Extent: e, explain: explainFactor * int64(o.ExplainBytes)}
-	var answers, work, undo int64
+	var answers, work, undo, added int64
 	marked, reopened := false, false
 	for _, step := range steps {
 		answer, working := a.step(step)
@@ -107,7 +109,10 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
 			undo += markBytes
 		case *apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob, *apportionv1.Step_Change:
 			reopened = true
-			undo += a.session()
+			size := sizeOfStep(step)
+			a.Extent = a.With(&size)
+			added += size.Memory()
+			undo += a.session() + size.Memory()
 		case *apportionv1.Step_SetStatus:
 			undo += a.moves(q.SetStatus.GetTasks())
 		case *apportionv1.Step_Allocate:
@@ -116,21 +121,38 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) int64 {
 			undo += a.moves(q.Deallocate.GetTasks())
 		}
 	}
-	bytes := stepBytes*int64(len(steps)) + min(answers, answerFactor*int64(o.AnswerBytes)) + work
+	bytes := stepBytes*int64(len(steps)) + min(answers, answerFactor*int64(o.AnswerBytes)) + work + added
 	if reopened {
 		bytes += a.session()
 	}
 	if marked {
 		bytes += min(undo, o.UndoBytes)
 	}
-	return bytes
+	return bytes, a.Extent
 }
 
-// StepMemory estimates, in advance, the memory for answering steps in this session.
-func (s *Session) StepMemory(steps []*apportionv1.Step) int64 {
-	return StepMemory(steps, ExtentOf(s.engine.View().Model, s.policy()), Options{
-		AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum,
-	})
+// sizeOfStep counts what a step adds to the model.
+func sizeOfStep(step *apportionv1.Step) Size {
+	bytes := 2 * int64(proto.Size(step))
+	switch q := step.GetStep().(type) {
+	case *apportionv1.Step_AddJob:
+		return SizeOf(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{q.AddJob.GetJob()}}, bytes)
+	case *apportionv1.Step_Change:
+		c := q.Change.GetChange()
+		return SizeOf(&apportionv1.Snapshot{
+			Dimensions: c.GetDimensions(), Nodes: c.GetNodes(), NodeSets: c.GetNodeSets(), Queues: c.GetQueues(), Jobs: c.GetJobs(),
+		}, bytes)
+	}
+	return Size{Bytes: bytes}
+}
+
+// Extent returns the extent of the session's model under its policy.
+func (s *Session) Extent() Extent { return ExtentOf(s.engine.View().Model, s.policy()) }
+
+// StepMemory estimates, in advance, the memory for answering steps in this session, when its model has this extent. It also returns the
+// extent after the steps.
+func (s *Session) StepMemory(steps []*apportionv1.Step, e Extent) (int64, Extent) {
+	return StepMemory(steps, e, Options{AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum})
 }
 
 // asking estimates what steps take.

@@ -212,7 +212,7 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			for i, text := range texts {
 				steps[i] = parse(t, &apportionv1.Step{}, text)
 			}
-			booked := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+			booked, _ := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
 			took, answers := leastPeak(t, m, p, wire.Options{}, steps, booked)
 			require.Empty(t, answers[len(answers)-1].GetError().GetMessage(), name)
 			require.Less(t, took, booked, name)
@@ -254,7 +254,7 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			p := parse(t, &apportionv1.Policy{}, policy)
 			for _, question := range []string{`plan { job { index: 0 } }`, `plan { job { index: 0 } means: PLAN_MEANS_RECLAIM max_victims: 10 }`} {
 				steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, question)}
-				booked := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+				booked, _ := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
 				took, answers := leastPeak(t, m, p, wire.Options{Work: 1 << 40}, steps, booked)
 				require.Empty(t, answers[0].GetError().GetMessage(), shape.name)
 				require.Less(t, took, booked, shape.name)

@@ -32,6 +32,8 @@ type Options struct {
 	ExplainBytes int
 	// Work limits the cost of opening, and then of one Ask or DoAll, in the units of policy.Work. 0: DefaultWork.
 	Work int64
+	// Limits limits the models that steps make.
+	Limits Limits
 	// UndoBytes limits, by an estimate, the memory for rollbacks. 0: DefaultUndoBytes.
 	UndoBytes int64
 	// PolicyDigest is that of the policy, if it is known.
@@ -43,6 +45,9 @@ type Session struct {
 	engine *engine.Session
 	// given is the policy as it was given, and canonical its canonical form, or nil until it is used.
 	given, canonical *apportionv1.Policy
+	// model is the one that out, named and depth are about.
+	model  *model.Model
+	limits Limits
 
 	digest  string
 	stop    func() bool
@@ -63,6 +68,8 @@ type Session struct {
 	plugins, depth int
 	// dividers is how many plugins divide.
 	dividers int
+	// layered says that the depth of queues counts.
+	layered bool
 }
 
 // Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
@@ -77,21 +84,34 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
-	s := &Session{engine: e, given: p, stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes}
+	s := &Session{
+		engine: e, given: p, stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes, limits: options.Limits,
+	}
 	if s.digest = options.PolicyDigest; s.digest == "" {
 		s.digest = canonicalDigest(s.policy())
 	}
-	s.work, s.depth, s.plugins, s.dividers = work, 1, 1, len(e.Dividers())
+	s.work, s.plugins, s.dividers = work, 1, len(e.Dividers())
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
 			s.plugins++
-			if plugin.GetCapacity().GetHierarchical() || plugin.GetFair() != nil || plugin.GetHierarchicalDrf() != nil {
-				s.depth = max(int(levelsOf(m)), 1)
-			}
+			s.layered = s.layered || plugin.GetCapacity().GetHierarchical() || plugin.GetFair() != nil || plugin.GetHierarchicalDrf() != nil
 		}
 	}
+	s.follow()
 	s.undo.maximum = options.UndoBytes
 	return s, nil
+}
+
+// follow adapts what the session knows of its model to the model that it has now, which steps replace.
+func (s *Session) follow() {
+	m := s.engine.View().Model
+	if m == s.model {
+		return
+	}
+	s.model, s.named, s.out.dims, s.depth = m, nil, m.Dims, 1
+	if s.layered {
+		s.depth = max(int(levelsOf(m)), 1)
+	}
 }
 
 // complete replaces what is not given by its default.

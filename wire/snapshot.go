@@ -186,6 +186,8 @@ func (c *compiler) task(at place, t *apportionv1.Task) {
 	spec := model.TaskSpec{
 		UID: t.GetUid(), Name: t.GetName(), Node: model.None, Priority: 1, Index: -1, CreateTime: t.GetCreateTime(), Preemptable: true,
 	}
+	c.text(spec.UID)
+	c.text(spec.Name)
 	var known bool
 	if spec.Status, known = statusOf(t.GetStatus()); !known {
 		c.b.Fault(at.path("tasks", "status"), "no status %d", t.GetStatus())

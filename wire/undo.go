@@ -64,5 +64,6 @@ func (s *Session) Keep() {
 // Restore undoes everything since Keep, so that a session can be reused for the next caller.
 func (s *Session) Restore() {
 	s.engine.Restore()
+	s.follow()
 	s.undo.clear()
 }

@@ -25,11 +25,12 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 		}
 	}
 	s.leave()
-	err := s.engine.Change(q.GetDimensions(), func(b *model.Builder) {
+	err := s.engine.ChangeIf(q.GetDimensions(), func(b *model.Builder) error {
 		b.OnlyNew()
-		c := compiler{b: b}
+		c := compiler{b: b, limits: s.limits}
 		c.job(0, q.GetJob())
-	})
+		return c.exceeded()
+	}, s.accept)
 	if err != nil {
 		return nil, ofJob(err)
 	}
@@ -49,6 +50,7 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 		return nil, faultAt("change", "a text is not UTF-8")
 	}
 	d := Decoder{stop: s.stop}
+	d.c.limits = s.limits
 	size := Measure(data)
 	head, ok := d.changeHead(data, &size)
 	if !ok {
@@ -56,15 +58,24 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	}
 	s.leave()
 	before := s.engine.View()
-	var fault error
-	err = s.engine.Change(head.dimensions, func(b *model.Builder) { fault = d.feed(b, &head, 1) })
-	if fault != nil {
-		return nil, fault
-	}
+	err = s.engine.ChangeIf(head.dimensions, func(b *model.Builder) error {
+		if err := d.feed(b, &head, 1); err != nil {
+			return err
+		}
+		return d.c.exceeded()
+	}, s.accept)
 	if err != nil {
 		return nil, within(err, "change.")
 	}
 	return s.changed(before, q.GetChange()), nil
+}
+
+// accept returns a *Fault for a model beyond the limits of the session.
+func (s *Session) accept(m *model.Model) error {
+	if err := sizeOfModel(m).Within(s.limits); err != nil {
+		return err
+	}
+	return Depth(m, s.limits.QueueDepth)
 }
 
 // within makes the paths of violations begin with a prefix.

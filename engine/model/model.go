@@ -17,8 +17,8 @@ type Model struct {
 	// Nodes and Queues without a name, jobs without a queue, and tasks that HasTask denies were removed by a Change.
 	Nodes  []Node
 	Queues []Queue
-	// NodeSets are the sets to which groups and tasks refer; the first is AllNodes. Others without a name were removed by a Change. Empty if
-	// the snapshot has none.
+	// NodeSets are the sets to which groups and tasks refer; the first is AllNodes. Others without a name were removed by a Change. Empty
+	// if the snapshot has none.
 	NodeSets []NodeSet
 	// LeftOut are jobs and pods that the scheduler does not consider.
 	LeftOut []LeftOut
