@@ -38,6 +38,9 @@ func NewView(m *model.Model, stop func() bool) *View {
 // loop and asks once in many calls.
 func (v *View) Stopped(i int) bool { return i&1023 == 1023 && v.stopped() }
 
+// stopped is called rarely. If it were inlined, Stopped, which is called for every row, could not be.
+//
+//go:noinline
 func (v *View) stopped() bool { return v.Work.exhausted() || v.Stop != nil && v.Stop() }
 
 // Look is Yield of a row at which Stop is asked.

@@ -1,7 +1,5 @@
 package resource
 
-import "math"
-
 // Covers reports whether r is at most limit in every dimension of r, with the absolute tolerance Threshold; a dimension that limit does not
 // name is 0 there (Volcano's LessEqual with Zero).
 func Covers(limit, r Row) bool { return FirstUncovered(limit, r) < 0 }
@@ -85,12 +83,13 @@ func (r Row) AtLeastThreshold() Mask {
 }
 
 // DominantShare returns the largest ratio of used to base over the dimensions of mask, and its dimension; (0, -1) if no ratio is above 0.
-// Among equal ratios the first dimension wins. Callers must exclude dimensions from mask whose base is not a valid divisor.
+// Among equal ratios the first dimension wins. Callers must exclude dimensions from mask whose base is not a valid divisor. An unlimited
+// base makes a ratio of 0, or none if so much is used: NaN is not above any share.
 func DominantShare(used, base Row, mask Mask) (float64, int) {
 	share, dominant := 0.0, -1
 	for m := mask; m != 0; m = m.Rest() {
 		d := m.First()
-		if ratio := used.V[d] / base.V[d]; ratio > share && !math.IsInf(base.V[d], 1) {
+		if ratio := used.V[d] / base.V[d]; ratio > share {
 			share, dominant = ratio, d
 		}
 	}

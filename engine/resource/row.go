@@ -55,6 +55,9 @@ func (m *Matrix) Row(i int) Row {
 	return Row{V: m.cells[from:to:to], Has: m.has[i]}
 }
 
+// Cells returns the amounts of all rows, one row after the other.
+func (m *Matrix) Cells() []float64 { return m.cells }
+
 // SetHas sets which dimensions of the i-th row are present.
 func (m *Matrix) SetHas(i int, has Mask) { m.has[i] = has }
 

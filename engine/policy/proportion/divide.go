@@ -105,11 +105,11 @@ func (s *State) Derive(queues []model.QueueID, to Recorder) (Derivation, error) 
 // round changes nothing (proportion.go, OnSessionOpen). It returns policy.ErrStopped if asked to stop, and a *policy.WorkError for a
 // division that costs more than may be spent.
 func (d *division) run() error {
+	if d.trace == nil && d.remaining.IsFinite() {
+		return d.fill()
+	}
 	unmet := append([]model.QueueID(nil), d.queues...)
 	for {
-		if d.rounds == 1 && d.trace == nil && d.remaining.IsFinite() {
-			return d.fill(unmet)
-		}
 		total := d.weigh(unmet)
 		if total == 0 {
 			return nil

@@ -9,7 +9,9 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/account"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // drawDivision draws queues whose sums round, in dimensions that only some of them name.
@@ -48,19 +50,71 @@ func drawDivision(t *rapid.T) *model.Model {
 func TestFillingIsRaisingWithoutWhatIsSettled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawDivision(t)
-		_, s := open(t, m)
-		deserved := map[model.QueueID][]float64{}
-		for _, round := range derive(t, s, nil).rounds {
+		v := policy.NewView(m, nil)
+		v.Work = policy.NewWork(policy.DefaultWork)
+		opened, err := proportion.Plugin{}.Open(v)
+		require.NoError(t, err)
+		s, spent := opened.(*proportion.State), v.Work.Spent()
+		whole := derive(t, s, nil)
+		require.Equal(t, workOf(m, s, whole), spent)
+		deserved := map[model.QueueID]resource.Row{}
+		for _, round := range whole.rounds {
 			for _, step := range round.steps {
-				deserved[step.Queue] = step.Deserved.V
+				deserved[step.Queue] = step.Deserved
 			}
 		}
 		for _, q := range m.QueueOrder {
-			if got, ok := s.Share(q); ok && deserved[q] != nil {
-				require.Equal(t, deserved[q], got.Deserved.V, "queue %s", m.Queues[q].Name)
+			want, divided := deserved[q]
+			if !divided {
+				want = resource.NewAccount(m.Dims.Len())
 			}
+			got, ok := s.Share(q)
+			require.True(t, ok)
+			require.Equal(t, want, got.Deserved, "queue %s", m.Queues[q].Name)
+			require.Equal(t, realCapability(m, whole, q), got.RealCapability, "queue %s", m.Queues[q].Name)
 		}
 	})
+}
+
+// realCapability returns min(capability, ExceededPart(total, guarantees of all queues) + own guarantee).
+func realCapability(m *model.Model, d *derivation, q model.QueueID) resource.Row {
+	row, capability := resource.NewAccount(m.Dims.Len()), resource.NewAccount(m.Dims.Len())
+	row.SetExceeded(d.Total, d.TotalGuarantee)
+	row.Add(m.Queues[q].Guarantee)
+	if account.ResolveCapability(m.Queues[q].Capability, &capability) {
+		row.Min(capability, resource.Infinity)
+	}
+	return row
+}
+
+// workOf returns what the rounds of a division cost: the first one an amount for each queue and dimension, the others one for each queue
+// that is not met, and one for each of its dimensions in which something remains after the first round and it has not reached its cap.
+func workOf(m *model.Model, s *proportion.State, d *derivation) int64 {
+	work := int64(0)
+	for i, round := range d.rounds {
+		if i == 0 {
+			work += int64(len(round.steps) * m.Dims.Len())
+			continue
+		}
+		before := map[model.QueueID]resource.Row{}
+		for _, step := range d.rounds[i-1].steps {
+			before[step.Queue] = step.Deserved
+		}
+		for _, step := range round.steps {
+			work++
+			share, _ := s.Share(step.Queue)
+			for dim, x := range before[step.Queue].V {
+				most := share.Request.V[dim]
+				if dim <= resource.Memory || share.RealCapability.Has.Has(dim) {
+					most = min(most, share.RealCapability.V[dim])
+				}
+				if d.rounds[1].remaining.V[dim] > 0 && x < most {
+					work++
+				}
+			}
+		}
+	}
+	return work
 }
 
 // slow is the division that converges slowest: each of n queues asks for one of the dimensions, of which there is too little, so that a

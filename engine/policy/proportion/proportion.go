@@ -34,9 +34,7 @@ type State struct {
 	// nothing is a row of zeros that names cpu and memory.
 	nothing resource.Row
 	// Change with events and permits, and are saved to the journal before.
-	changed  struct{ allocated, inqueue account.Changing }
-	share    []float64
-	dominant []int32
+	changed struct{ allocated, inqueue account.Changing }
 	// Scratch of Reclaimable: running[q] is valid if stamp[q] is the present epoch.
 	running []resource.Row
 	stamp   []uint32
@@ -49,7 +47,7 @@ type State struct {
 func (Plugin) Open(v *policy.View) (policy.State, error) {
 	n, width := len(v.Queues), v.Dims.Len()
 	s := &State{
-		v: v, takesPart: make([]bool, n), queues: make([]model.QueueID, 0, n), share: make([]float64, n), dominant: make([]int32, n),
+		v: v, takesPart: make([]bool, n), queues: make([]model.QueueID, 0, n),
 		realCapability: resource.NewMatrix(n, width, resource.Base), deserved: resource.NewMatrix(n, width, resource.Base),
 		totalGuarantee: resource.NewAccount(width), nothing: resource.NewAccount(width), need: resource.NewAccount(width),
 	}
@@ -73,22 +71,24 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	if err := s.division().run(); err != nil {
 		return nil, err
 	}
-	for _, q := range s.queues {
-		s.updateShare(q)
-	}
 	return s, nil
 }
 
 // limit sets the real capability of a queue. free is what all guarantees leave of the total. A capability that names something leaves cpu
 // and memory unlimited where they are 0 or not named; a scalar of 0 is 0.
 func (s *State) limit(q model.QueueID, free resource.Row) {
-	realCapability := s.realCapability.Row(int(q))
-	realCapability.CopyFrom(free)
-	realCapability.Add(s.guarantee(q))
-	if account.ResolveCapability(s.v.Queues[q].Capability, &s.need) {
-		realCapability.Min(s.need, resource.Infinity)
+	queue, limit := &s.v.Queues[q], s.realCapability.Row(int(q))
+	limit.CopyFrom(free)
+	if !queue.Guarantee.Absent() {
+		limit.Add(queue.Guarantee)
 	}
-	s.realCapability.SetHas(int(q), realCapability.Has)
+	s.realCapability.SetHas(int(q), limit.Has)
+	for m := queue.Capability.Has & limit.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		if most := queue.Capability.V[d]; most < limit.V[d] && (most > 0 || d > resource.Memory) {
+			limit.V[d] = most
+		}
+	}
 }
 
 // guarantee returns the guarantee of a queue, with cpu and memory present.
@@ -129,17 +129,17 @@ func (s *State) inqueue(q model.QueueID) resource.Row {
 	return s.changed.inqueue.At(q, s.v.QueueSumOf(q).Inqueue)
 }
 
-// updateShare sets share to the largest allocated / deserved over the dimensions with a deserved of Threshold or more: what is used
-// without being deserved does not count.
-func (s *State) updateShare(q model.QueueID) {
+// share returns the largest allocated / deserved over the dimensions with a deserved of Threshold or more, and its dimension, or -1: what
+// is used without being deserved does not count. It is computed when it is asked for, because most sessions ask it of few queues.
+func (s *State) share(q model.QueueID) (float64, int) {
 	deserved := s.deserved.Row(int(q))
-	share, dominant := resource.DominantShare(s.allocated(q), deserved, deserved.AtLeastThreshold())
-	s.share[q], s.dominant[q] = share, int32(dominant)
+	return resource.DominantShare(s.allocated(q), deserved, deserved.AtLeastThreshold())
 }
 
 // QueueKey puts the queue of higher priority first, then the one with the smaller share.
 func (s *State) QueueKey(q model.QueueID) policy.QueueKey {
-	return policy.QueueKey{Class: -int64(s.v.Queues[q].Priority), Share: s.share[q]}
+	share, _ := s.share(q)
+	return policy.QueueKey{Class: -int64(s.v.Queues[q].Priority), Share: share}
 }
 
 // CompareQueues compares the keys of two queues.
@@ -156,7 +156,7 @@ func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	}
 	if why != nil {
 		reason := policy.Because(name, policy.Overused, q)
-		if d := int(s.dominant[q]); d >= 0 {
+		if _, d := s.share(q); d >= 0 {
 			reason.Dimension, reason.Have, reason.Limit = d, allocated.V[d], deserved.V[d]
 		}
 		why.Add(reason)
@@ -169,32 +169,23 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	if !s.takesPart[q] {
 		return policy.Share{}, false
 	}
+	share, dominant := s.share(q)
 	return policy.Share{
 		Weight: s.v.Queues[q].Weight, Guarantee: s.guarantee(q), Deserved: s.deserved.Row(int(q)), Allocated: s.allocated(q),
 		Request: s.request(q), Inqueue: s.inqueue(q), Elastic: s.elastic(q), Capability: s.capability(q),
-		RealCapability: s.realCapability.Row(int(q)), Share: s.share[q], Dominant: int(s.dominant[q]),
+		RealCapability: s.realCapability.Row(int(q)), Share: share, Dominant: dominant,
 		Overused: s.Overused(q, nil),
 	}, true
 }
 
-// Allocate books a task that starts to hold resources. Of the queue's account only allocated and share follow.
-func (s *State) Allocate(t model.TaskID) {
-	q, allocated := s.touch(t)
-	allocated.Add(s.v.Request(t))
-	s.updateShare(q)
-}
+// Allocate books a task that starts to hold resources. Of the queue's account only allocated follows, and with it the share.
+func (s *State) Allocate(t model.TaskID) { s.allocatedOf(t).Add(s.v.Request(t)) }
 
 // Deallocate gives a task's resources back.
-func (s *State) Deallocate(t model.TaskID) {
-	q, allocated := s.touch(t)
-	allocated.SubWithin(s.v.Request(t))
-	s.updateShare(q)
-}
+func (s *State) Deallocate(t model.TaskID) { s.allocatedOf(t).SubWithin(s.v.Request(t)) }
 
-// touch returns a task's queue and what that has allocated, for writing.
-func (s *State) touch(t model.TaskID) (model.QueueID, *resource.Row) {
+// allocatedOf returns what a task's queue has allocated, for writing.
+func (s *State) allocatedOf(t model.TaskID) *resource.Row {
 	q := s.v.QueueOf(t)
-	s.v.Journal.Float(&s.share[q])
-	s.v.Journal.Int(&s.dominant[q])
-	return q, s.changed.allocated.Change(s.v, q, s.v.QueueSumOf(q).Allocated)
+	return s.changed.allocated.Change(s.v, q, s.v.QueueSumOf(q).Allocated)
 }
