@@ -563,6 +563,11 @@ func requireSame(t *rapid.T, twin *mirrored, m *model.Model, policy string) {
 		return
 	}
 	require.NoError(t, err)
+	requireAnswers(t, fresh, s, state, n)
+}
+
+// requireAnswers compares what two sessions say of a state, whose numbers in the second one n replaces by those of the first one.
+func requireAnswers(t *rapid.T, fresh, s *wire.Session, state *apportionv1.Snapshot, n numbers) {
 	require.Equal(t, numbers{}.basis(fresh.Basis()), n.basis(s.Basis()))
 	for _, step := range everything(state) {
 		here := proto.CloneOf(step)

@@ -87,6 +87,38 @@ func TestABatchFollowsItsChanges(t *testing.T) {
 	})
 }
 
+// aChangeFollowsWhatWasReached moves tasks in a session, changes the snapshot by a step, and requires the answers of a session on the
+// resulting snapshot.
+func aChangeFollowsWhatWasReached(t *rapid.T, policy string) {
+	snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
+	s := opened(t, snapshot, policy)
+	for range rapid.IntRange(1, 8).Draw(t, "moves") {
+		s.Do(drawMove(t, snapshot))
+	}
+	state, _ := reached(t, s, snapshot, snapshot.GetJobs())
+	twin := mirror(state)
+	change := twin.drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
+	twin.apply(change)
+	whole, n := twin.whole()
+	p := &apportionv1.Policy{}
+	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
+	fresh, wrong := wire.Open(must(wire.Compile(whole)), p, wire.Options{})
+	answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}})
+	if wrong != nil {
+		require.NotNil(t, answer.GetError())
+		return
+	}
+	require.Nil(t, answer.GetError(), "%v", change)
+	requireAnswers(t, fresh, s, whole, n)
+}
+
+func TestAChangeFollowsWhatASessionHasReached(t *testing.T) {
+	everyPolicy(t, aChangeFollowsWhatWasReached)
+	t.Run("fair", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) { aChangeFollowsWhatWasReached(t, `tiers { plugins { fair {} } }`) })
+	})
+}
+
 func TestStepsCannotExceedTheLimitsOfASnapshot(t *testing.T) {
 	limits := wire.Limits{Dimensions: 4, Nodes: 3, NodeSets: 2, Queues: 5, QueueDepth: 2, Jobs: 5, Groups: 4, Tasks: 12, TextBytes: 128}
 	long := strings.Repeat("x", 129)

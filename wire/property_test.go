@@ -99,8 +99,8 @@ func everything(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 	return steps
 }
 
-// drawChange draws a step that changes something, or at least tries to.
-func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
+// drawMove draws a step that changes tasks or admits jobs, or at least tries to.
+func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 	tasks := uint32(0)
 	for _, j := range snapshot.GetJobs() {
 		for _, g := range j.GetGroups() {
@@ -108,8 +108,7 @@ func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 		}
 	}
 	task := &apportionv1.Tasks{Index: []uint32{rapid.Uint32Range(0, tasks+1).Draw(t, "task")}}
-	job := &apportionv1.Jobs{Index: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
-	switch rapid.IntRange(0, 6).Draw(t, "change") {
+	switch rapid.IntRange(0, 4).Draw(t, "move") {
 	case 0:
 		node := rapid.Uint32Range(0, uint32(len(snapshot.GetNodes()))).Draw(t, "node")
 		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Node: []uint32{node}}}}
@@ -119,12 +118,31 @@ func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 		status := apportionv1.TaskStatus(rapid.Int32Range(0, 10).Draw(t, "status"))
 		return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{Tasks: task, Status: status}}}
 	case 3:
-		return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: job}}}
-	case 4:
-		return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}}
-	case 5:
-		return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: job}}}
+		return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: drawJob(t, snapshot)}}}
 	default:
+		return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}}
+	}
+}
+
+func drawJob(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Jobs {
+	return &apportionv1.Jobs{Index: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
+}
+
+// drawStep draws a step that changes something, or at least tries to.
+func drawStep(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
+	if rapid.IntRange(0, 7).Draw(t, "change the snapshot") == 0 {
+		change := mirror(snapshot).drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
+		return &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}}
+	}
+	return drawChange(t, snapshot)
+}
+
+// drawChange is drawStep without changes of the snapshot.
+func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
+	switch rapid.IntRange(0, 6).Draw(t, "change") {
+	case 0:
+		return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: drawJob(t, snapshot)}}}
+	case 1:
 		added := &apportionv1.Job{Name: fmt.Sprint("added", rapid.IntRange(0, 5).Draw(t, "name")), Queue: snapshot.GetQueues()[0].GetName()}
 		if len(snapshot.GetJobs()) > 0 {
 			added.Queue = snapshot.GetJobs()[0].GetQueue()
@@ -136,6 +154,7 @@ func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 		}
 		return &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: added}}}
 	}
+	return drawMove(t, snapshot)
 }
 
 func encodedAnswers(t require.TestingT, s *wire.Session, steps []*apportionv1.Step) [][]byte {
@@ -154,7 +173,7 @@ func TestRollbackRestoresEveryAnswerBitForBit(t *testing.T) {
 		snapshot := drawSnapshot(t, false)
 		s := opened(t, snapshot, policy)
 		for range rapid.IntRange(0, 4).Draw(t, "changes before") {
-			s.Do(drawChange(t, snapshot))
+			s.Do(drawStep(t, snapshot))
 		}
 		questions := everything(snapshot)
 		before := encodedAnswers(t, s, questions)
@@ -163,7 +182,7 @@ func TestRollbackRestoresEveryAnswerBitForBit(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "mark again") == 0 {
 				s.Do(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
 			}
-			s.Do(drawChange(t, snapshot))
+			s.Do(drawStep(t, snapshot))
 		}
 		done := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
 		require.NotNil(t, done.GetDone(), "%v", done)
@@ -178,7 +197,7 @@ func TestAFailedStepChangesNothing(t *testing.T) {
 		questions := everything(snapshot)
 		for range rapid.IntRange(1, 6).Draw(t, "changes") {
 			before := encodedAnswers(t, s, questions)
-			if s.Do(drawChange(t, snapshot)).GetError() != nil {
+			if s.Do(drawStep(t, snapshot)).GetError() != nil {
 				require.Equal(t, before, encodedAnswers(t, s, questions))
 			}
 		}
@@ -361,7 +380,7 @@ func TestAnAncestorHasWhatItsChildrenHaveTogether(t *testing.T) {
 		snapshot := drawSnapshot(t, false)
 		s := opened(t, snapshot, policies["capacity hierarchical"])
 		for range rapid.IntRange(0, 4).Draw(t, "changes") {
-			s.Do(drawChange(t, snapshot))
+			s.Do(drawStep(t, snapshot))
 		}
 		queues := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}}).GetShares().GetPlugins()[0].GetQueues()
 		for _, q := range queues {
