@@ -161,6 +161,9 @@ func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 	grown := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: queues}}}
 	_, after := wire.StepMemory([]*apportionv1.Step{grown, step(`add_job { job { groups { tasks {} tasks {} } } }`)}, extent, wire.Options{})
 	require.Equal(t, wire.Extent{Dimensions: 2, Nodes: 1, Queues: 1002, Jobs: 4, Tasks: 6, Plugins: 3, Voters: 2}, after)
+	named := step(`change { change { dimensions: ["cpu", "memory", "gpu"] } }`)
+	_, after = wire.StepMemory([]*apportionv1.Step{named, named, named}, extent, wire.Options{})
+	require.Equal(t, int64(2+3), after.Dimensions, "each name once")
 	together, _ := wire.StepMemory([]*apportionv1.Step{grown, step(`shares {}`)}, extent, wire.Options{})
 	require.Greater(t, together, 100*alone)
 }

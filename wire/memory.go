@@ -110,6 +110,7 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) 
 		case *apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob, *apportionv1.Step_Change:
 			reopened = true
 			size := sizeOfStep(step)
+			size.Dimensions = a.add(step.GetChange().GetChange().GetDimensions())
 			a.Extent = a.With(&size)
 			added += size.Memory()
 			undo += a.session() + size.Memory()
@@ -131,7 +132,7 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) 
 	return bytes, a.Extent
 }
 
-// sizeOfStep counts what a step adds to the model.
+// sizeOfStep counts what a step adds to the model, dimensions apart.
 func sizeOfStep(step *apportionv1.Step) Size {
 	bytes := 2 * int64(proto.Size(step))
 	switch q := step.GetStep().(type) {
@@ -140,7 +141,7 @@ func sizeOfStep(step *apportionv1.Step) Size {
 	case *apportionv1.Step_Change:
 		c := q.Change.GetChange()
 		return SizeOf(&apportionv1.Snapshot{
-			Dimensions: c.GetDimensions(), Nodes: c.GetNodes(), NodeSets: c.GetNodeSets(), Queues: c.GetQueues(), Jobs: c.GetJobs(),
+			Nodes: c.GetNodes(), NodeSets: c.GetNodeSets(), Queues: c.GetQueues(), Jobs: c.GetJobs(),
 		}, bytes)
 	}
 	return Size{Bytes: bytes}
@@ -161,6 +162,20 @@ type asking struct {
 
 	// explain bounds what derivations take.
 	explain int64
+	// added are the dimensions that changes name.
+	added map[string]bool
+}
+
+// add adds dimensions to those that changes name, and returns how many of them none has named before.
+func (a *asking) add(dimensions []string) int64 {
+	before := len(a.added)
+	for _, name := range dimensions {
+		if a.added == nil {
+			a.added = map[string]bool{}
+		}
+		a.added[name] = true
+	}
+	return int64(len(a.added) - before)
 }
 
 func (a *asking) resource() int64 { return sizeOf[apportionv1.Resource](1) + 8 + 16*a.Dimensions }
