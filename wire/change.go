@@ -72,7 +72,8 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 		return nil, malformed("change")
 	}
 	b := base.Change(head.dimensions)
-	b.Expect(int(g.Size.Jobs)/n, int(g.Size.Groups)/n, int(g.Size.Tasks)/n, int(g.Size.TaskBytes)/n)
+	first := g.Size.extents(n)[0]
+	b.Expect(first.Jobs, first.Groups, first.Tasks, share(g.Size.TaskBytes, n))
 	if err := d.feed(b, &head, n); err != nil {
 		if n > 1 && !errors.Is(err, policy.ErrStopped) {
 			return d.compileChange(base, data, g, 1)

@@ -18,8 +18,9 @@ const (
 	// partChanged is that of a change, whose tasks are also looked for in the base. Waking another processor costs more than a smaller
 	// part saves.
 	partChanged = 2 << 10
-	// partBytes is how many bytes a part is worth that is only counted.
-	partBytes = 1 << 20
+	// partBytes is how many bytes are worth a part: about those of partChanged tasks. To note where one begins while all is counted costs
+	// nothing.
+	partBytes = 128 << 10
 	// besideBytes is from how many bytes on parts are counted at the same time. One processor counts 7 MB in a millisecond, and it takes
 	// 0.1 to 0.5 ms until a goroutine starts on another.
 	besideBytes = 16 << 20
@@ -40,7 +41,7 @@ func partsOf(size *Size, tasks int64) int {
 // jobsInParts does what allJobs does in n parts, or returns false.
 func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	d.enough(n)
-	cuts := size.layout.cuts
+	cuts, extents := size.layout.cuts, size.extents(n)
 	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
 		cuts = cutsOf(data, n)
 	}
@@ -48,7 +49,10 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 	d.stop = oneByOne(stop)
 	defer func() { d.stop = stop }()
 	for i, p := range d.parts[:n-1] {
-		d.prepare(p, size, n)
+		d.begin(p)
+		d.c.b.Part(p.c.b)
+		e := extents[i+1]
+		p.c.b.Expect(e.Jobs, e.Groups, e.Tasks, share(size.TaskBytes, n))
 		p.first = cuts[i].before.Jobs
 	}
 	read := make([]bool, n)
@@ -140,12 +144,33 @@ func (d *Decoder) begin(p *Decoder) {
 	p.c.limits, p.c.longest, p.stop, p.asked, p.tally = d.c.limits, 0, d.stop, 0, d.tally
 }
 
-// prepare makes p ready to read a part of the jobs of what d reads, which is in n parts.
-func (d *Decoder) prepare(p *Decoder, size *Size, n int) {
-	d.begin(p)
-	d.c.b.Part(p.c.b)
-	share := func(all int64) int { return int(all/int64(n) + all/16) }
-	p.c.b.Expect(share(size.Jobs), share(size.Groups), share(size.Tasks), share(size.TaskBytes))
+// extents returns what each of n parts holds, or about so much if the parts were not counted.
+func (z *Size) extents(n int) []model.Extent {
+	list, cuts := make([]model.Extent, n), z.layout.cuts
+	if len(cuts) != n-1 {
+		for i := range list {
+			list[i] = model.Extent{Jobs: share(z.Jobs, n), Groups: share(z.Groups, n), Tasks: share(z.Tasks, n)}
+		}
+		return list
+	}
+	from := model.Extent{}
+	for i := range list {
+		to := z.extent()
+		if i < len(cuts) {
+			to = cuts[i].before
+		}
+		list[i] = model.Extent{Jobs: to.Jobs - from.Jobs, Groups: to.Groups - from.Groups, Tasks: to.Tasks - from.Tasks}
+		from = to
+	}
+	return list
+}
+
+// share returns about how much of all one of n parts holds, and a little more where there are several.
+func share(all int64, n int) int {
+	if n == 1 {
+		return int(all)
+	}
+	return int(all/int64(n) + all/16)
 }
 
 func (d *Decoder) join(p *Decoder) bool {

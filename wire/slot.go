@@ -329,7 +329,10 @@ type taskSlot struct {
 }
 
 func (t *taskSlot) begin() {
-	t.spec = model.TaskSpec{Node: model.None, Priority: 1, Index: -1, Preemptable: true}
+	// Field by field: a whole value would be put together elsewhere and copied.
+	s := &t.spec
+	s.UID, s.Name, s.NodeSet, s.Detail, s.Request = "", "", "", nil, nil
+	s.Status, s.Gate, s.Node, s.Priority, s.Index, s.CreateTime, s.Preemptable = 0, 0, model.None, 1, -1, 0, true
 	t.status, t.farIndex, t.detailed = 0, 0, false
 }
 

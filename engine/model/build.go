@@ -121,9 +121,6 @@ func (b *Builder) closeJob() {
 	b.closeGroup()
 	job := &b.jobs[len(b.jobs)-1]
 	job.EndGroup, job.EndTask = GroupID(len(b.groups)), TaskID(len(b.tasks))
-	if b.change != nil {
-		b.recognize()
-	}
 }
 
 // Build returns the model, or an *Error with every violation. Afterwards only Reset may be called on the builder.
@@ -237,9 +234,7 @@ func (b *Builder) taken(t, earlier TaskID) {
 		b.faults.Total++
 		return
 	}
-	task := &b.tasks[t]
-	uid := b.written[task.uid.from:task.uid.to]
-	b.faults.Add(b.pathOf(t), "uid %q is that of task %d already", uid, earlier)
+	b.faults.Add(b.pathOf(t), "uid %q is that of task %d already", b.textAt(b.tasks[t].uid), earlier)
 }
 
 // pathOf returns the path of a task's uid.

@@ -127,6 +127,17 @@ type flat struct {
 	details []Detail
 	// written holds the uids and names of tasks.
 	written []byte
+	// before is the text of the base of a change, in which tasks may have theirs too, and start where it ends: written counts from there.
+	before *paper
+	start  int
+}
+
+// textAt returns a text of a task.
+func (f *flat) textAt(s span) []byte {
+	if int(s.from) < f.start {
+		return f.before.at(s)
+	}
+	return f.written[int(s.from)-f.start : int(s.to)-f.start]
 }
 
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
@@ -154,7 +165,10 @@ func (b *Builder) Reset(asOf int64) {
 	b.tally.reset()
 	*b = Builder{
 		job: -1, tally: b.tally, slab: b.slab, store: b.store, sums: b.sums, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
-		flat: flat{b.jobs[:0], b.groups[:0], b.counts[:0], b.tasks[:0], b.details[:0], b.written[:0]},
+		flat: flat{
+			jobs: b.jobs[:0], groups: b.groups[:0], counts: b.counts[:0], tasks: b.tasks[:0], details: b.details[:0],
+			written: b.written[:0],
+		},
 		m: Model{
 			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0],
 			Jobs: m.Jobs, Groups: m.Groups, Counts: m.Counts, Tasks: m.Tasks,
@@ -171,9 +185,13 @@ func (b *Builder) ExpectPlaces(nodes, queues int) {
 }
 
 // Expect reserves memory for jobs and their contents; texts is the maximum number of bytes of all uids and names of tasks. More can be
-// added, at the cost of a reallocation.
+// added, at the cost of a reallocation. Most texts of a change are those of its base, for which it needs none.
 func (b *Builder) Expect(jobs, groups, tasks, texts int) {
 	b.jobs, b.groups, b.tasks = room(b.jobs, jobs), room(b.groups, groups), room(b.tasks, tasks)
+	if b.change != nil {
+		b.recognized.expect(jobs, tasks)
+		return
+	}
 	b.written = room(b.written, min(texts, maxText))
 }
 
@@ -292,13 +310,18 @@ func (b *Builder) Job(s JobSpec) {
 	b.job++
 	b.group = -1
 	job := Job{Queue: None, FirstGroup: GroupID(len(b.groups)), FirstTask: TaskID(len(b.tasks))}
-	b.describe(&job, &s, b.QueueID(s.Queue))
+	was := b.recognize(&s)
+	b.describe(&job, &s, b.queueAgain(was.Queue, s.Queue), was)
 	b.jobs = append(b.jobs, job)
 }
 
-// describe sets what is said of a job itself, the newest one. queue is None if there is none of its name.
-func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID) {
-	job.UID, job.Namespace, job.Condition = b.text.keep(s.UID), b.text.again(&b.namespace, s.Namespace), b.text.keep(s.Condition)
+// describe sets what is said of a job itself, the newest one. queue is None if there is none of its name. Texts that the job had before
+// are shared.
+func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
+	job.UID, job.Condition = b.text.keepAs(was.UID, s.UID), b.text.keepAs(was.Condition, s.Condition)
+	if job.Namespace = was.Namespace; s.Namespace != was.Namespace {
+		job.Namespace = b.text.again(&b.namespace, s.Namespace)
+	}
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
 	job.ExpectedEnd, job.EndIsDeadline = s.ExpectedEnd, s.EndIsDeadline
 	job.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
@@ -306,7 +329,7 @@ func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID) {
 		job.UID = b.text.join(s.Namespace, s.Name)
 		job.Name = job.UID[len(job.UID)-len(s.Name):]
 	} else {
-		job.Name = b.text.keep(s.Name)
+		job.Name = b.text.keepAs(was.Name, s.Name)
 	}
 	if s.MinAvailable > math.MaxInt32 {
 		b.faults.Add(b.jobPath("min_available"), "%d is above %d", s.MinAvailable, math.MaxInt32)
@@ -391,7 +414,11 @@ func (b *Builder) AddTask(s *TaskSpec) {
 	// The task is put together where it stays: copying it there costs as much as all the rest.
 	b.tasks = append(b.tasks, b.blank)
 	task := &b.tasks[len(b.tasks)-1]
-	task.uid, task.name = b.write(s.UID), b.write(s.Name)
+	if b.change == nil {
+		task.uid, task.name = b.write(s.UID), b.write(s.Name)
+	} else {
+		b.recognizeTask(task, s)
+	}
 	task.CreateTime, task.Priority, task.Index = s.CreateTime, s.Priority, s.Index
 	task.Status, task.Gate, task.Preemptable = s.Status, s.Gate, s.Preemptable
 	if s.Node != None {
@@ -422,13 +449,13 @@ func (b *Builder) write(s string) span {
 	if s == "" {
 		return span{}
 	}
-	from := len(b.written)
+	from := b.start + len(b.written)
 	if len(s) > maxText-from {
 		b.faults.Add(b.taskPath("uid"), "the uids and names of all tasks together exceed %d bytes", maxText)
 		return span{}
 	}
 	b.written = append(b.written, s...)
-	return span{uint32(from), uint32(len(b.written))}
+	return span{uint32(from), uint32(from + len(s))}
 }
 
 func (b *Builder) jobPath(field string) string { return fmt.Sprintf("jobs[%d].%s", b.job, field) }

@@ -24,7 +24,7 @@ type change struct {
 	nodes, nodeSets, queues int
 	// The path under which each node, node set and queue was set or removed, and what was said of each job.
 	nodeNames, nodeSetNames, queueNames map[string]string
-	jobIDs                              map[JobID]claim
+	jobs                                claims
 	// Whether the result has copies of its own of the base's nodes, node sets and queues, and of the indexes of their names.
 	ownNodes, ownNodeSets, ownQueues bool
 	ownNodeIndex, ownQueueIndex      bool
@@ -38,19 +38,6 @@ type change struct {
 	parts []*Builder
 	// onlyNew says that the base has none of the jobs set.
 	onlyNew bool
-}
-
-// claim is the position at which a job is set or removed.
-type claim struct {
-	at      int32
-	removed bool
-}
-
-func (c claim) String() string {
-	if c.removed {
-		return fmt.Sprintf("remove_jobs[%d]", c.at)
-	}
-	return fmt.Sprintf("jobs[%d].uid", c.at)
 }
 
 // gone is a queue or a node set that was removed, and the path that says so.
@@ -88,7 +75,7 @@ type reached struct {
 func (m *Model) Change(dimensions []string) *Builder {
 	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
 		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{},
-		queueNames: map[string]string{}, jobIDs: map[JobID]claim{},
+		queueNames: map[string]string{},
 	}}
 	given, err := m.allDimensions(dimensions)
 	if err != nil {
@@ -103,6 +90,7 @@ func (m *Model) Change(dimensions []string) *Builder {
 		b.change.base = m.widened(dims)
 	}
 	b.m = *b.change.base
+	b.before, b.start = &b.change.base.text, b.change.base.text.n
 	b.m.Dims = dims
 	b.m.Own, b.m.OffNode = nil, 0
 	b.m.given, b.m.Requests = given, slices.Clip(b.m.Requests)
@@ -251,11 +239,12 @@ func (b *Builder) claim(names map[string]string, kind, name, path string) bool {
 }
 
 func (b *Builder) claimJob(j JobID, by claim) bool {
-	if earlier, twice := b.change.jobIDs[j]; twice {
-		b.faults.Add(by.String(), "job %q is %s already", b.change.base.Jobs.At(j).UID, earlier)
+	c := b.change
+	if c.jobs.has(j) {
+		b.faults.Add(by.String(), "job %q is %s already", c.base.Jobs.At(j).UID, c.jobs.of(j))
 		return false
 	}
-	b.change.jobIDs[j] = by
+	c.jobs.add(j, by, c.base.Jobs.Len())
 	return true
 }
 

@@ -70,7 +70,12 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 
 // positions returns where each job that was set comes to lie.
 func (b *Builder) positions() []JobID {
-	var at []JobID
+	n := 0
+	for _, p := range b.change.parts {
+		n += len(p.jobs)
+	}
+	at := make([]JobID, 0, n)
+	b.change.jobs.expect(n)
 	next, fresh := JobID(b.change.base.Jobs.Len()), map[string]int{}
 	for _, p := range b.change.parts {
 		for i, j := range p.recognized.was {
@@ -106,8 +111,8 @@ func (b *Builder) checkUpdates() {
 			b.faults.Add(path, "task %d is tasks[%d] already", u.task, earlier)
 		}
 		seen[u.task] = u.at
-		if at, gone := c.jobIDs[c.base.Tasks.At(u.task).Job]; gone {
-			b.faults.Add(path, "the job of task %d is %s", u.task, at)
+		if job := c.base.Tasks.At(u.task).Job; c.jobs.has(job) {
+			b.faults.Add(path, "the job of task %d is %s", u.task, c.jobs.of(job))
 		}
 	}
 	if b.counted > maxCount {
@@ -355,7 +360,7 @@ func (b *Builder) own(r *result) *Own {
 		o.Groups, o.Counts, o.Details = o.Groups+len(p.groups), o.Counts+len(p.counts), o.Details+len(p.details)
 		o.Bytes += cap(p.written)
 	}
-	if o.Groups > 0 {
+	if m.text.n > base.text.n {
 		o.Pages += len(m.text.pages)
 		o.Bytes += 1 << paperShift
 	}

@@ -53,3 +53,28 @@ func addJob(b *model.Builder, uid string, tasks int) {
 		b.Task(model.TaskSpec{UID: uid + "-" + strconv.Itoa(i), Node: model.None, Index: -1})
 	}
 }
+
+func TestTasksOfAJobThatIsSetAgainShareTheirTexts(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Queue(model.QueueSpec{Name: "q"})
+	addJob(b, "again", 1000)
+	addJob(b, "new", 1)
+	m, err := b.Build()
+	require.NoError(t, err)
+	own := func(from *model.Model, tasks int) int {
+		b := from.Change(nil)
+		addJob(b, "again", tasks)
+		addJob(b, "new", 2)
+		next, err := b.Build()
+		require.NoError(t, err)
+		for _, uid := range []string{"again-0", "again-" + strconv.Itoa(tasks-1), "new-0", "new-1"} {
+			task, ok := next.TaskOf(uid)
+			require.True(t, ok, uid)
+			require.Equal(t, uid, next.TaskUID(task))
+			require.True(t, next.HasTask(task))
+		}
+		return next.Own.Bytes
+	}
+	// Each uid that is new takes about 10 bytes.
+	require.Less(t, own(m, 1000), own(m, 2000)-10_000)
+}

@@ -6,7 +6,8 @@ type move struct {
 	groups          GroupID
 	tasks           TaskID
 	counts, details int32
-	texts           uint32
+	// Texts that begin at start and behind it come to lie behind texts.
+	start, texts uint32
 	// at, if not nil, is where each job comes to lie, in place of jobs.
 	at []JobID
 	// request, if not nil, is what each request is replaced by.
@@ -62,16 +63,16 @@ func (m *move) count(c Count) Count {
 
 func (m *move) task(t *Task) {
 	t.Job, t.Group, t.Request = m.position(t.Job), t.Group+m.groups, m.requested(t.Request)
-	t.uid, t.name = t.uid.after(m.texts), t.name.after(m.texts)
+	t.uid, t.name = m.text(t.uid), m.text(t.name)
 	if t.Detail != None {
 		t.Detail += m.details
 	}
 }
 
-// after returns where a text lies once so many bytes are put before it.
-func (s span) after(n uint32) span {
-	if s.empty() {
+func (m *move) text(s span) span {
+	if s.empty() || s.from < m.start {
 		return s
 	}
+	n := m.texts - m.start
 	return span{s.from + n, s.to + n}
 }

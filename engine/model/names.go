@@ -109,10 +109,7 @@ func (x taskTexts) is(t int32, key string) bool { return string(x.uid(t)) == key
 
 func (x taskTexts) gone(t int32) bool { return !x.m.HasTask(TaskID(t)) }
 
-func (x flatTexts) uid(t int32) []byte {
-	uid := x.tasks[t].uid
-	return x.written[uid.from:uid.to]
-}
+func (x flatTexts) uid(t int32) []byte { return x.textAt(x.tasks[t].uid) }
 
 func (x flatTexts) tag(t int32) (uint32, bool) {
 	uid := x.uid(t)

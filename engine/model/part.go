@@ -29,7 +29,7 @@ func (b *Builder) Part(p *Builder) {
 func (b *Builder) changePart(p *Builder) {
 	*p = Builder{
 		m: b.m, change: b.change, job: -1, requestIDs: map[string]int32{}, index: b.index, width: b.width, known: b.known,
-		scratch: resource.NewRow(b.width),
+		scratch: resource.NewRow(b.width), flat: flat{before: b.before, start: b.start},
 	}
 	p.m.Requests = slices.Clip(b.m.Requests)
 }

@@ -19,6 +19,7 @@ type settled struct {
 func (c *change) places(at []JobID) []move {
 	places := make([]move, len(c.parts))
 	to := c.base.behind()
+	to.start = to.texts
 	for i, p := range c.parts {
 		to.at, to.request = at[:len(p.jobs)], p.requestAt
 		to.texts = uint32(c.base.text.begin(int(to.texts), len(p.written)))
@@ -35,11 +36,13 @@ func (c *change) places(at []JobID) []move {
 // all refer to each other where they come to lie. Parts may settle at the same time.
 func (b *Builder) settle(to *move) (s settled) {
 	base := b.change.base
-	s.tasks.build(0, len(b.tasks), flatTexts{&b.flat}, nil, func(earlier, later int32) {
+	s.tasks.entries = b.recognized.entries
+	s.tasks.sort()
+	s.tasks.tellApart(flatTexts{&b.flat}, nil, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(base.Tasks.Len())+TaskID(earlier))
 	})
 	for _, met := range b.recognized.met {
-		if _, goes := b.change.jobIDs[base.Tasks.At(met.earlier).Job]; !goes {
+		if !b.change.jobs.has(base.Tasks.At(met.earlier).Job) {
 			b.taken(met.task, met.earlier)
 		}
 	}

@@ -30,6 +30,11 @@ func (x *sorted) build(first, n int, of texts, stop func() bool, clash func(earl
 		}
 	}
 	x.sort()
+	x.tellApart(of, stop, clash)
+}
+
+// tellApart calls clash as build does.
+func (x *sorted) tellApart(of texts, stop func() bool, clash func(earlier, later int32)) {
 	var heads []int32
 	for i, groups := 0, 0; i < len(x.entries); groups++ {
 		if asked(stop, groups) {

@@ -105,7 +105,7 @@ func (b *Builder) QueueID(name string) QueueID {
 func (b *Builder) CloseJob(s *JobSpec, queue QueueID) {
 	n := len(b.jobs) - 1
 	job := &b.jobs[n]
-	b.describe(job, s, queue)
+	b.describe(job, s, queue, &noJob)
 	groups := len(b.groups)
 	job.EndGroup = GroupID(b.tally.from.Groups + groups)
 	b.store.end(n, int(job.FirstGroup)-b.tally.from.Groups, groups)

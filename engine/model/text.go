@@ -28,6 +28,14 @@ func (t *text) keep(s string) string {
 	return room.String()[room.Len()-len(s):]
 }
 
+// keepAs is keep for a string that may equal one that is kept already.
+func (t *text) keepAs(kept, s string) string {
+	if s == kept {
+		return kept
+	}
+	return t.keep(s)
+}
+
 // again is keep for strings that mostly equal the last one of their kind, such as namespaces.
 func (t *text) again(last *string, s string) string {
 	if s != *last {
@@ -59,7 +67,7 @@ func (t *text) room(n int) *strings.Builder {
 	return t.b
 }
 
-// span is where a text of a task lies in Model.text. Equal texts lie in different places.
+// span is where a text of a task lies in Model.text. Equal texts may lie in different places.
 type span struct{ from, to uint32 }
 
 func (s span) empty() bool { return s.from == s.to }
