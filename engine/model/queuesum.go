@@ -3,7 +3,6 @@ package model
 import (
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -79,17 +78,6 @@ func (s *QueueSum) lay(cells []float64) {
 	}
 }
 
-// clone returns a copy that shares nothing with s.
-func (s *QueueSum) clone() *QueueSum {
-	c, cells := *s, make([]float64, 0, len(s.named))
-	for _, row := range s.rows() {
-		cells = append(cells, row.V...)
-	}
-	c.lay(cells)
-	c.named = slices.Clone(s.named)
-	return &c
-}
-
 func (s *QueueSum) rows() [rowsOfSum]*resource.Row {
 	return [...]*resource.Row{&s.Allocated, &s.Request, &s.Gated, &s.Inqueue, &s.Elastic, &s.Named}
 }
@@ -126,19 +114,29 @@ func (s *summing) fill(q QueueID, sum *QueueSum) {
 // add adds a job n times, where n is 1, or -1 to take it off again. The latter is right only where all sums are exact.
 func (s *summing) add(sum *QueueSum, job *Job, tasks *Account, n int32) {
 	sum.Jobs += n
-	if tasks.Tasks[Pipelined]+tasks.Tasks[Releasing] > 0 {
-		sum.Moving += n
-	}
 	sum.put(rowNamed, &sum.Named, tasks.Total, n)
 	if !job.MinResources.Absent() {
 		sum.put(rowNamed, &sum.Named, job.MinResources, n)
 		s.noted.grind(job.MinResources)
 	}
-	requested := resource.Row{}
+	sum.put(rowNamed, &sum.Named, resource.Row{Has: s.requested(job)}, n)
+	s.addHeld(sum, job, tasks, n)
+}
+
+// requested returns the dimensions that the groups of a job request.
+func (s *summing) requested(job *Job) resource.Mask {
+	has := resource.Mask(0)
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		requested.Has |= s.Requests[s.Groups.At(g).Request].Has
+		has |= s.Requests[s.Groups.At(g).Request].Has
 	}
-	sum.put(rowNamed, &sum.Named, requested, n)
+	return has
+}
+
+// addHeld is add for what depends on the statuses of the tasks, of a job that was added.
+func (s *summing) addHeld(sum *QueueSum, job *Job, tasks *Account, n int32) {
+	if tasks.Tasks[Pipelined]+tasks.Tasks[Releasing] > 0 {
+		sum.Moving += n
+	}
 	// Rows of no task are zeros that name cpu and memory; adding them changes nothing.
 	if tasks.Holding() > 0 {
 		sum.put(rowAllocated, &sum.Allocated, tasks.Allocated, n)
