@@ -382,8 +382,12 @@ func TestAnAncestorHasWhatItsChildrenHaveTogether(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "changes") {
 			s.Do(drawStep(t, snapshot))
 		}
-		queues := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}}).GetShares().GetPlugins()[0].GetQueues()
-		for _, q := range queues {
+		all := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{}}).GetShares().GetPlugins()[0].GetQueues()
+		queues := map[uint32]*apportionv1.QueueShare{}
+		for _, q := range all {
+			queues[q.GetQueue()] = q
+		}
+		for _, q := range all {
 			if len(q.GetChildren()) == 0 {
 				continue
 			}
