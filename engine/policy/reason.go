@@ -189,8 +189,10 @@ func (g *Grounds) Protect(task model.TaskID, reason Reason) {
 	if g == nil {
 		return
 	}
-	g.Spared.Add(task, false, reason)
-	g.Checks.Add(task, false, reason)
+	g.Spared.List = append(g.Spared.List, Check{Task: task, Reason: reason})
+	if g.Checks != nil {
+		g.Checks.Add(task, false, reason)
+	}
 }
 
 // Pass records a check that speaks for taking a candidate.

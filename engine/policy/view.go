@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -78,6 +80,17 @@ func (v *View) NodeOf(t model.TaskID) model.NodeID {
 		return v.Tasks.At(t).Node
 	}
 	return v.node[t]
+}
+
+// QueuesOf returns the queues of tasks in dst, of which it uses the memory. Asked one after the other, without what depends on the answers
+// between, the processor looks many of them up at once.
+func (v *View) QueuesOf(tasks []model.TaskID, dst []model.QueueID) []model.QueueID {
+	dst = slices.Grow(dst[:0], len(tasks))[:len(tasks)]
+	for i, t := range tasks {
+		v.Yield(i)
+		dst[i] = v.QueueOf(t)
+	}
+	return dst
 }
 
 // Phase returns the phase of a job now.

@@ -18,11 +18,20 @@ func FirstUncovered(limit, r Row) int {
 func Uncovered(limit, r Row) Mask {
 	var over Mask
 	for m := r.Has; m != 0; m = m.Rest() {
-		if d := m.First(); r.V[d]-limit.V[d] >= Threshold {
-			over = over.With(d)
-		}
+		d := m.First()
+		over |= only(d, r.V[d]-limit.V[d] >= Threshold)
 	}
 	return over
+}
+
+// only returns the set of dimension d if the condition holds, and the empty set otherwise, without a branch: the processor cannot predict
+// in which dimensions amounts exceed others.
+func only(d int, holds bool) Mask {
+	var m Mask
+	if holds {
+		m = 1
+	}
+	return m << (uint(d) & 63)
 }
 
 // Exceeding returns the dimensions of mask in which used + asked is strictly above limit, without tolerance, among those with asked > 0; a
@@ -30,9 +39,8 @@ func Uncovered(limit, r Row) Mask {
 func Exceeding(limit, used, asked Row, mask Mask) Mask {
 	var over Mask
 	for m := asked.Has & mask; m != 0; m = m.Rest() {
-		if d := m.First(); asked.V[d] > 0 && used.V[d]+asked.V[d] > limit.V[d] {
-			over = over.With(d)
-		}
+		d := m.First()
+		over |= only(d, asked.V[d] > 0) & only(d, used.V[d]+asked.V[d] > limit.V[d])
 	}
 	return over
 }
@@ -64,9 +72,8 @@ func (r Row) IsEmpty(ignored Mask) bool {
 func (r Row) Positive() Mask {
 	var positive Mask
 	for m := r.Has; m != 0; m = m.Rest() {
-		if d := m.First(); r.V[d] > 0 {
-			positive = positive.With(d)
-		}
+		d := m.First()
+		positive |= only(d, r.V[d] > 0)
 	}
 	return positive
 }
@@ -75,9 +82,8 @@ func (r Row) Positive() Mask {
 func (r Row) AtLeastThreshold() Mask {
 	var some Mask
 	for m := r.Has; m != 0; m = m.Rest() {
-		if d := m.First(); r.V[d] >= Threshold {
-			some = some.With(d)
-		}
+		d := m.First()
+		some |= only(d, r.V[d] >= Threshold)
 	}
 	return some
 }

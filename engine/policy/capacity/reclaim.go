@@ -13,6 +13,8 @@ type trial struct {
 	stamp      []uint32
 	epoch      uint32
 	candidates []model.TaskID
+	// queues are those of the candidates.
+	queues []model.QueueID
 	// tested are the ancestors that a candidate was tested at.
 	tested []model.QueueID
 }
@@ -39,18 +41,27 @@ func (t *trial) begin(candidates []model.TaskID) {
 }
 
 // left returns what a queue has left of its allocated.
-func (s *State) left(q model.QueueID) *resource.Row {
+func (s *State) left(q model.QueueID) resource.Row {
+	if s.reclaim.stamp[q] == s.reclaim.epoch {
+		return s.reclaim.rows[q]
+	}
+	return s.allocated[q]
+}
+
+// take takes a victim off what a queue has left.
+func (s *State) take(q model.QueueID, request resource.Row) {
 	t := &s.reclaim
 	if t.stamp[q] != t.epoch {
 		t.stamp[q] = t.epoch
 		t.rows[q].CopyFrom(s.allocated[q])
 	}
-	return &t.rows[q]
+	t.rows[q].SubWithin(request)
 }
 
-func (s *State) party(t model.TaskID) party {
-	request := s.v.Request(t)
-	return party{t, s.v.QueueOf(t), request, request.AtLeastThreshold(), request.Positive()}
+// set makes p the party of a task, field by field, because it is read at once.
+func (p *party) set(t model.TaskID, q model.QueueID, request resource.Row) {
+	p.task, p.queue, p.request = t, q, request
+	p.some, p.positive = request.AtLeastThreshold(), request.Positive()
 }
 
 // Reclaimable judges the candidates in the order in which the session would evict them, and takes one that
@@ -66,7 +77,8 @@ func (s *State) party(t model.TaskID) party {
 func (s *State) Reclaimable(
 	claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds,
 ) ([]model.TaskID, policy.Vote) {
-	by := s.party(claimant)
+	var by, victim party
+	by.set(claimant, s.v.QueueOf(claimant), s.v.Request(claimant))
 	if !s.takesPart[by.queue] {
 		reason := policy.Because(name, policy.QueueTakesNoPart, by.queue)
 		if len(s.faults) > 0 {
@@ -81,13 +93,14 @@ func (s *State) Reclaimable(
 	if s.v.SortVictims != nil {
 		s.v.SortVictims(claimant, s.reclaim.candidates)
 	}
-	for _, t := range s.reclaim.candidates {
-		victim := s.party(t)
+	s.reclaim.queues = s.v.QueuesOf(s.reclaim.candidates, s.reclaim.queues)
+	for i, t := range s.reclaim.candidates {
+		victim.set(t, s.reclaim.queues[i], s.v.Request(t))
 		if s.shares(&by, &victim, g) && s.sparesGuarantee(&victim, g) && s.isOver(&by, &victim, g) {
 			dst = append(dst, t)
-			s.left(victim.queue).SubWithin(victim.request)
+			s.take(victim.queue, victim.request)
 			for _, q := range s.reclaim.tested {
-				s.left(q).SubWithin(victim.request)
+				s.take(q, victim.request)
 			}
 		}
 	}
@@ -147,13 +160,13 @@ func (s *State) sparesGuarantee(victim *party, g *policy.Grounds) bool {
 	guarantee, left := s.guarantee[q], s.left(q)
 	for m := guarantee.Has; m != 0; m = m.Rest() {
 		if d := m.First(); guarantee.V[d]-(left.V[d]-victim.request.V[d]) >= resource.Threshold {
-			g.Protect(victim.task, s.comparison(policy.GuaranteeKept, q, d, *left, victim.request, guarantee))
+			g.Protect(victim.task, s.comparison(policy.GuaranteeKept, q, d, left, victim.request, guarantee))
 			return false
 		}
 	}
 	if g.Explains() {
 		for m := guarantee.Positive(); m != 0; m = m.Rest() {
-			g.Pass(victim.task, s.comparison(policy.GuaranteeKept, q, m.First(), *left, victim.request, guarantee))
+			g.Pass(victim.task, s.comparison(policy.GuaranteeKept, q, m.First(), left, victim.request, guarantee))
 		}
 	}
 	return true
@@ -168,7 +181,7 @@ func (s *State) exceeds(q model.QueueID, victim *party, g *policy.Grounds) bool 
 		}
 		return true
 	}
-	left, deserved, tested := *s.left(q), s.deserved[q], victim.positive&s.relevant[q]
+	left, deserved, tested := s.left(q), s.deserved[q], victim.positive&s.relevant[q]
 	for m := tested; m != 0; m = m.Rest() {
 		if d := m.First(); left.V[d] > deserved.V[d] {
 			if g.Explains() {

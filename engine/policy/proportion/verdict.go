@@ -76,41 +76,47 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 // Reclaimable takes candidates, in the order given, whose queue has more than it deserves in some dimension, whatever the candidate uses
 // and the claimant needs; each one taken is subtracted before the next is judged. Its vote is a permit even for no victims.
 func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
-	s.begin()
+	s.begin(candidates)
 	for i, t := range candidates {
 		s.v.Yield(i)
-		q := s.v.QueueOf(t)
-		allocated := s.runningOf(q)
-		over := resource.Uncovered(s.deserved.Row(int(q)), *allocated)
+		q := s.losing[i]
+		left := s.left(q)
+		over := resource.Uncovered(s.deserved.Row(int(q)), left)
 		if over == 0 {
-			g.Protect(t, s.reason(q, *allocated, t, s.v.Request(t).Positive()))
+			if g != nil {
+				g.Protect(t, s.reason(q, left, t, s.v.Request(t).Positive()))
+			}
 			continue
 		}
 		if g.Explains() {
-			g.Pass(t, s.reason(q, *allocated, t, over))
+			g.Pass(t, s.reason(q, left, t, over))
 		}
 		dst = append(dst, t)
-		allocated.SubWithin(s.v.Request(t))
+		s.take(q, s.v.Request(t))
 	}
 	return dst, policy.Permit
 }
 
 // reason compares what a queue has with what it deserves, in the dimension of mask where the former is largest in proportion.
 func (s *State) reason(q model.QueueID, allocated resource.Row, t model.TaskID, mask resource.Mask) policy.Reason {
-	reason := policy.Because(name, policy.WithinDeserved, q)
 	deserved := s.deserved.Row(int(q))
 	_, d := resource.DominantShare(allocated, deserved, mask&deserved.AtLeastThreshold())
-	if d < 0 && mask != 0 {
+	switch {
+	case d >= 0:
+	case mask == 0:
+		return policy.Because(name, policy.WithinDeserved, q)
+	default:
 		d = mask.First()
 	}
-	if d >= 0 {
-		reason.Dimension, reason.Have, reason.Need, reason.Limit = d, allocated.V[d], s.v.Request(t).V[d], deserved.V[d]
+	return policy.Reason{
+		Plugin: name, Code: policy.WithinDeserved, Queue: q,
+		Dimension: d, Have: allocated.V[d], Need: s.v.Request(t).V[d], Limit: deserved.V[d],
 	}
-	return reason
 }
 
 // begin starts a new round of judging: what queues have is what the session says.
-func (s *State) begin() {
+func (s *State) begin(candidates []model.TaskID) {
+	s.losing = s.v.QueuesOf(candidates, s.losing)
 	if s.running == nil {
 		s.running, s.stamp = resource.NewAccounts(len(s.v.Queues), s.v.Dims.Len()), make([]uint32, len(s.v.Queues))
 	}
@@ -120,11 +126,19 @@ func (s *State) begin() {
 	}
 }
 
-// runningOf returns what a queue has left after the victims so far.
-func (s *State) runningOf(q model.QueueID) *resource.Row {
+// left returns what a queue has left after the victims so far.
+func (s *State) left(q model.QueueID) resource.Row {
+	if s.stamp[q] == s.epoch {
+		return s.running[q]
+	}
+	return s.allocated(q)
+}
+
+// take takes a victim off what is left of its queue.
+func (s *State) take(q model.QueueID, request resource.Row) {
 	if s.stamp[q] != s.epoch {
 		s.stamp[q] = s.epoch
 		s.running[q].CopyFrom(s.allocated(q))
 	}
-	return &s.running[q]
+	s.running[q].SubWithin(request)
 }
