@@ -129,14 +129,10 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		j := v.Tasks.At(c).Job
 		q := v.Jobs.At(j).Queue
 		o.keys[i] = victimKey{task: c, job: j, queue: q}
-		o.rankOfQueue[q], o.rankOfJob[j] = unranked, unranked
+		o.rankOfQueue[q] = unranked
 	}
 	for i := range o.keys {
 		k := &o.keys[i]
-		if o.rankOfJob[k.job] == unranked {
-			o.rankOfJob[k.job] = 0
-			o.jobs = append(o.jobs, k.job)
-		}
 		if o.rankOfQueue[k.queue] == unranked {
 			o.rankOfQueue[k.queue] = 0
 			o.queues.ids = append(o.queues.ids, k.queue)
@@ -146,20 +142,28 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 	for rank, q := range o.queues.ids {
 		o.rankOfQueue[q] = int32(rank)
 	}
-	jobs = o.rankJobs(v, t)
 	for i := range o.keys {
 		k := &o.keys[i]
-		k.ofQ, k.ofJob = o.rankOfQueue[k.queue], o.rankOfJob[k.job]
+		k.ofQ = o.rankOfQueue[k.queue]
 	}
-	return int32(len(o.queues.ids)), jobs
+	if len(t.jobOrder) == 0 {
+		return int32(len(o.queues.ids)), 1
+	}
+	return int32(len(o.queues.ids)), o.rankJobs(v, t)
 }
 
 const unranked = -1
 
 // rankJobs ranks the jobs of candidates, and returns how many ranks there are.
 func (o *victimOrder) rankJobs(v *policy.View, t *table) int32 {
-	if len(t.jobOrder) == 0 {
-		return 1
+	for i := range o.keys {
+		o.rankOfJob[o.keys[i].job] = unranked
+	}
+	for i := range o.keys {
+		if j := o.keys[i].job; o.rankOfJob[j] == unranked {
+			o.rankOfJob[j] = 0
+			o.jobs = append(o.jobs, j)
+		}
 	}
 	compared := 0
 	slices.SortFunc(o.jobs, func(l, r model.JobID) int {
@@ -173,6 +177,9 @@ func (o *victimOrder) rankJobs(v *policy.View, t *table) int32 {
 			rank++
 		}
 		o.rankOfJob[j] = rank
+	}
+	for i := range o.keys {
+		o.keys[i].ofJob = o.rankOfJob[o.keys[i].job]
 	}
 	return rank + 1
 }

@@ -35,8 +35,8 @@ type State struct {
 	nothing resource.Row
 	// Change with events and permits, and are saved to the journal before.
 	changed struct{ allocated, inqueue account.Changing }
-	// Scratch of Reclaimable: the queues of the candidates, and what is left of those that lose some. running[q] is valid if stamp[q] is the
-	// present epoch.
+	// Scratch of Reclaimable: the queues of the candidates, and what is left of those that lose some. running[q] is valid if stamp[q] is
+	// the present epoch.
 	losing  []model.QueueID
 	running []resource.Row
 	stamp   []uint32
