@@ -9,7 +9,7 @@ from google.rpc import error_details_pb2
 
 from session import again, details
 
-CHUNK = 256 << 10
+CHUNK = (1 << 20) - 1024
 # How often a server may say that it does not hold a snapshot before the question carries it.
 TRIES = 3
 # Positions that may be holes, beside as many as there are tasks.
