@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -30,6 +32,8 @@ type call struct {
 	measured *measured
 	// pending is the message of a stream that was received last, unless the session has taken it.
 	pending message
+	// chunk is the memory of the last chunk of an upload, which is lent to it.
+	chunk atomic.Pointer[mem.Buffer]
 }
 
 // Direct answers calls of this process, without interceptors.
@@ -99,6 +103,7 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 			c.reply.release()
 		}
 		c.snapshot.free()
+		c.endChunk()
 		messages.held.Close()
 		leave()
 		connectionOf(ctx).answered(ctx)
@@ -189,6 +194,10 @@ func (s *messageStream) RecvMsg(request any) error {
 	m, err := messages.next(ctx, patience)
 	if errors.Is(err, io.EOF) {
 		return io.EOF
+	}
+	if err == nil && s.call.lend(&m, request) {
+		s.call.pending = m
+		return nil
 	}
 	if err == nil {
 		err = messages.decode(ctx, &m, request, inline)

@@ -76,8 +76,48 @@ func askSecrets(t *testing.T, tasks int) {
 			}
 		})
 		callers.Go(func() { converse(t, r, ask, want) })
+		callers.Go(func() { uploadAndAsk(t, r, ask, want) })
 	}
 	callers.Wait()
+}
+
+// uploadAndAsk asks the same about uploaded snapshots, and about changes of them that set the same jobs again.
+func uploadAndAsk(t *testing.T, r *replica, ask *apportionv1.SimulateRequest, want *apportionv1.SimulateResponse) {
+	t.Helper()
+	ask, snapshot := proto.CloneOf(ask), proto.CloneOf(ask.GetInput().GetSnapshot())
+	base := ""
+	for i := range 6 {
+		snapshot.AsOf = int64(i + 1)
+		var message proto.Message = snapshot
+		if i%2 == 1 {
+			message = &apportionv1.Change{AsOf: new(int64(i + 1)), Dimensions: snapshot.GetDimensions(), Jobs: snapshot.GetJobs()}
+		}
+		data, err := proto.Marshal(message)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		head := &apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{
+			Header: &apportionv1.UploadHeader{BaseDigest: base},
+		}}
+		held, err := upload(context.Background(), t, r, head, chunk(string(data), true))
+		if base = ""; i%2 == 0 {
+			base = held.GetDigest()
+		}
+		ask.Input.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: held.GetDigest()}
+		var got *apportionv1.SimulateResponse
+		if err == nil {
+			got, err = r.Simulate(context.Background(), ask)
+		}
+		if err != nil || i%2 == 0 && !sameAnswers(want, got) || i%2 == 1 && len(got.GetAnswers()) != len(want.GetAnswers()) {
+			t.Errorf("an uploaded snapshot was answered differently: %v", err)
+			return
+		}
+	}
+}
+
+func sameAnswers(l, r *apportionv1.SimulateResponse) bool {
+	return proto.Equal(&apportionv1.SimulateResponse{Answers: l.GetAnswers()}, &apportionv1.SimulateResponse{Answers: r.GetAnswers()})
 }
 
 // converse asks the same on sessions of their own.
