@@ -39,8 +39,9 @@ func only(d int, holds bool) Mask {
 func Exceeding(limit, used, asked Row, mask Mask) Mask {
 	var over Mask
 	for m := asked.Has & mask; m != 0; m = m.Rest() {
-		d := m.First()
-		over |= only(d, asked.V[d] > 0) & only(d, used.V[d]+asked.V[d] > limit.V[d])
+		if d := m.First(); asked.V[d] > 0 && used.V[d]+asked.V[d] > limit.V[d] {
+			over = over.With(d)
+		}
 	}
 	return over
 }
