@@ -59,10 +59,13 @@ type shown struct {
 func (l *link) enter(ctx context.Context) {
 	l.refused = 0
 	l.calls.Add(1)
+	end := func() {}
 	if l.activity != nil {
-		context.AfterFunc(ctx, l.activity.Begin())
+		end = l.activity.Begin()
 	}
+	// Both at once: each AfterFunc is a goroutine.
 	context.AfterFunc(ctx, func() {
+		end()
 		if l.calls.Add(-1) == 0 && l.ending.Load() {
 			l.end()
 		}
