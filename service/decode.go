@@ -70,12 +70,12 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	if apart {
 		m.buffer.Ref()
 		into.data, into.change, into.buffer = taken.data, taken.change, m.buffer
-		return readable(proto.Unmarshal(rest, decoded))
+		return readable(in.unmarshal(rest, decoded))
 	}
 	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(rest, session) {
 		return nil
 	}
-	return readable(proto.Unmarshal(rest, decoded))
+	return readable(in.unmarshal(rest, decoded))
 }
 
 var errNoMessage = errors.New("the request is not a message")

@@ -52,7 +52,8 @@ type inbox struct {
 	patience time.Duration
 	limits   *Limits
 	// small is limits.small.
-	small int64
+	small    int64
+	policies policies
 }
 
 // receiver receives the messages of one call.
@@ -65,6 +66,8 @@ type receiver struct {
 	held *admission.Bookings
 	// wire counts the bytes that came, as they came.
 	wire atomic.Int64
+	// given is the policy of the request and its digest, if they are known.
+	given rule
 	// header is that of the message being received.
 	header [5]byte
 }

@@ -20,6 +20,7 @@ import (
 // metrics of a service. Labels take a few fixed values, never what a caller sends.
 type metrics struct {
 	requests   *prometheus.CounterVec
+	hit, miss  prometheus.Counter
 	compiled   prometheus.Counter
 	evicted    prometheus.Counter
 	shed       *prometheus.CounterVec
@@ -67,9 +68,7 @@ func newMetrics(s *Server) *metrics {
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
 	}, []string{"method", "code"})
-	for _, result := range []string{"hit", "miss"} {
-		m.requests.WithLabelValues(result)
-	}
+	m.hit, m.miss = m.requests.WithLabelValues("hit"), m.requests.WithLabelValues("miss")
 	m.decide()
 	m.collectors = append(m.collectors,
 		m.panics, m.untaken, m.reset, m.refused, m.shed, m.requests, m.compiled, m.evicted,

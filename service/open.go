@@ -131,7 +131,7 @@ func (c *call) open(
 	ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record, steps []*apportionv1.Step,
 ) (opened, error) {
 	s := c.server
-	r, err := s.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
+	r, err := c.rule(in)
 	if err != nil {
 		return opened{}, err
 	}
@@ -206,6 +206,14 @@ func (c *call) observed(decoded *apportionv1.Snapshot) Snapshot {
 		return Snapshot{data: c.snapshot.data, buffer: c.snapshot.buffer}
 	}
 	return Snapshot{Message: decoded}
+}
+
+// rule returns the policy of an input.
+func (c *call) rule(in *apportionv1.Input) (rule, error) {
+	if given := in.GetPolicy(); given != nil && c.messages != nil && c.messages.given.policy == given {
+		return c.messages.given, nil
+	}
+	return c.server.rule(in.GetPolicy(), in.GetPolicyName(), "input.")
 }
 
 // rule returns the policy given or named. prefix leads to the fields that hold them.
@@ -371,13 +379,13 @@ func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, e
 		e = s.keptVersion(ctx, digest)
 	}
 	if e == nil {
-		s.metrics.requests.WithLabelValues("miss").Inc()
+		s.metrics.miss.Inc()
 		return nil, &wire.Fault{
 			Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field,
 			Text: "no such snapshot is held here; send it again",
 		}
 	}
-	s.metrics.requests.WithLabelValues("hit").Inc()
+	s.metrics.hit.Inc()
 	if err := s.permit(ctx, func() string { return e.cluster }); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
@@ -182,7 +180,7 @@ func (c *call) decide(
 			o.audience.answers(answers)
 		}
 		if err == nil {
-			err = r.grow(ctx, int64(bytes+proto.Size(o.basis)+fieldBytes), s.outbox.patience)
+			err = r.grow(ctx, int64(bytes+wire.BasisBytes(o.basis)+fieldBytes), s.outbox.patience)
 		}
 	} else {
 		seen.refused(err)

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -25,24 +26,55 @@ func Encode(memory []byte, response any) (encoded, larger []byte, ok bool, err e
 		message(&w, 2, answers, writeAnswerBatch)
 	case *apportionv1.EvaluateSharesResponse:
 		message(&w, 2, m.GetShares(), writeShares)
-		w.library(1, m.GetBasis())
+		message(&w, 1, m.GetBasis(), writeBasis)
 	case *apportionv1.CheckEnqueueResponse:
 		message(&w, 2, m.GetEnqueue(), writeEnqueue)
-		w.library(1, m.GetBasis())
+		message(&w, 1, m.GetBasis(), writeBasis)
 	case *apportionv1.CheckAllocatableResponse:
 		message(&w, 3, m.GetPreemptive(), writePreemptive)
 		message(&w, 2, m.GetAllocatable(), writeAllocatable)
-		w.library(1, m.GetBasis())
+		message(&w, 1, m.GetBasis(), writeBasis)
 	case *apportionv1.SelectVictimsResponse:
 		message(&w, 2, m.GetVictims(), writeVictims)
-		w.library(1, m.GetBasis())
+		message(&w, 1, m.GetBasis(), writeBasis)
 	case *apportionv1.SimulateResponse:
 		messages(&w, 2, m.GetAnswers(), writeAnswer)
-		w.library(1, m.GetBasis())
+		message(&w, 1, m.GetBasis(), writeBasis)
 	default:
 		return nil, memory, false, nil
 	}
 	return w.memory[w.at:], w.memory, w.err == nil, w.err
+}
+
+func writeBasis(w *writer, m *apportionv1.Basis) {
+	w.boolean(7, m.Restricted)
+	w.library(6, m.View)
+	for _, warning := range slices.Backward(m.Warnings) {
+		w.library(5, warning)
+	}
+	for _, name := range slices.Backward(m.Dimensions) {
+		w.room(len(name))
+		w.at -= len(name)
+		copy(w.memory[w.at:], name)
+		w.begin(4, len(name))
+	}
+	w.text(3, m.SnapshotDigest)
+	w.text(2, m.PolicyDigest)
+	w.text(1, m.EngineVersion)
+}
+
+// BasisBytes returns an upper estimate of the size of an encoded Basis.
+func BasisBytes(m *apportionv1.Basis) int {
+	if m == nil || m.View != nil || len(m.Warnings) > 0 {
+		return proto.Size(m)
+	}
+	// Tag and length, and the other field.
+	const each, restricted = 1 + binary.MaxVarintLen32, 2
+	bytes := 3*each + len(m.EngineVersion) + len(m.PolicyDigest) + len(m.SnapshotDigest) + restricted
+	for _, name := range m.Dimensions {
+		bytes += each + len(name)
+	}
+	return bytes
 }
 
 func writeAnswerBatch(w *writer, m *apportionv1.AnswerBatch) {

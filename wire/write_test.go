@@ -143,3 +143,12 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	})
 }
+
+func TestABasisTakesNoMoreThanEstimated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		basis := &apportionv1.Basis{}
+		fill(t, basis.ProtoReflect(), rapid.IntRange(0, 3).Draw(t, "depth"))
+		require.GreaterOrEqual(t, wire.BasisBytes(basis), proto.Size(basis))
+	})
+	require.Zero(t, wire.BasisBytes(nil))
+}

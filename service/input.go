@@ -1,0 +1,139 @@
+package service
+
+import (
+	"sync"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// A small question consists mostly of its Input: a digest and a policy. Callers send few different policies, so the same message is used
+// for all calls whose policy has the same bytes, and the rest of the Input is read here. For a question by digest that is less than half of
+// what the protobuf library takes.
+
+const (
+	// mostPolicies is how many policies are remembered, and longestShared the bytes up to which one is.
+	mostPolicies  = 128
+	longestShared = 512
+)
+
+// policies remembers policies that were sent, by their bytes as sent. The zero value is empty.
+type policies struct {
+	mutex sync.Mutex
+	known map[string]rule
+}
+
+// read returns the policy of some bytes and its digest, which others may have too; false: it is left to the library.
+func (p *policies) read(data []byte) (rule, bool) {
+	if len(data) > longestShared {
+		return rule{}, false
+	}
+	p.mutex.Lock()
+	r, ok := p.known[string(data)]
+	p.mutex.Unlock()
+	if ok {
+		return r, true
+	}
+	r.policy = &apportionv1.Policy{}
+	if proto.Unmarshal(data, r.policy) != nil {
+		return rule{}, false
+	}
+	r.digest = wire.PolicyDigest(r.policy)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.known == nil || len(p.known) >= mostPolicies {
+		p.known = map[string]rule{}
+	}
+	p.known[string(data)] = r
+	return r, true
+}
+
+// The fields of Input beside those that hold a snapshot or a change.
+const (
+	inputPolicy     protowire.Number = 3
+	inputPolicyName protowire.Number = 4
+	inputTexts      protowire.Number = 6
+)
+
+// unmarshal decodes a request as the protobuf library does. The policy that it contains may be shared.
+func (in *receiver) unmarshal(data []byte, request proto.Message) error {
+	of, ok := request.(inline)
+	if !ok {
+		return proto.Unmarshal(data, request)
+	}
+	encoded, at, ok := onlyField(data, 1)
+	if !ok {
+		return proto.Unmarshal(data, request)
+	}
+	var input apportionv1.Input
+	given, ok := in.readInput(encoded, &input)
+	if !ok {
+		return proto.Unmarshal(data, request)
+	}
+	if err := proto.Unmarshal(replaced(data, 1, at, nil), request); err != nil {
+		return err
+	}
+	into := of.GetInput()
+	into.Source, into.Rule, into.Texts = input.GetSource(), input.GetRule(), input.GetTexts()
+	in.given = given
+	return nil
+}
+
+// readInput reads an Input that has each field at most once, and no snapshot or change; false: it is left to the library.
+func (in *receiver) readInput(data []byte, input *apportionv1.Input) (given rule, ok bool) {
+	for len(data) > 0 {
+		number, kind, tag := protowire.ConsumeTag(data)
+		if tag < 0 {
+			return rule{}, false
+		}
+		if number == inputTexts && kind == protowire.VarintType {
+			value, n := protowire.ConsumeVarint(data[tag:])
+			if n < 0 {
+				return rule{}, false
+			}
+			input.Texts, data = protowire.DecodeBool(value), data[tag+n:]
+			continue
+		}
+		value, n := protowire.ConsumeBytes(data[tag:])
+		if kind != protowire.BytesType || n < 0 {
+			return rule{}, false
+		}
+		switch {
+		case number == inputPolicy && input.GetRule() == nil:
+			if given, ok = in.policies.read(value); !ok {
+				return rule{}, false
+			}
+			input.Rule = &apportionv1.Input_Policy{Policy: given.policy}
+		case !readName(number, value, input):
+			return rule{}, false
+		}
+		data = data[tag+n:]
+	}
+	return given, true
+}
+
+// readName reads a field of an Input that is a digest or a name, or the place of a snapshot that was taken out.
+func readName(number protowire.Number, value []byte, input *apportionv1.Input) bool {
+	if !utf8.Valid(value) {
+		return false
+	}
+	switch {
+	case number == inputPolicyName && input.GetRule() == nil:
+		input.Rule = &apportionv1.Input_PolicyName{PolicyName: string(value)}
+	case input.GetSource() != nil:
+		return false
+	case number == inputDigest:
+		input.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: string(value)}
+	case number == inputName:
+		input.Source = &apportionv1.Input_SnapshotName{SnapshotName: string(value)}
+	case number == inputSnapshot && len(value) == 0:
+		input.Source = &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{}}
+	default:
+		return false
+	}
+	return true
+}
