@@ -56,6 +56,34 @@ func BenchmarkCompileChange(b *testing.B) {
 	}
 }
 
+// BenchmarkOpenChanged opens a session, with its basis, on the result of a change that was compiled just before.
+func BenchmarkOpenChanged(b *testing.B) {
+	snapshot := generate.Snapshot(generate.Standard())
+	base, err := wire.Compile(snapshot)
+	require.NoError(b, err)
+	changes := make([][]byte, 16)
+	for i := range changes {
+		changes[i], err = proto.Marshal(generate.Change(snapshot, 100, uint64(i)))
+		require.NoError(b, err)
+	}
+	for _, name := range []string{"proportion", "capacity flat", "capacity hierarchical"} {
+		p := &apportionv1.Policy{}
+		require.NoError(b, prototext.Unmarshal([]byte(policies[name]), p))
+		b.Run(name, func(b *testing.B) {
+			var d wire.Decoder
+			for i := 0; i < b.N; i++ {
+				b.StopTimer()
+				m, err := d.CompileChange(base, changes[i%len(changes)], wire.Guard{})
+				require.NoError(b, err)
+				b.StartTimer()
+				s, err := wire.Open(m, p, wire.Options{})
+				require.NoError(b, err)
+				s.Basis()
+			}
+		})
+	}
+}
+
 func TestTenSuccessiveSnapshotsTakeLittleMoreThanOne(t *testing.T) {
 	snapshot := generate.Snapshot(generate.Standard())
 	data, err := proto.Marshal(snapshot)
