@@ -71,7 +71,7 @@ func BenchmarkOpenChanged(b *testing.B) {
 		require.NoError(b, prototext.Unmarshal([]byte(policies[name]), p))
 		b.Run(name, func(b *testing.B) {
 			var d wire.Decoder
-			for i := 0; i < b.N; i++ {
+			for i := range b.N {
 				b.StopTimer()
 				m, err := d.CompileChange(base, changes[i%len(changes)], wire.Guard{})
 				require.NoError(b, err)
