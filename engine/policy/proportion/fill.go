@@ -100,8 +100,8 @@ func (f *filling) close() bool {
 	return f.settle()
 }
 
-// begin is raise of a queue that has nothing yet. An amount that a row does not name is 0, so that only a scalar that real capability does
-// not name, where it is unlimited, is told from one that it names.
+// begin is raise of a queue that has nothing yet. An amount that a row does not name is 0, so that it matters only for
+// scalars whether real capability names them: one that it does not name is unlimited.
 func (f *filling) begin(q model.QueueID, total float64) {
 	queue, width := &f.v.Queues[q], len(f.columns)
 	n, at := len(f.rising), int(q)*width
