@@ -129,6 +129,8 @@ export async function visit(browser, address, fragment = "", options = {}) {
 // settled waits until nothing is asked any more.
 export async function settled(page) {
   await page.waitForLoadState("networkidle");
+  // What a key or a click changes is drawn with the next frame.
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   await page.waitForFunction(() => document.querySelector(".spinner") === null && document.querySelector("main") !== null);
 }
 
