@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

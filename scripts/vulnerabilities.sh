@@ -9,7 +9,7 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
 verdict=0
-govulncheck -db "file://$PWD/tools/govulncheck/testdata/db" ./client/quantity >"$said" 2>&1 || verdict=$?
+govulncheck -db "file://$PWD/tools/govulncheck/testdata/db" ./contract/quantity >"$said" 2>&1 || verdict=$?
 if ((verdict != 3)); then
   cat "$said"
   echo "a made-up vulnerability was not found" >&2

@@ -3,7 +3,7 @@ package wire
 import (
 	"slices"
 
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"

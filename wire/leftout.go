@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )

@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"

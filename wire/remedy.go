@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"

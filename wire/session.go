@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/client/quantity"
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

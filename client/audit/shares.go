@@ -3,7 +3,7 @@ package audit
 import (
 	"math"
 
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

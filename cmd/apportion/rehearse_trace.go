@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/apportion/apportion/client/quantity"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/service/decisionlog"
 )
 

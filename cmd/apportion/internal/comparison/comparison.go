@@ -2,7 +2,7 @@
 package comparison
 
 import (
-	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/client/quantity"
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -3,7 +3,7 @@ package render
 import (
 	"strings"
 
-	"github.com/apportion/apportion/client/text"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

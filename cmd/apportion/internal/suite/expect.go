@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/quantity"
 )
 
 // Difference is an expectation that an answer does not meet.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/quantity"
 )
 
 // The columns of a CSV trace; all others are resources.

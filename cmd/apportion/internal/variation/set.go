@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/client/lookup"
-	"github.com/apportion/apportion/client/quantity"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/client/lookup"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
