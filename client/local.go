@@ -60,18 +60,17 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 				"no policy %q: in process there are %s", rule.PolicyName, known))
 		}
 	}
-	if l.model != nil {
-		session, err := wire.Open(l.model, policy, wire.Options{Stop: stop})
-		return session, failure(err)
-	}
-	snapshot := in.GetSnapshot()
-	if snapshot == nil {
-		return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot",
-			"no snapshot is given"))
-	}
-	compiled, err := wire.Compile(snapshot)
-	if err != nil {
-		return nil, failure(err)
+	compiled := l.model
+	if compiled == nil {
+		snapshot := in.GetSnapshot()
+		if snapshot == nil {
+			return nil, failure(wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot",
+				"no snapshot is given"))
+		}
+		var err error
+		if compiled, err = wire.Compile(snapshot); err != nil {
+			return nil, failure(err)
+		}
 	}
 	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop})
 	if err != nil {

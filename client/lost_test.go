@@ -111,6 +111,29 @@ func TestASessionGoesOnAtAnotherReplica(t *testing.T) {
 	}
 }
 
+func TestASessionTakesAChangeOfItsSnapshotToAnotherReplica(t *testing.T) {
+	r := startReplica(t, service.Options{})
+	c := dialAll(t, []*replica{r})
+	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
+	require.NoError(t, err)
+	allocated := func() client.Resources {
+		answers, err := session.Do(t.Context(), shares())
+		require.NoError(t, err)
+		read := client.Shares{Basis: session.Basis(), Answer: answers[0].GetShares()}
+		web, _ := read.Queue("web")
+		return web.Allocated
+	}
+	require.Equal(t, "12", allocated()["cpu"])
+	_, err = session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{
+		Change: &apportionv1.Change{RemoveJobs: []string{"web/shop"}},
+	}}})
+	require.NoError(t, err)
+	require.Empty(t, allocated())
+	r.reset()
+	require.Empty(t, allocated())
+	require.NoError(t, session.Close())
+}
+
 // Whatever is asked, and whenever connections break: the answers are those of a session that was never disturbed, to the last bit.
 func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
@@ -119,32 +142,15 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	// What is shown is where a session gets to, not how patient it is: a busy machine may take long to connect anew.
 	c := dialAll(t, replicas, client.WithAttempts(8))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
-	tasks := []string{"web/shop-0", "web/shop-1", "web/shop-2", "ml/train-0", "ml/train-1"}
 	rapid.Check(t, func(t *rapid.T) {
 		moving, err := c.OpenSession(t.Context(), in)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, moving.Close()) }()
 		staying, err := client.InProcess().OpenSession(t.Context(), in)
 		require.NoError(t, err)
-		step := rapid.Custom(func(t *rapid.T) *apportionv1.Step {
-			task := rapid.SampledFrom(tasks).Draw(t, "task")
-			switch rapid.IntRange(0, 5).Draw(t, "kind") {
-			case 0:
-				return deallocate(task)
-			case 1:
-				return allocate(task, uint32(rapid.IntRange(0, 2).Draw(t, "node")))
-			case 2:
-				return mark()
-			case 3:
-				return rollback(uint32(rapid.IntRange(0, 3).Draw(t, "mark")))
-			case 4:
-				return enqueue()
-			}
-			return shares()
-		})
 		for range rapid.IntRange(1, 6).Draw(t, "batches") {
-			steps := rapid.SliceOfN(step, 1, 5).Draw(t, "steps")
-			if rapid.IntRange(0, 9).Draw(t, "lost") == 0 {
+			steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 12).Draw(t, "steps")
+			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 				for _, r := range replicas {
 					r.reset()
 				}

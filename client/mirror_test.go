@@ -223,6 +223,40 @@ func TestTheEngineAnswersAboutAMirrorWhereNoReplicaDoes(t *testing.T) {
 	})
 }
 
+// Every way to answer about a State adds texts if these are wanted: by a replica, in process, and by the fallback.
+func TestReasonsAboutAMirrorHaveTextsIfTheseAreWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		remote, stop := startMemory(t, 1, service.Options{})
+		defer stop()
+		lost, stopLost := startMemory(t, 1, service.Options{}, client.WithFallback(client.FallbackEngine), client.WithAttempts(1))
+		defer stopLost()
+		lost.stops[0]()
+		question := client.EnqueueQuestion{Jobs: []string{"attic/old"}}
+		for name, c := range map[string]*client.Client{
+			"a replica": remote.client, "in process": client.InProcess(), "fallback": lost.client,
+		} {
+			state := following(t, c).State()
+			for _, texts := range []bool{true, false} {
+				in := client.Input{State: state, Policy: proportional(t), Texts: texts}
+				admissions, err := c.Enqueue(t.Context(), in, question)
+				require.NoError(t, err, name)
+				reason := admissions.Answer.GetJobs()[0].GetVerdict().GetReasons()[0]
+				require.Equal(t, texts, reason.GetText() != "", "a call, %s: %v", name, reason)
+
+				session, err := c.OpenSession(t.Context(), in)
+				require.NoError(t, err, name)
+				answers, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
+					Jobs: &apportionv1.Jobs{Uid: question.Jobs},
+				}}})
+				require.NoError(t, err, name)
+				reason = answers[0].GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0]
+				require.Equal(t, texts, reason.GetText() != "", "a session, %s: %v", name, reason)
+				require.NoError(t, session.Close())
+			}
+		}
+	})
+}
+
 func TestABaseWithManyHolesIsSentWholeAgain(t *testing.T) {
 	c := client.InProcess()
 	m := client.NewMirror(c)

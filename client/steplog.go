@@ -51,7 +51,7 @@ func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) 
 			l.append(step)
 			l.marks = append(l.marks, extent{len(l.steps), l.bytes})
 		case *apportionv1.Step_Enqueue, *apportionv1.Step_SetStatus, *apportionv1.Step_Allocate, *apportionv1.Step_Deallocate,
-			*apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob:
+			*apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob, *apportionv1.Step_Change:
 			l.append(step)
 		}
 	}

@@ -1,0 +1,163 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// stepKinds are the kinds of steps of the contract.
+var stepKinds = (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
+
+// What steps about twoTeams name: entities that exist, and one that does not.
+var (
+	drawnTasks  = []string{"web/shop-0", "web/shop-1", "web/shop-2", "ml/train-0", "ml/train-1", "web/none"}
+	drawnJobs   = []string{"web/shop", "ml/train", "attic/old", "web/new", "web/none"}
+	drawnQueues = []string{"web", "ml", "attic", "none"}
+	drawnNodes  = []string{"n0", "n1", "none"}
+)
+
+// drawStep draws a step of any kind about twoTeams.
+func drawStep(t *rapid.T) *apportionv1.Step {
+	return drawStepOf(t, stepKinds.Get(rapid.IntRange(0, stepKinds.Len()-1).Draw(t, "kind")))
+}
+
+// drawStepOf draws a step of one kind. Its fields are found by reflection, so a new kind is drawn as soon as the contract has it.
+func drawStepOf(t *rapid.T, kind protoreflect.FieldDescriptor) *apportionv1.Step {
+	step := &apportionv1.Step{}
+	drawFields(t, step.ProtoReflect().Mutable(kind).Message())
+	return step
+}
+
+func drawFields(t *rapid.T, m protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	chosen := map[protoreflect.FullName]protoreflect.FieldDescriptor{}
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		name := string(f.Name())
+		if oneof := f.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
+			if _, drawn := chosen[oneof.FullName()]; !drawn {
+				chosen[oneof.FullName()] = oneof.Fields().Get(rapid.IntRange(0, oneof.Fields().Len()-1).Draw(t, string(oneof.Name())))
+			}
+			if chosen[oneof.FullName()] != f {
+				continue
+			}
+		}
+		switch {
+		case rapid.IntRange(0, 2).Draw(t, name+" absent") == 0:
+		case f.IsList():
+			for range rapid.IntRange(0, 1).Draw(t, name) {
+				m.Mutable(f).List().Append(drawScalar(t, f))
+			}
+		case f.Message() != nil:
+			drawn := drawMessage(t, f.Message().FullName())
+			m.Set(f, protoreflect.ValueOfMessage(drawn.ProtoReflect()))
+		default:
+			m.Set(f, drawScalar(t, f))
+		}
+	}
+}
+
+// drawMessage draws what a field of a step holds.
+func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
+	names := func(known []string) []string { return rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, string(name)) }
+	switch name {
+	case "apportion.v1.Tasks":
+		return &apportionv1.Tasks{Uid: names(drawnTasks)}
+	case "apportion.v1.Jobs":
+		return &apportionv1.Jobs{Uid: names(drawnJobs)}
+	case "apportion.v1.Queues":
+		return &apportionv1.Queues{Name: names(drawnQueues)}
+	case "apportion.v1.Nodes":
+		return &apportionv1.Nodes{Name: names(drawnNodes)}
+	case "apportion.v1.Explain":
+		return &apportionv1.Explain{}
+	case "apportion.v1.Job":
+		return drawNewJob(t)
+	case "apportion.v1.Change":
+		return drawSnapshotChange(t)
+	}
+	require.Fail(t, "no generator for "+string(name))
+	return nil
+}
+
+func drawNewJob(t *rapid.T) *apportionv1.Job {
+	return &apportionv1.Job{
+		Namespace: "web", Name: "new", Queue: rapid.SampledFrom(drawnQueues).Draw(t, "queue"),
+		Groups: []*apportionv1.TaskGroup{{
+			Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
+			Tasks:   []*apportionv1.Task{{Uid: "web/new-0"}, {Uid: "web/new-1", Status: running}},
+		}},
+	}
+}
+
+func drawSnapshotChange(t *rapid.T) *apportionv1.Change {
+	change := &apportionv1.Change{}
+	if rapid.Bool().Draw(t, "remove job") {
+		change.RemoveJobs = []string{rapid.SampledFrom(drawnJobs).Draw(t, "removed job")}
+	}
+	if rapid.Bool().Draw(t, "set job") {
+		change.Jobs = []*apportionv1.Job{drawNewJob(t)}
+	}
+	if rapid.Bool().Draw(t, "set queue") {
+		change.Queues = []*apportionv1.Queue{{
+			Name: rapid.SampledFrom(drawnQueues).Draw(t, "changed queue"), Weight: proto.Uint32(rapid.Uint32Range(1, 9).Draw(t, "weight")),
+		}}
+	}
+	if rapid.Bool().Draw(t, "update task") {
+		change.Tasks = []*apportionv1.TaskUpdate{{
+			Task:   &apportionv1.TaskUpdate_Uid{Uid: rapid.SampledFrom(drawnTasks).Draw(t, "updated task")},
+			Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING,
+		}}
+	}
+	return change
+}
+
+func drawScalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
+	switch name := string(f.Name()); f.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(rapid.Bool().Draw(t, name))
+	case protoreflect.EnumKind:
+		values := f.Enum().Values()
+		return protoreflect.ValueOfEnum(values.Get(rapid.IntRange(0, values.Len()-1).Draw(t, name)).Number())
+	case protoreflect.Uint32Kind:
+		return protoreflect.ValueOfUint32(rapid.Uint32Range(0, 3).Draw(t, name))
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(rapid.SampledFrom([]string{"web", "ml/train-0", "cpu"}).Draw(t, name))
+	default:
+		require.Fail(t, "no generator for "+string(f.FullName()))
+		return protoreflect.Value{}
+	}
+}
+
+// A property that draws a kind of step only in forms that are refused would say nothing about it.
+func TestEveryKindOfStepIsDrawnSoThatItSucceeds(t *testing.T) {
+	snapshot, policy := twoTeams(t), proportional(t)
+	for i := range stepKinds.Len() {
+		kind := stepKinds.Get(i)
+		t.Run(string(kind.Name()), func(t *testing.T) {
+			drawn := rapid.Custom(func(t *rapid.T) *apportionv1.Step {
+				// A generator has to draw something, and a MarkStep has no fields.
+				rapid.Bool().Draw(t, "any")
+				return drawStepOf(t, kind)
+			})
+			for seed := range 300 {
+				session, err := client.InProcess().OpenSession(t.Context(), client.Input{Snapshot: snapshot, Policy: policy})
+				require.NoError(t, err)
+				answers, err := session.Do(t.Context(), mark(), drawn.Example(seed))
+				require.NoError(t, err)
+				require.NoError(t, session.Close())
+				if answers[1].GetError() == nil {
+					return
+				}
+			}
+			require.Fail(t, "every step drawn was refused")
+		})
+	}
+}
