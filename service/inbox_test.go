@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/grpc/test/bufconn"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
@@ -53,9 +55,18 @@ func (c countedConn) Read(p []byte) (int, error) {
 //nolint:gocritic // Once a test.
 func listen(t *testing.T, options service.Options) (*service.Server, string, *atomic.Int64) {
 	t.Helper()
-	server, err := service.New(options)
-	require.NoError(t, err)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server, read := serveOn(t, options, listener)
+	return server, listener.Addr().String(), read
+}
+
+// serveOn serves until the test ends, and returns the count of what was read.
+//
+//nolint:gocritic // Once a test.
+func serveOn(t *testing.T, options service.Options, listener net.Listener) (*service.Server, *atomic.Int64) {
+	t.Helper()
+	server, err := service.New(options)
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -65,58 +76,69 @@ func listen(t *testing.T, options service.Options) (*service.Server, string, *at
 		end()
 		require.NoError(t, <-served)
 	})
-	return server, listener.Addr().String(), read
+	return server, read
 }
 
-func connect(t *testing.T, address string) apportionv1.ApportionServiceClient {
+func connect(t *testing.T, address string, options ...grpc.DialOption) apportionv1.ApportionServiceClient {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	return apportionv1.NewApportionServiceClient(conn)
 }
 
+// connectTo connects to a listener in memory.
+func connectTo(t *testing.T, listener *bufconn.Listener) apportionv1.ApportionServiceClient {
+	t.Helper()
+	return connect(t, "passthrough:memory",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+}
+
 // TestWhatIsReceivedAtATimeIsBounded has 40 callers send a MiB each to a server that is busy: 8 MiB are theirs, of which one identity has
 // a half, and each of the others sends its window and waits.
 func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
-	const callers, message = 40, 1 << 20
-	held, release := make(chan struct{}, 1), make(chan struct{})
-	server, address, read := listen(t, service.Options{
-		Observers: []service.Observer{holding{held, release}},
-		Overload:  admission.Options{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
-		DrainTime: time.Millisecond, RequestBytes: 2 * message,
+	synctest.Test(t, func(t *testing.T) {
+		const callers, message, window = 40, 1 << 20, 96 << 10
+		held, release := make(chan struct{}, 1), make(chan struct{})
+		listener := bufconn.Listen(1 << 20)
+		server, read := serveOn(t, service.Options{
+			Observers: []service.Observer{holding{held, release}},
+			Overload:  admission.Options{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
+			DrainTime: time.Millisecond, RequestBytes: 2 * message,
+		}, listener)
+		busy := connectTo(t, listener)
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = busy.Simulate(t.Context(), emptyRequest()) })
+		<-held
+		in := inputOf(t)
+		in.GetSnapshot().Cluster = strings.Repeat("c", message)
+		var answered, refused atomic.Int64
+		for range callers {
+			client := connectTo(t, listener)
+			all.Go(func() {
+				_, err := client.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+				if err == nil {
+					answered.Add(1)
+					return
+				}
+				refused.Add(1)
+				require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+			})
+		}
+		// Once every goroutine waits for another, all that may be sent was sent.
+		synctest.Wait()
+		booked := gauge(t, server, "apportion_message_bytes")
+		require.Greater(t, booked, 3.0*message, "as much is booked as one identity may have")
+		require.LessOrEqual(t, booked, 4.0*message)
+		require.Greater(t, read.Load(), int64(3*message+(callers-3)*window), "each of the others sent its window")
+		require.Less(t, read.Load(), int64(3*message+callers*(window+1<<10)), "bytes that the server took from its connections")
+		close(release)
+		all.Wait()
+		require.Positive(t, answered.Load())
+		require.EqualValues(t, callers, answered.Load()+refused.Load())
+		synctest.Wait()
+		require.Zero(t, gauge(t, server, "apportion_message_bytes"))
 	})
-	let := sync.OnceFunc(func() { close(release) })
-	t.Cleanup(let)
-	busy := connect(t, address)
-	var all sync.WaitGroup
-	all.Go(func() { _, _ = busy.Simulate(t.Context(), emptyRequest()) })
-	<-held
-	in := inputOf(t)
-	in.GetSnapshot().Cluster = strings.Repeat("c", message)
-	var answered, refused atomic.Int64
-	for range callers {
-		client := connect(t, address)
-		all.Go(func() {
-			_, err := client.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
-			if err == nil {
-				answered.Add(1)
-				return
-			}
-			refused.Add(1)
-			require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
-		})
-	}
-	// As much is booked as one caller may have before anything is answered.
-	require.Eventually(t, func() bool { return gauge(t, server, "apportion_message_bytes") > 0 }, time.Minute, time.Millisecond)
-	time.Sleep(500 * time.Millisecond)
-	require.LessOrEqual(t, gauge(t, server, "apportion_message_bytes"), 4.0*message)
-	require.Less(t, read.Load(), int64(4*message+callers*(64<<10)+callers*(16<<10)), "bytes that the server took from its connections")
-	let()
-	all.Wait()
-	require.Positive(t, answered.Load())
-	require.EqualValues(t, callers, answered.Load()+refused.Load())
-	require.Eventually(t, func() bool { return gauge(t, server, "apportion_message_bytes") == 0 }, 5*time.Second, time.Millisecond)
 }
 
 // gauge returns the value of a gauge or counter without labels.
@@ -136,30 +158,34 @@ func gauge(t *testing.T, server *service.Server, name string) float64 {
 
 // TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
 func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
-	_, address, _ := listen(t, service.Options{
-		Overload:  admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
-		DrainTime: time.Millisecond, RequestBytes: 2 << 20,
-		Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
-			return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil
-		}},
-	})
-	client := connect(t, address)
-	as := func(who string) context.Context { return metadata.AppendToOutgoingContext(t.Context(), "who", who) }
-	for range 20 {
-		conn, err := net.Dial("tcp", address)
+	synctest.Test(t, func(t *testing.T) {
+		listener := bufconn.Listen(1 << 20)
+		server, _ := serveOn(t, service.Options{
+			Overload:  admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
+			DrainTime: time.Millisecond, RequestBytes: 2 << 20,
+			Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
+				return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil
+			}},
+		}, listener)
+		client := connectTo(t, listener)
+		as := func(who string) context.Context { return metadata.AppendToOutgoingContext(t.Context(), "who", who) }
+		for range 20 {
+			conn, err := listener.DialContext(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, conn.Close()) })
+			// A message of a MiB, of which two bytes come.
+			begin(t, conn, "/apportion.v1.ApportionService/EvaluateShares", map[string]string{"who": "greedy"}, []byte{0, 0, 16, 0, 0, 10, 10})
+		}
+		synctest.Wait()
+		require.Equal(t, 2.0*(1<<20), gauge(t, server, "apportion_message_bytes"))
+		in := inputOf(t)
+		in.GetSnapshot().Cluster = strings.Repeat("c", 600<<10)
+		_, err := client.EvaluateShares(as("greedy"), &apportionv1.EvaluateSharesRequest{Input: in})
+		fields, _ := requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+		require.Equal(t, "overload.receiving", fields["limit"])
+		_, err = client.EvaluateShares(as("modest"), &apportionv1.EvaluateSharesRequest{Input: in})
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, conn.Close()) })
-		// A message of a MiB, of which two bytes come.
-		begin(t, conn, "/apportion.v1.ApportionService/EvaluateShares", map[string]string{"who": "greedy"}, []byte{0, 0, 16, 0, 0, 10, 10})
-	}
-	in := inputOf(t)
-	in.GetSnapshot().Cluster = strings.Repeat("c", 600<<10)
-	time.Sleep(100 * time.Millisecond)
-	_, err := client.EvaluateShares(as("greedy"), &apportionv1.EvaluateSharesRequest{Input: in})
-	fields, _ := requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
-	require.Equal(t, "overload.receiving", fields["limit"])
-	_, err = client.EvaluateShares(as("modest"), &apportionv1.EvaluateSharesRequest{Input: in})
-	require.NoError(t, err)
+	})
 }
 
 func TestACompressedMessageIsReadAsAnyOther(t *testing.T) {

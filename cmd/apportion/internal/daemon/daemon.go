@@ -64,8 +64,9 @@ type Daemon struct {
 	page     http.Handler
 	policies atomic.Pointer[map[string]*apportionv1.Policy]
 
-	// seen is what the files held before they were read.
-	seen watch.Contents
+	// seen is what the files held before they were read, and watchFiles is watch.Files, which tests replace.
+	seen       watch.Contents
+	watchFiles func(context.Context, watch.Options, func() []string, func())
 	// reloading guards settings, those in force.
 	reloading sync.Mutex
 	settings  *config.Effective
@@ -73,7 +74,7 @@ type Daemon struct {
 
 // Open makes a server of settings: everything they name is read and checked, nothing is listened on yet.
 func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, error) {
-	d := &Daemon{options: o, settings: settings}
+	d := &Daemon{options: o, settings: settings, watchFiles: watch.Files}
 	d.seen = watch.Look(d.files())
 	loaded, err := load(&settings.Config)
 	authority, faultTLS := loadTLS(&settings.TLS)
@@ -183,8 +184,12 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	// The last telemetry is sent after the context has ended.
 	last := context.WithoutCancel(ctx)
 	ctx, stop := context.WithCancel(ctx)
+	// From here on, before a call is answered, SIGHUP does not end the process.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	var following sync.WaitGroup
-	following.Go(func() { d.follow(ctx) })
+	following.Go(func() { d.follow(ctx, hangups) })
 	if d.follower != nil {
 		following.Go(func() { d.follower.Run(ctx) })
 	}
@@ -207,15 +212,12 @@ func (d *Daemon) Serve(ctx context.Context) error {
 }
 
 // follow reads files again when they change, and on SIGHUP.
-func (d *Daemon) follow(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func (d *Daemon) follow(ctx context.Context, hangups <-chan os.Signal) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	if c := d.settings.Reload; c.Watch {
 		watching.Go(func() {
-			watch.Files(ctx, watch.Options{Interval: c.Interval, Seen: d.seen, Logger: d.log}, d.files, func() { d.Reload(ctx) })
+			d.watchFiles(ctx, watch.Options{Interval: c.Interval, Seen: d.seen, Logger: d.log}, d.files, func() { d.Reload(ctx) })
 		})
 	}
 	for {

@@ -28,6 +28,7 @@ import (
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/certtest"
+	"github.com/apportion/apportion/internal/watch"
 	"github.com/apportion/apportion/service/identity"
 )
 
@@ -93,10 +94,16 @@ func (p *place) open(environment ...string) error {
 	return err
 }
 
-// start runs the server until the test ends.
+// start opens the server and runs it until the test ends.
 func (p *place) start(environment ...string) {
 	p.t.Helper()
 	require.NoError(p.t, p.open(environment...))
+	p.run()
+}
+
+// run runs a server that is open until the test ends.
+func (p *place) run() {
+	p.t.Helper()
 	require.NoError(p.t, p.Listen(p.t.Context()))
 	ctx, end := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -107,8 +114,6 @@ func (p *place) start(environment ...string) {
 	})
 	p.t.Cleanup(func() { require.NoError(p.t, p.stop()) })
 	require.Eventually(p.t, p.server.Ready, 5*time.Second, time.Millisecond)
-	// The watch begins when the log says nothing of it.
-	time.Sleep(50 * time.Millisecond)
 }
 
 func (p *place) dial(config *tls.Config) *grpc.ClientConn {
@@ -220,17 +225,20 @@ func TestPoliciesAreTakenOverWhenTheirFilesChangeAllOrNothing(t *testing.T) {
 func TestSIGHUPReadsFilesAgainWhereNobodyWatches(t *testing.T) {
 	p := at(t, "policies: {a: a.yaml}\nreload: {watch: false}\n")
 	p.write("a.yaml", proportion)
-	p.start()
+	require.NoError(t, p.open())
+	watched := false
+	p.watchFiles = func(context.Context, watch.Options, func() []string, func()) { watched = true }
+	p.run()
 	conn := p.dial(nil)
 	first, err := ask(t.Context(), conn, "a", "")
 	require.NoError(t, err)
 	p.write("a.yaml", capacity)
-	time.Sleep(300 * time.Millisecond)
-	same, err := ask(t.Context(), conn, "a", "")
-	require.NoError(t, err)
-	require.Equal(t, first, same)
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	p.eventually(func() bool { digest, err := ask(t.Context(), conn, "a", ""); return err == nil && digest != first })
+	// A watch that had begun would have ended by now.
+	require.NoError(t, p.stop())
+	require.False(t, watched)
+	require.Equal(t, 1, strings.Count(p.log.String(), "the configuration was taken over"))
 }
 
 func TestIdentitiesAreTakenOverButNeverToLetEverybodyIn(t *testing.T) {
