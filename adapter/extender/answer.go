@@ -28,14 +28,14 @@ type (
 	readyAnswer struct {
 		Status bool `json:"status"`
 	}
-	// victimsAnswer is how victims are written down; they are sent as they came.
+	// victimsAnswer is the form in which an observer records victims. The scheduler receives them byte for byte as it sent them.
 	victimsAnswer struct {
 		Status  int      `json:"status"`
 		Victims []string `json:"victims"`
 	}
 )
 
-// encoded is an answer as it is sent. None of the shapes can fail to be encoded: scores are finite.
+// encoded returns the JSON of an answer. Encoding cannot fail: scores are finite.
 func encoded(answer any) []byte {
 	body, err := json.Marshal(answer)
 	if err != nil {
@@ -50,7 +50,7 @@ const (
 	abstained = "abstain"
 )
 
-// word is a verdict in one word.
+// word returns a verdict as one word.
 func word(permitted bool) string {
 	if permitted {
 		return permit
@@ -58,9 +58,9 @@ func word(permitted bool) string {
 	return reject
 }
 
-// decision is what was decided about a question.
+// decision is the outcome of a question.
 type decision struct {
-	// body is what is answered, sent the same where the body is not written down.
+	// body is the response, sent its form for the observer. nil: it is the same.
 	body, sent []byte
 	// word is the decision in one word.
 	word  string
@@ -167,7 +167,7 @@ func (r *request) jobReady(body io.Reader) error {
 	return nil
 }
 
-// event follows an event. It never fails: Volcano would roll the allocation back.
+// event applies an event of allocation. It never returns a failure to Volcano, which would roll the allocation back.
 func (r *request) event(body io.Reader) error {
 	task, err := readEvent(body)
 	if err == nil {
@@ -182,18 +182,18 @@ func (r *request) event(body io.Reader) error {
 			follow = s.allocate
 		}
 		outcome, became := follow(task), eventApplied
-		if outcome == heardAgain {
-			became = eventAgain
+		if outcome == unchanged {
+			became = eventRepeated
 		}
-		if outcome != heardUnknown {
+		if outcome != unknownTask {
 			r.metrics.events.WithLabelValues(r.from.path, string(r.verb), became).Inc()
 		}
-		return decision{body: []byte(noOpinion[r.verb])}, outcome != heardUnknown
+		return decision{body: []byte(noOpinion[r.verb])}, outcome != unknownTask
 	})
 	return nil
 }
 
-// evict chooses victims among the tasks that were offered, and sends them back as they came.
+// evict chooses victims among the offered tasks and echoes them unchanged.
 func (r *request) evict(body io.Reader) error {
 	if !r.enter(r.victims) {
 		return errBusy
@@ -208,7 +208,7 @@ func (r *request) evict(body io.Reader) error {
 		return err
 	}
 	if offered.offered == 0 {
-		// Volcano's preempt action asks about each node, also where nothing may be evicted. That is no decision, whatever the snapshot.
+		// Volcano's preempt action asks about each node, even one without candidates. There is nothing to decide then.
 		r.answer(noOpinion[r.verb])
 		return nil
 	}
@@ -232,7 +232,7 @@ func (r *request) evict(body io.Reader) error {
 	return nil
 }
 
-// uidsOf is the answer with the uids of the victims in place of all that was offered of them.
+// uidsOf returns the answer with the uids of the victims instead of their objects.
 func uidsOf(offered *eviction, chosen []int) []byte {
 	answer := victimsAnswer{Status: -1, Victims: make([]string, len(chosen))}
 	if len(chosen) > 0 {
@@ -244,7 +244,8 @@ func uidsOf(offered *eviction, chosen []int) []byte {
 	return encoded(answer)
 }
 
-// echo is the answer with the chosen victims, and how many of them it has: the first ones, as many as Volcano reads.
+// echo returns the answer with the chosen victims, and how many of them it contains: Volcano reads 10 MiB, so the last ones may be left
+// out.
 func echo(offered *eviction, chosen []int) (answer []byte, echoed int) {
 	size := 64
 	for _, i := range chosen {

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// limitedBody is a body that may have so many bytes and no more.
+// limitedBody is a body with a maximum size.
 type limitedBody struct {
 	from io.Reader
 	left int64
@@ -30,13 +30,13 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads what is left of a body, which keeps the connection for the next request.
+// drain reads the rest of a body, so that the connection can be reused.
 func drain(body io.Reader) error {
 	_, err := io.Copy(io.Discard, body)
 	return err
 }
 
-// readAll reads a body of at most so many bytes; what is beyond is read and forgotten, and the body is too large.
+// readAll reads a body of at most most bytes. It drains a larger one and returns errTooLarge.
 func readAll(body io.Reader, most int64) ([]byte, error) {
 	var read bytes.Buffer
 	_, err := io.CopyN(&read, body, most)

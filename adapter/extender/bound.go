@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// counting counts what is read.
+// counting counts the bytes read.
 type counting struct {
 	from  io.Reader
 	count *int64
@@ -22,34 +22,34 @@ func (c counting) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// bound is what a push may hold, and what it may take as a snapshot. The zero value bounds nothing.
+// bound limits the size of a push and the memory of its snapshot. The zero value is no limit.
 type bound struct {
 	wire.Limits
 
 	memory int64
 }
 
-// within returns what is wrong with a push of a size. Its bytes are those that the decoder has read: nothing else can have been kept.
+// within returns an error if a push of this size is too large. Its bytes are those that the decoder has read: nothing else is kept.
 func (b *bound) within(z wire.Size) error {
 	if err := z.Within(b.Limits); err != nil {
 		return err
 	}
 	if needed := z.Memory(); b.memory > 0 && needed > b.memory {
 		return wire.Exceeded("memory", needed, b.memory,
-			fmt.Sprintf("the push would take %d bytes of memory, at most %d are there", needed, b.memory))
+			fmt.Sprintf("the push needs %d bytes of memory, but the limit is %d", needed, b.memory))
 	}
 	return nil
 }
 
-// shortestText is what limits may not forbid, here as in every snapshot.
+// shortestText is a length that every limit permits, as for other snapshots.
 const shortestText = 128
 
-// short returns what is wrong with texts of which one is too long.
+// short returns an error if one of the texts is too long.
 func (b *bound) short(texts ...string) error {
 	for _, s := range texts {
 		if maximum := max(b.TextBytes, shortestText); b.TextBytes > 0 && int64(len(s)) > maximum {
 			return wire.Exceeded("text_bytes", int64(len(s)), maximum,
-				fmt.Sprintf("a name or uid has %d bytes, at most %d are taken", len(s), maximum))
+				fmt.Sprintf("a name or uid has %d bytes, but the limit is %d", len(s), maximum))
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func (p *push) size() wire.Size {
 	}
 }
 
-// held returns what is wrong with a model by its size, groups and the depth of its queues included: these are known only now.
+// held returns an error if a model is too large. Unlike within it knows the groups and the depth of the queues.
 func (b *bound) held(m *model.Model, read int64) error {
 	err := b.within(wire.Size{
 		Bytes: read, Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()),
@@ -75,19 +75,19 @@ func (b *bound) held(m *model.Model, read int64) error {
 	return wire.Depth(m, b.QueueDepth)
 }
 
-// allowance is memory that the questions under way share.
+// allowance is memory that concurrent questions share.
 type allowance struct {
 	all   int64
 	taken atomic.Int64
 }
 
-// share is what one question has of an allowance. A nil *share is without bound.
+// share is one question's part of an allowance. A nil *share is unlimited.
 type share struct {
 	of    *allowance
 	taken int64
 }
 
-// errBusy says that others have taken what there is.
+// errBusy says that concurrent questions use the whole allowance.
 var errBusy = errors.New("too many requests at once")
 
 // take takes memory for something that is kept until the question is answered.
@@ -105,7 +105,7 @@ func (s *share) take(n int) error {
 	return nil
 }
 
-// giveBack gives all of it back.
+// giveBack returns the share to the allowance.
 func (s *share) giveBack() {
 	s.of.taken.Add(-s.taken)
 	s.taken = 0

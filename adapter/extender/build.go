@@ -4,7 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// build makes a model of what was read, at a time in Unix nanoseconds. An error is a *model.Error.
+// build returns the model of a push, as of a time in Unix nanoseconds. An error is a *model.Error.
 func (p *push) build(asOf int64) (*model.Model, error) {
 	b := model.NewBuilder(asOf)
 	dimensions, number := p.vectors.dimensions()
@@ -34,7 +34,7 @@ type feeder struct {
 	one, two, three amounts
 	// nodeOf is the node of each name that tasks refer to, or model.None.
 	nodeOf []model.NodeID
-	// group is the group of each role in the job being fed, from 1; groups are those.
+	// group is the number of each role's group, from 1, in the job being fed; groups are the groups.
 	group  map[int32]int
 	groups []feederGroup
 	counts map[int32]int
@@ -149,7 +149,7 @@ func (f *feeder) job(j *jobRecord) {
 	}
 }
 
-// groupTasks sorts a job's tasks by role: first the roles that the job sets a minimum for, then the others as they come.
+// groupTasks sorts a job's tasks by role: first the roles that have a minimum, then the others in order of appearance.
 func (f *feeder) groupTasks(j *jobRecord) {
 	if f.group == nil {
 		f.group, f.counts = make(map[int32]int), make(map[int32]int)

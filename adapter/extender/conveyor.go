@@ -6,12 +6,11 @@ import (
 	"io"
 )
 
-// conveyor hands a text from the goroutine that fills it to the one that reads it, which may lag behind by so many boxes and no more. Its
-// context ends when the text is no longer needed.
+// conveyor is a pipe with a buffer of a bounded number of boxes. Its context ends when the text is no longer needed.
 type conveyor struct {
 	ctx         context.Context //nolint:containedctx // Reading is bounded by it as filling is, and io.Reader has no argument for it.
 	full, empty chan []byte
-	// made is how many boxes there are; each is made when it is needed.
+	// made is the number of boxes allocated so far.
 	made, boxes int
 	// err is what follows the last box. It is set before full is closed.
 	err error
@@ -27,7 +26,7 @@ func newConveyor(ctx context.Context, boxes int) *conveyor {
 	return &conveyor{ctx: ctx, full: make(chan []byte, boxes), empty: make(chan []byte, boxes), boxes: boxes}
 }
 
-// fill passes on all that a source has, and then what it ended with. It returns that, but nil at the end of the source.
+// fill copies a source into the pipe, followed by the error that ended it. It returns that error, or nil at the end of the source.
 func (c *conveyor) fill(source io.Reader) error {
 	err := error(nil)
 	for err == nil {
@@ -53,7 +52,7 @@ func (c *conveyor) fill(source io.Reader) error {
 	return err
 }
 
-// next returns a box to be filled, once there is one.
+// next waits for an empty box and returns it.
 func (c *conveyor) next() ([]byte, error) {
 	select {
 	case box := <-c.empty:
@@ -81,7 +80,7 @@ func (c *conveyor) put(box []byte) error {
 	}
 }
 
-// part returns the next part of the text, which is valid until the next call; at its end, or where it breaks off, an error.
+// part returns the next part of the text, valid until the next call, or the error that ended the text.
 func (c *conveyor) part() ([]byte, error) {
 	if c.box != nil {
 		c.empty <- c.box[:cap(c.box)]

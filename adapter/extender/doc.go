@@ -8,8 +8,8 @@
 //	})
 //	err = extender.NewServer(h, extender.ServerOptions{}).Serve(ctx, listener)
 //
-// Nothing that is answered can harm the scheduler. What it sent is echoed, byte for byte, or left out; where there is no answer, the answer
-// is the one that leaves the decision to Volcano's other plugins, and a metric counts it with the reason.
+// No answer can crash or stall the scheduler. Objects that it sent are echoed byte for byte or left out. A question that cannot be decided
+// gets the answer that leaves the decision to Volcano's other plugins, and a metric counts it with the reason.
 //
 // The protocol is that of Volcano v1.15.1, pkg/scheduler/plugins/extender; docs/volcano.md describes how to configure both sides.
 package extender

@@ -24,7 +24,7 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 		_, warnings, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(block[1])})
 		require.NoError(t, err)
 		for _, w := range warnings {
-			require.Contains(t, w.Message, "takes no part", "every switch and setting is one that Volcano knows")
+			require.Contains(t, w.Message, "takes part in no decision", "every switch and setting is one that Volcano knows")
 		}
 		var conf struct {
 			Tiers []struct {

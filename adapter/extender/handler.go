@@ -26,7 +26,7 @@ type Handler struct {
 	schedulers map[string]*scheduler
 	metrics    *metrics
 	tracer     trace.Tracer
-	// room bounds the requests under way, victims those of them that are about victims, kept what all of them keep of their bodies.
+	// room bounds the concurrent requests, victims those that ask for victims, and kept the memory of their bodies.
 	room, victims chan struct{}
 	kept          allowance
 }
@@ -43,7 +43,7 @@ func New(options Options) (*Handler, error) {
 		kept: allowance{all: options.QuestionMemory},
 	}
 	if len(options.Schedulers) == 0 {
-		return nil, errors.New("no scheduler is named")
+		return nil, errors.New("no scheduler is configured")
 	}
 	for path, given := range options.Schedulers {
 		path = strings.TrimRight(path, "/")
@@ -102,7 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	case !h.authorized(in):
 		h.metrics.requests.WithLabelValues(from.path, string(name), "unauthorized").Inc()
 		w.Header().Set("WWW-Authenticate", `Basic realm="apportion"`)
-		http.Error(w, "not for you", http.StatusUnauthorized)
+		http.Error(w, "permission denied", http.StatusUnauthorized)
 		return
 	}
 	ctx, span := h.tracer.Start(in.Context(), "extender/"+string(name), trace.WithSpanKind(trace.SpanKindServer),
@@ -125,7 +125,7 @@ func (h *Handler) authorized(in *http.Request) bool {
 	return ok && h.options.Authorize(user, password)
 }
 
-// serve answers whatever happens: a panic in here must neither end this process nor reach Volcano as an error.
+// serve always answers: a panic must neither end the process nor reach Volcano as an error.
 func (r *request) serve() {
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,10 +136,10 @@ func (r *request) serve() {
 	}()
 	limited := &limitedBody{from: r.in.Body, left: r.options.PushBytes}
 	body := io.Reader(limited)
-	// Where a session begins or ends must be heard, or the questions that follow would be about another one.
+	// The begin and end of a session must be processed, or later questions would refer to the wrong session.
 	if r.verb != onSessionOpen && r.verb != onSessionClose {
 		if !r.enter(r.room) {
-			// Volcano listens only after it has sent all.
+			// Volcano reads the answer only after it has sent the whole request.
 			_ = drain(body)
 			r.abstain(busy)
 			return
@@ -173,7 +173,7 @@ func (r *request) serve() {
 	case err == nil:
 		r.count(outcomeOK)
 	case errors.Is(err, errTooLarge) && r.verb != onSessionOpen:
-		// Volcano listens only after it has sent all.
+		// Volcano reads the answer only after it has sent the whole request.
 		_ = drain(body)
 		r.abstain(tooLarge)
 	case errors.Is(err, errBusy):
@@ -184,7 +184,7 @@ func (r *request) serve() {
 	}
 }
 
-// enter waits for the request's turn, and reports whether it came in time.
+// enter waits for a free place in room, and reports whether it got one in time.
 func (r *request) enter(room chan struct{}) bool {
 	select {
 	case room <- struct{}{}:
@@ -214,7 +214,7 @@ func (r *request) count(outcome string) {
 // refuse answers a request that is not one of Volcano's.
 func (r *request) refuse(err error) {
 	r.count(outcomeBad)
-	r.log.Warn("a request cannot be read", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
+	r.log.Warn("cannot read a request", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
 	status := http.StatusBadRequest
 	if fault := (*wire.Fault)(nil); errors.Is(err, errTooLarge) || errors.Is(err, errLong) || errors.As(err, &fault) {
 		status = http.StatusRequestEntityTooLarge
@@ -222,7 +222,7 @@ func (r *request) refuse(err error) {
 	http.Error(r.ResponseWriter, err.Error(), status)
 }
 
-// answer sends an answer. The bytes that are left of the request are read first, because Volcano sends all of it before it listens.
+// answer sends an answer. It first reads the rest of the request, because Volcano sends all of it before it reads the answer.
 func (r *request) answer(body string) { r.send([]byte(body)) }
 
 func (r *request) send(body []byte) {
@@ -231,7 +231,7 @@ func (r *request) send(body []byte) {
 	}
 	r.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if _, err := r.Write(body); err != nil {
-		r.log.Debug("an answer was not taken", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
+		r.log.Debug("cannot send an answer", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *request) abstain(reason string) {
 	r.answer(noOpinion[r.verb])
 }
 
-// decided counts and logs a decision; one about an event has no word, and is none.
+// decided counts and logs a decision. An event has no word and is not counted.
 func (r *request) decided(d *decision) {
 	if d.word == "" {
 		return
@@ -257,8 +257,8 @@ func (r *request) decided(d *decision) {
 	r.log.LogAttrs(r.in.Context(), level, "decided", d.attrs...)
 }
 
-// ask waits for the snapshot and asks it under its lock. The answer is sent, or, where there is no snapshot or it knows no answer, the one
-// that leaves the decision to Volcano; so it is where the scheduler is only watched.
+// ask waits for the snapshot, runs question under its lock, and sends the answer. Without a snapshot or an answer, and in shadow mode, it
+// sends the answer that leaves the decision to Volcano.
 func (r *request) ask(question func(s *snapshot) (d decision, known bool)) {
 	s, reason := r.from.wait(r.in.Context(), r.options.Wait)
 	if s == nil {
@@ -287,14 +287,14 @@ func (r *request) ask(question func(s *snapshot) (d decision, known bool)) {
 	r.send(d.body)
 }
 
-// locked runs a question under the lock of the snapshot, which is free afterwards even if it panics.
+// locked runs a question under the snapshot's lock, which is released even if the question panics.
 func (s *snapshot) locked(ask func(s *snapshot) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return ask(s)
 }
 
-// open answers a push as soon as it has arrived, and makes its snapshot behind the answer.
+// open answers a push as soon as it has arrived, and builds its snapshot after the answer.
 func (r *request) open(body *limitedBody) error {
 	t := r.from.begin(r.in.Context())
 	asOf := r.options.Now().UnixNano()
@@ -317,7 +317,7 @@ func (r *request) open(body *limitedBody) error {
 	return nil
 }
 
-// build makes the snapshot of a push that has arrived.
+// build builds the snapshot of a push that has arrived.
 func (r *request) build(t *turn, push *received, asOf int64) {
 	begun, path := time.Now(), r.from.path
 	_, span := r.tracer.Start(t.ctx, "build")
@@ -330,7 +330,7 @@ func (r *request) build(t *turn, push *received, asOf int64) {
 	if err != nil {
 		s = nil
 		if !errors.Is(context.Cause(t.ctx), errOver) {
-			r.log.WarnContext(t.ctx, "a push cannot be decided about; every question of its session is left to Volcano",
+			r.log.WarnContext(t.ctx, "cannot build the snapshot of a push; every question of its session is left to Volcano",
 				"scheduler", path, "error", err.Error())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // The functions below read what Go's encoder wrote of Volcano's and Kubernetes' objects. null is the zero value everywhere, as it is for
-// Go's decoder; a value of another type than expected is a fault, because then the sender is not the Volcano that this package knows.
+// Go's decoder; a value of an unexpected type is an error, because it comes from another version of Volcano.
 
 var errKind = errors.New("a value of a type that Volcano v1.15.1 does not send")
 
@@ -39,7 +39,7 @@ func array(d *jx.Decoder, element func(d *jx.Decoder) error) error {
 	return unexpected(d)
 }
 
-// unexpected is errKind, or what keeps the text from being JSON.
+// unexpected returns errKind, or the decoder's error if the text is not JSON.
 func unexpected(d *jx.Decoder) error {
 	if err := d.Skip(); err != nil {
 		return err
@@ -59,14 +59,14 @@ func text(d *jx.Decoder) (string, error) {
 	return "", unexpected(d)
 }
 
-// setText reads a string into a place.
+// setText reads a string into *to.
 func setText(d *jx.Decoder, to *string) error {
 	s, err := text(d)
 	*to = s
 	return err
 }
 
-// setFlag reads a truth value into a place.
+// setFlag reads a boolean into *to.
 func setFlag(d *jx.Decoder, to *bool) error {
 	switch d.Next() {
 	case jx.Bool:
@@ -80,7 +80,7 @@ func setFlag(d *jx.Decoder, to *bool) error {
 	return unexpected(d)
 }
 
-// number reads a number as it is written; empty for null.
+// number returns a number as text; empty for null.
 func number(d *jx.Decoder) (string, error) {
 	switch d.Next() {
 	case jx.Number:
@@ -102,7 +102,7 @@ func float(d *jx.Decoder) (float64, error) {
 	return strconv.ParseFloat(written, 64)
 }
 
-// setWhole reads a whole number of 32 bits into a place.
+// setWhole reads an int32 into *to.
 func setWhole(d *jx.Decoder, to *int32) error {
 	written, err := number(d)
 	if err != nil || written == "" {
@@ -113,7 +113,7 @@ func setWhole(d *jx.Decoder, to *int32) error {
 	return err
 }
 
-// setMoment reads a time into a place, in Unix nanoseconds. A time that these cannot count is 0, as an absent one.
+// setMoment reads a time in Unix nanoseconds. A time outside their range is 0, like an absent one.
 func setMoment(d *jx.Decoder, to *int64) error {
 	written, err := text(d)
 	if err != nil || written == "" {
@@ -140,7 +140,7 @@ func texts(d *jx.Decoder) ([]string, error) {
 	return list, err
 }
 
-// within adds the place of a fault to its text.
+// within adds a location to an error.
 func within(place string, err error) error {
 	if err == nil || place == "" {
 		return err

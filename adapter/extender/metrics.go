@@ -20,20 +20,20 @@ type metrics struct {
 	panics      prometheus.Counter
 }
 
-// Why there was no answer.
+// Reasons for which a question has no answer.
 const (
-	noSnapshot   = "no_snapshot"
-	building     = "building"
-	refusedPush  = "refused_push"
-	unknown      = "unknown"
-	tooLarge     = "too_large"
-	panicked     = "panic"
-	busy         = "busy"
-	callerGone   = "caller_gone"
-	outcomeOK    = "ok"
-	outcomeBad   = "refused"
-	eventApplied = "applied"
-	eventAgain   = "repeated"
+	noSnapshot    = "no_snapshot"
+	building      = "building"
+	refusedPush   = "refused_push"
+	unknown       = "unknown"
+	tooLarge      = "too_large"
+	panicked      = "panic"
+	busy          = "busy"
+	callerGone    = "caller_gone"
+	outcomeOK     = "ok"
+	outcomeBad    = "refused"
+	eventApplied  = "applied"
+	eventRepeated = "repeated"
 )
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -54,9 +54,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		seconds:  histogram("request_duration_seconds", "Time from the headers of a request to its answer.", verb),
 		decisions: counter("decisions_total", "Questions decided, by the decision; in shadow they had no effect.",
 			scheduler, verb, "decision", "shadow"),
-		abstentions: counter("abstentions_total", "Questions left to Volcano for want of an answer, by the reason.",
+		abstentions: counter("abstentions_total", "Questions left to Volcano because there was no answer, by the reason.",
 			scheduler, verb, "reason"),
-		events: counter("events_total", "Events of allocation and deallocation, by what became of them.",
+		events: counter("events_total", "Events of allocation and deallocation, by their outcome.",
 			scheduler, verb, "outcome"),
 		pushBytes:   gauge("push_bytes", "Bytes of the newest push."),
 		pushSeconds: histogram("push_duration_seconds", "Time from the headers of a push to its answer.", scheduler),

@@ -10,10 +10,9 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Observer receives sessions: what was asked, in the contract's steps, and what was answered. It must be quick, because the scheduler
-// waits.
+// Observer receives sessions: the questions as steps of the contract, and their answers. It must be fast, because the scheduler waits.
 type Observer interface {
-	// Opened receives a session before its first question. It returns the observer of the rest of it; nil: none.
+	// Opened receives a session before its first question. It returns the observer of that session, or nil if there is none.
 	Opened(ctx context.Context, o *Opening) SessionObserver
 }
 
@@ -25,34 +24,34 @@ type SessionObserver interface {
 	Closed(ctx context.Context)
 }
 
-// Opening is a session that begins. Nothing in it may be changed.
+// Opening describes a session that begins. It must not be modified.
 type Opening struct {
 	// Path is that of the scheduler, User who sent the push; "" if users are not configured.
 	Path, User string
-	// Policy decides, as it was when the session began.
+	// Policy is the policy of the session, as it was when the session began.
 	PolicyName string
 	Policy     *apportionv1.Policy
-	// Model is what is decided about, and may be kept.
+	// Model is the session's model. The observer may keep it.
 	Model *model.Model
 	Basis *apportionv1.Basis
 	// Ask answers a step that changes nothing, until Opened returns.
 	Ask func(*apportionv1.Step) *apportionv1.Answer
-	// Began is when the push came, Took how long it took until it could be asked about.
+	// Began is the time at which the push arrived, Took the time until its snapshot was built.
 	Began time.Time
 	Took  time.Duration
 }
 
-// Question is one question or event. It may be kept.
+// Question is one question or event. The observer may keep it.
 type Question struct {
 	Verb, User string
-	// Answers are in the order of Steps. The changes that bring the session to what the question says of its job's tasks come first.
+	// Answers are in the order of Steps. First come the changes that give the job's tasks the statuses that the question states.
 	Steps   []*apportionv1.Step
 	Answers []*apportionv1.Answer
-	// AnswerBytes is about the size of the answers, and never less.
+	// AnswerBytes is an upper estimate of the size of the answers.
 	AnswerBytes int
-	// Sent is what the scheduler was answered, victims by their uids alone.
+	// Sent is the answer to the scheduler, with only the uids of victims.
 	Sent json.RawMessage
-	// Began is when the question came to its turn, Took how long it took.
+	// Began is the time at which processing began, Took its duration.
 	Began time.Time
 	Took  time.Duration
 }
@@ -71,7 +70,7 @@ func (r *record) begin(verb verb, user string) {
 	}
 }
 
-// asked notes a step that was answered.
+// asked records a step and its answer.
 func (r *record) asked(step *apportionv1.Step, answer *apportionv1.Answer) {
 	if r != nil {
 		r.now.Steps, r.now.Answers = append(r.now.Steps, step), append(r.now.Answers, answer)
@@ -79,7 +78,7 @@ func (r *record) asked(step *apportionv1.Step, answer *apportionv1.Answer) {
 	}
 }
 
-// ask answers a step that changes nothing, and notes it: what was just decided, with all that the contract says of it.
+// ask answers a read-only step and records it: the decision just made, with all details that the contract has.
 func (r *record) ask(step func() *apportionv1.Step) {
 	if r != nil {
 		question := step()
@@ -87,7 +86,7 @@ func (r *record) ask(step func() *apportionv1.Step) {
 	}
 }
 
-// changed notes a step that changes something, which has been done.
+// changed records a completed step that changes the session.
 func (r *record) changed(step func() *apportionv1.Step) {
 	if r != nil {
 		r.asked(step(), &apportionv1.Answer{Answer: &apportionv1.Answer_Done{Done: &apportionv1.DoneAnswer{}}})
@@ -113,7 +112,7 @@ func statusStep(uid string, status model.Status) *apportionv1.Step {
 	}}}
 }
 
-// booked notes that a task was booked, which was in status from before. An allocate step begins with a task that waits, and ends with it
+// booked records that a task was booked; from is its previous status. An allocate step begins with a task that waits, and ends with it
 // allocated; any other status is set before and afterwards.
 func (r *record) booked(uid string, from, as model.Status, node model.NodeID) {
 	if r == nil {
@@ -134,7 +133,8 @@ func (r *record) booked(uid string, from, as model.Status, node model.NodeID) {
 	}
 }
 
-// unbooked notes that a task was taken off, which was in status from before. A deallocate step begins with a task that holds resources.
+// unbooked records that a task's booking was removed; from is its previous status. A deallocate step begins with a task that holds
+// resources.
 func (r *record) unbooked(uid string, from, as model.Status) {
 	if r == nil {
 		return

@@ -6,18 +6,18 @@ import (
 	"io"
 )
 
-// shape says which parts of a text are wanted. A nil *shape wants nothing.
+// shape selects parts of a JSON text. A nil *shape selects nothing.
 type shape struct {
 	// members are the shapes of named members; each is that of all other members, and of the elements of a list.
 	members map[string]*shape
 	each    *shape
-	// small values are refused beyond maxValue, as is every value that is wanted whole.
+	// small says that the value must not exceed maxValue, which also holds for every value that is selected whole.
 	small bool
 }
 
 type members = map[string]*shape
 
-// whole is the shape of a value that is wanted with all that is in it.
+// whole selects a value with everything in it.
 var whole = &shape{}
 
 // pruner passes a JSON text on as it arrives, without the members and elements that are not read: nineteen twentieths of what Volcano
@@ -39,13 +39,13 @@ type pruner struct {
 	key    []byte
 	value  span
 	keep   bool
-	// passed is what was passed on before out. While a value is passed on that must be small, edge is how much may be passed on until
-	// it ends, and depth how many objects and lists it is in.
+	// passed counts the bytes passed on before out. While a small value is passed on, edge is the position at which it must have ended, and
+	// depth the number of objects and lists around it.
 	passed, edge int64
 	depth        int
 }
 
-// frame is an object or list that is being passed on; used says that something in it was.
+// frame is an object or list that is being passed on; used says that one of its members or elements has been.
 type frame struct {
 	shape      *shape
 	list, used bool
@@ -71,24 +71,24 @@ const (
 )
 
 const (
-	// maxKey bounds names, which are held back until it is known whether their value is wanted. No name of Kubernetes' is as long.
+	// maxKey bounds names, which are buffered until their value's shape is known. Names in Kubernetes are shorter.
 	maxKey = 4 << 10
-	// maxValue bounds a value that the decoder must hold as a whole. No object of Kubernetes' is as large: etcd takes 1.5 MiB.
+	// maxValue bounds a value that the decoder must hold as a whole. Objects in Kubernetes are smaller: etcd accepts 1.5 MiB.
 	maxValue = 2 << 20
 )
 
-// errLong says that a name or value is longer than any that Kubernetes has.
-var errLong = errors.New("a name or value that is too long")
+// errLong says that a name or value is longer than any in Kubernetes.
+var errLong = errors.New("a name or value is too long")
 
 func prune(from source, s *shape) *pruner { return &pruner{from: from, want: s} }
 
-// source is a text that comes in parts.
+// source is a text that arrives in parts.
 type source interface {
-	// part returns the next part, which is valid until the next call, and an error behind the last one: io.EOF at the end.
+	// part returns the next part, valid until the next call, and after the last one an error: io.EOF at the end.
 	part() ([]byte, error)
 }
 
-// parts reads parts of a size.
+// parts reads parts of a fixed size.
 type parts struct {
 	from io.Reader
 	in   []byte
@@ -108,7 +108,7 @@ func (p *parts) part() ([]byte, error) {
 	return nil, p.err
 }
 
-// Read passes on what is wanted.
+// Read reads the selected parts of the text.
 func (p *pruner) Read(to []byte) (int, error) {
 	for p.at == len(p.out) {
 		if p.err != nil {
@@ -125,10 +125,10 @@ func (p *pruner) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// position is how much has been passed on.
+// position is the number of bytes passed on.
 func (p *pruner) position() int64 { return p.passed + int64(len(p.out)) }
 
-// pass passes a part of the text on, up to what is too long.
+// pass passes on the selected bytes of a part, up to a name or value is too long.
 func (p *pruner) pass(text []byte) {
 	for len(text) > 0 {
 		if p.edge > 0 && p.position() > p.edge {
@@ -196,7 +196,7 @@ func (p *pruner) separate() {
 	f.used = true
 }
 
-// step takes one character between values, and reports whether it is done with it: the first one of a value is part of the value.
+// step processes one character between values, and reports whether it consumed it: the first character of a value belongs to the value.
 func (p *pruner) step(c byte) bool {
 	if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
 		return true
@@ -235,7 +235,7 @@ func (f frame) endsWith(c byte) bool {
 	return f.shape != nil && (c == '}' && !f.list || c == ']' && f.list)
 }
 
-// begin begins a value with its first character, and reports whether it is done with that.
+// begin begins a value, and reports whether it consumed its first character.
 func (p *pruner) begin(c byte) bool {
 	p.value = span{}
 	if p.want == nil {
@@ -265,7 +265,7 @@ func (p *pruner) begin(c byte) bool {
 	return true
 }
 
-// of is the shape of a member by its name, which is still quoted.
+// of returns the shape of a member by its quoted name.
 func (s *shape) of(key []byte) *shape {
 	if len(key) > 1 {
 		if found, ok := s.members[string(key[1:len(key)-1])]; ok {
@@ -275,7 +275,7 @@ func (s *shape) of(key []byte) *shape {
 	return s.each
 }
 
-// span finds the end of a value of which any part may be given at a time.
+// span finds the end of a value that arrives in parts.
 type span struct {
 	depth                   int
 	begun, quoted, escaping bool
@@ -315,7 +315,7 @@ func (v *span) advance(text []byte) (n int, ended bool) {
 	return n + passed, ended
 }
 
-// bytes is advance where the value is a string, or what is left of the text, which is not empty, is less than a block.
+// bytes is advance for strings, and for a non-empty rest of the text that is shorter than a block.
 func (v *span) bytes(text []byte) (n int, ended bool) {
 	i := 0
 	if v.quoted {
@@ -343,7 +343,7 @@ func (v *span) bytes(text []byte) (n int, ended bool) {
 	return i, false
 }
 
-// closing returns how much belongs to the string that the scan is in, its closing quote included, and whether it continues.
+// closing returns how many bytes of text belong to the current string, its closing quote included.
 func (v *span) closing(text []byte) int {
 	i := 0
 	if v.escaping && len(text) > 0 {

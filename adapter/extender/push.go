@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// push is what is kept of the body of an onSessionOpen: everything that a model is built from, each thing once, and nothing else. Volcano
-// writes jobs before the nodes and queues that they refer to, so the Builder can only be fed once all has been read.
+// push holds the parts of an onSessionOpen's body from which the model is built. Volcano writes jobs before the nodes and queues that they
+// refer to, so the Builder can run only after the whole body has been read.
 type push struct {
 	vectors vectors
 	roles   names
@@ -25,7 +25,7 @@ type push struct {
 	// known are the uids of all tasks.
 	known map[string]struct{}
 
-	// read is how many bytes were decoded, groups how many roles the jobs set a minimum for.
+	// read is the number of bytes decoded, groups the number of roles with a minimum in all jobs.
 	read, groups int64
 
 	pod podRecord
@@ -80,7 +80,7 @@ type queueRecord struct {
 	created                         int64
 }
 
-// strayRecord is a task on a node that is no task of a job read so far.
+// strayRecord is a task on a node that belongs to no job read so far.
 type strayRecord struct {
 	uid     string
 	node    int32
@@ -88,15 +88,15 @@ type strayRecord struct {
 }
 
 const (
-	// chunk is how much of a body is read at a time.
+	// chunk is the size of one read of a body.
 	chunk = 128 << 10
 	none  = -1
 )
 
-// readPruned reads a push of which perhaps only the wanted parts are left.
+// readPruned reads a push, which may be pruned.
 func readPruned(body io.Reader, most bound) (*push, error) {
 	p := &push{known: make(map[string]struct{}), vectors: vectors{bound: most}}
-	// What a task does not say is the empty role and the empty request, both number 0.
+	// A task without a role or a request has the empty one, number 0.
 	p.roles.of(nil)
 	p.vectors.list, p.vectors.ids = []vector{{}}, map[string]int32{"": 0}
 	d := jx.Decode(counting{body, &p.read}, chunk)
@@ -117,7 +117,7 @@ func readPruned(body io.Reader, most bound) (*push, error) {
 	return p, nil
 }
 
-// held returns what is wrong with what has been read so far, given the texts of what was read last.
+// held returns an error if the push read so far is too large, or one of these texts is too long.
 func (p *push) held(texts ...string) error {
 	if err := p.vectors.short(texts...); err != nil {
 		return err

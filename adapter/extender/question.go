@@ -9,13 +9,13 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// jobState is what is read of the job in a question: who is meant, and the state of its tasks now.
+// jobState is the job of a question: its identity, and the current state of its tasks.
 type jobState struct {
 	uid   string
 	tasks []taskState
 }
 
-// readState reads of a TaskInfo who is meant, and its state.
+// readState reads the identity and the state of a TaskInfo.
 func readState(d *jx.Decoder) (taskState, error) {
 	t := taskState{status: model.Unknown}
 	err := object(d, func(d *jx.Decoder, name []byte) error {
@@ -47,15 +47,15 @@ func readEvent(body io.Reader) (task taskState, err error) {
 	return task, err
 }
 
-// decode reads the wanted parts of a question as it arrives.
+// decode returns a decoder of the needed parts of a question, which reads it while it arrives.
 func decode(body io.Reader) *jx.Decoder {
 	return jx.Decode(prune(inParts(body, chunkOfQuestion), questionShape), chunkOfQuestion/4)
 }
 
-// chunkOfQuestion is how much of a question is read at a time.
+// chunkOfQuestion is the size of one read of a question.
 const chunkOfQuestion = 32 << 10
 
-// What is kept of an element of a list takes, its texts left out, with the room that a list which grows has left over.
+// Memory that a list needs for each element, without its texts but with the spare capacity of a growing list.
 const (
 	taskStateBytes = 2 * 40
 	nodeNameBytes  = 2 * 16
@@ -88,7 +88,7 @@ func readJob(body io.Reader, kept *share) (job jobState, err error) {
 	return job, err
 }
 
-// readName reads one text of the object under a name, and passes over all else.
+// readName reads one text of an object and skips the rest.
 func readName(d *jx.Decoder, member string) (read string, err error) {
 	err = object(d, func(d *jx.Decoder, name []byte) error {
 		if string(name) != member {
@@ -153,14 +153,14 @@ func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, e
 // eviction asks which tasks a task may evict.
 type eviction struct {
 	claimant string
-	// offered is how many evictees there are.
+	// offered is the number of evictees.
 	offered int
-	// uids and sent belong together: the evictees that may be echoed, and their bytes.
+	// uids and sent are parallel: the evictees that may be echoed, and their bytes.
 	uids []string
 	sent []jx.Raw
 }
 
-// readEviction reads the body of a preemptable or a reclaimable, of which sent are parts.
+// readEviction reads the body of a preemptable or a reclaimable. The result refers to it.
 func readEviction(body []byte, kept *share) (e eviction, err error) {
 	err = object(jx.DecodeBytes(body), func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
@@ -188,12 +188,12 @@ func readEviction(body []byte, kept *share) (e eviction, err error) {
 	return e, err
 }
 
-// needed are the members of a task without which Volcano panics.
+// needed lists the members of a task without which Volcano panics.
 var needed = [...]string{requestField, "InitResreq", "NumaInfo", "Pod"}
 
-// readEvictee returns the uid of a task that may be echoed, or nothing. Volcano takes the objects of the answer for its own: one that
-// lacks a request, its pod or its topology would end the scheduler with a nil pointer. Volcano's own tasks have them all. Names are
-// compared, and the last of several counts, as Go's decoder on the other side does it.
+// readEvictee returns the uid of a task that may be echoed, or nothing. Volcano uses the objects of the answer as its own tasks: without a
+// request, pod or topology the scheduler would dereference a nil pointer. Volcano's own tasks have all of them. Names are compared without
+// case, and the last of several members counts, as in Go's decoder.
 func readEvictee(raw jx.Raw) (uid string, err error) {
 	var there [len(needed)]bool
 	err = object(jx.DecodeBytes(raw), func(d *jx.Decoder, name []byte) error {

@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// job reads a JobInfo. Its tasks are there four times; Tasks has them all.
+// job reads a JobInfo. It contains its tasks four times; Tasks is complete.
 func (p *push) job(d *jx.Decoder, _ []byte) error {
 	j := jobRecord{first: len(p.tasks)}
 	err := object(d, func(d *jx.Decoder, name []byte) error {
@@ -60,7 +60,7 @@ func (p *push) roleMinimums(d *jx.Decoder, j *jobRecord) error {
 	return err
 }
 
-// podGroup reads what only the PodGroup has: the phase, and the least that the job asks for.
+// podGroup reads the members that only the PodGroup has: the phase and the job's minimum.
 func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 	return object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
@@ -94,7 +94,7 @@ func (p *push) taskOfJob(d *jx.Decoder, _ []byte) error {
 	if err != nil {
 		return err
 	}
-	// A decoder of bytes at hand copies no names.
+	// A decoder of bytes in memory copies no names.
 	p.one.ResetBytes(raw)
 	err = p.task(&p.one, t)
 	if err == nil {
@@ -104,7 +104,7 @@ func (p *push) taskOfJob(d *jx.Decoder, _ []byte) error {
 	return within(t.uid, err)
 }
 
-// task reads a TaskInfo. Volcano has resolved most of what a pod says; of the pod itself only what it has not is read.
+// task reads a TaskInfo. It reads from the pod only what Volcano has not put into the TaskInfo.
 func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 	*t = taskRecord{status: model.Unknown, node: none, index: none, detail: none}
 	p.pod = podRecord{}
@@ -153,7 +153,7 @@ func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 	return nil
 }
 
-// number reads a text as its number; that of no text is the one of the empty text.
+// number reads a text and returns its number in n; null is the empty text.
 func (p *push) number(n *names, d *jx.Decoder) (int32, error) {
 	if d.Next() == jx.Null {
 		return n.of(nil), d.Null()
@@ -165,7 +165,7 @@ func (p *push) number(n *names, d *jx.Decoder) (int32, error) {
 	return n.keepNumber(read), err
 }
 
-// keepNumber is of for a string.
+// keepNumber returns the number of a string.
 func (n *names) keepNumber(name string) int32 {
 	if id, ok := n.ids[name]; ok {
 		return id
@@ -176,7 +176,7 @@ func (n *names) keepNumber(name string) int32 {
 // keep returns the one copy of a text.
 func (n *names) keep(name string) string { return n.list[n.keepNumber(name)] }
 
-// statusOf is a status by Volcano's number. A number that it does not have is no status that holds anything.
+// statusOf returns the status with Volcano's number. An unknown number gives a status that holds no resources.
 func statusOf(number int32) model.Status {
 	switch number {
 	case 1:

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// node reads a NodeInfo. Its tasks are mostly those of the jobs, which are known already; the others are what others use of it.
+// node reads a NodeInfo. Most of its tasks are tasks of jobs and already known; the others count as usage by others.
 func (p *push) node(d *jx.Decoder, _ []byte) error {
 	n := nodeRecord{}
 	at := int32(len(p.nodes))
@@ -46,7 +46,7 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 	return within(n.name, err)
 }
 
-// taskOfNode reads a task on a node, unless it is a task of a job. Pipelined tasks do not use the node yet.
+// taskOfNode reads a task on a node, unless it belongs to a job. Pipelined tasks do not use the node yet.
 func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
 	stray := strayRecord{node: node}
 	known, pipelined := false, false

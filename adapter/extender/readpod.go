@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// podRecord is what is read of a Pod: what Volcano reads from it only when it is asked.
+// podRecord holds the parts of a Pod that Volcano does not copy into the TaskInfo.
 type podRecord struct {
 	created, scheduled      int64
 	labelled, annotated     string
@@ -108,8 +108,8 @@ func (r *podRecord) condition(d *jx.Decoder) error {
 	return err
 }
 
-// detail is what few pods have. The label of the cooldown takes precedence over the annotation, even where it is no duration: then nothing
-// protects.
+// detail returns the rarely used fields. The cooldown's label takes precedence over the annotation even if it is not a duration; then the
+// pod is not protected.
 func (r *podRecord) detail() model.Detail {
 	detail := model.Detail{PriorityClass: r.class}
 	written := r.annotated

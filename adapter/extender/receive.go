@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// A push is read from its connection, pruned, and decoded by a goroutine each, so that the scheduler waits for the first alone: until its
-// last byte has arrived. The second may lag behind by Options.BufferBytes, the third by prunedBoxes, which is more than what is left of a
-// push of 10,000 pods.
+// Three goroutines read a push from its connection, prune it, and decode it, so that the scheduler waits only for the first one. The second
+// may lag behind by Options.BufferBytes, the third by prunedBoxes, which hold the whole pruned push of 10,000 pods.
 const prunedBoxes = 32
 
-// received is a push that has arrived, and may still be decoded.
+// received is a push that has arrived and may not be decoded yet.
 type received struct {
 	done chan struct{}
 	read *push
@@ -19,8 +18,8 @@ type received struct {
 
 var errPanicked = errors.New("panic while reading the push")
 
-// receive reads a push to its end. The error says that it did not arrive, or, if the whole is but one box, or is known already, that it
-// cannot be read; no call waits for the push then.
+// receive reads a push to its end. The error says that it did not arrive completely or, if decoding has already failed or the push fits one
+// box, that it cannot be decoded.
 func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	arrived, pruned := newConveyor(t.ctx, max(2, int(h.options.BufferBytes/boxBytes))), newConveyor(t.ctx, prunedBoxes)
 	r := &received{done: make(chan struct{})}
@@ -46,7 +45,7 @@ func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	err := arrived.fill(body)
 	switch {
 	case t.ctx.Err() != nil:
-		// The answer is no longer needed, but Volcano reads only after it has sent all.
+		// The push is useless, but Volcano reads the answer only after it has sent all.
 		err = drain(body)
 	case err == nil && before-body.left > boxBytes:
 		select {
@@ -65,7 +64,7 @@ func (h *Handler) receive(t *turn, body *limitedBody) (*received, error) {
 	return r, err
 }
 
-// guarded returns errPanicked for a panic.
+// guarded runs work and returns errPanicked if it panics.
 func (h *Handler) guarded(work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,18 +9,18 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// scheduler is a path: the newest push to it, and the policy that decides.
+// scheduler is the state of one path: the newest push and its policy.
 type scheduler struct {
 	path string
 	Scheduler
 
 	mu      sync.Mutex
 	current *turn
-	// last is the policy as it was last found.
+	// last is the policy that the last lookup found.
 	last *apportionv1.Policy
 }
 
-// policy returns the policy that decides: the one of the name, or, if there is none any more, the one that there was.
+// policy returns the scheduler's policy, or the last one found if the name no longer exists.
 func (s *scheduler) policy(lookup func(string) *apportionv1.Policy) *apportionv1.Policy {
 	found := lookup(s.Policy)
 	s.mu.Lock()
@@ -33,11 +33,11 @@ func (s *scheduler) policy(lookup func(string) *apportionv1.Policy) *apportionv1
 
 // turn is one session of Volcano's, from its push to its close.
 type turn struct {
-	// ready is closed once there is a snapshot, or none will come; snapshot is nil then.
+	// ready is closed when the snapshot is built, or has failed; snapshot is nil then.
 	ready    chan struct{}
 	once     sync.Once
 	snapshot *snapshot
-	// ctx ends when the turn is over, or nothing can become of it; over ends it.
+	// ctx ends when the turn is over or its push has failed; over cancels it.
 	ctx  context.Context //nolint:containedctx // A turn is longer than the request that begins it.
 	over context.CancelCauseFunc
 }
@@ -45,7 +45,7 @@ type turn struct {
 // errOver says that the session has ended, or that another push has come.
 var errOver = errors.New("the session is over")
 
-// end says what became of a push, and reports whether nothing was said before.
+// end sets the snapshot of a push, nil if it failed, and reports whether it was the first call.
 func (t *turn) end(s *snapshot) (taken bool) {
 	t.once.Do(func() {
 		t.snapshot = s
@@ -55,7 +55,7 @@ func (t *turn) end(s *snapshot) (taken bool) {
 	return taken
 }
 
-// begin makes a new turn the current one: questions wait for it from now on, and answers about the last one are over.
+// begin makes a new turn the current one: later questions wait for its snapshot, and the previous turn ends.
 func (s *scheduler) begin(ctx context.Context) *turn {
 	t := &turn{ready: make(chan struct{})}
 	t.ctx, t.over = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -80,7 +80,7 @@ func (s *scheduler) replace(ctx context.Context, t *turn) {
 	}
 }
 
-// wait returns the snapshot of the current turn, waiting a while for it to be built, or why there is none.
+// wait returns the snapshot of the current turn, for which it waits at most most, or the reason why there is none.
 func (s *scheduler) wait(ctx context.Context, most time.Duration) (*snapshot, string) {
 	s.mu.Lock()
 	t := s.current

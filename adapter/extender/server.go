@@ -13,15 +13,15 @@ import (
 type ServerOptions struct {
 	// ReadTime bounds how long a request may take to arrive. 0: 30 seconds.
 	ReadTime time.Duration
-	// WriteTime bounds how long it may then take until its answer has been taken. 0: 30 seconds.
+	// WriteTime bounds the time from then until the answer is sent. 0: 30 seconds.
 	WriteTime time.Duration
 	// DrainDelay is how long requests are still accepted after the server begins to stop. 0: not at all.
 	DrainDelay time.Duration
-	// DrainTime is how long requests under way may then take to end by themselves. 0: 25 seconds.
+	// DrainTime is how long the remaining requests may then take. 0: 25 seconds.
 	DrainTime time.Duration
 	// ConnContext returns the context of the requests on a connection. nil: it is the server's.
 	ConnContext func(ctx context.Context, conn net.Conn) context.Context
-	// Logger of faults of connections. nil: they are not logged.
+	// Logger receives errors of connections. nil: they are not logged.
 	Logger *slog.Logger
 }
 
@@ -30,7 +30,7 @@ const (
 	defaultWriteTime = 30 * time.Second
 	defaultDrainTime = 25 * time.Second
 	headerTime       = 5 * time.Second
-	// idleTime is longer than the time between two sessions of any scheduler, so that its connections last.
+	// idleTime is longer than the time between two sessions of a scheduler, so that its connections stay open.
 	idleTime = 5 * time.Minute
 	// headerBytes is many times what Volcano sends.
 	headerBytes = 16 << 10
@@ -63,8 +63,8 @@ func NewServer(h http.Handler, options ServerOptions) *Server {
 	}}
 }
 
-// Serve serves until ctx ends, and then drains: requests are still taken for DrainDelay, and those under way get DrainTime to end. It
-// returns nil after a drain, and otherwise what the listener failed with. A server serves once.
+// Serve serves until ctx ends and then drains: it accepts requests for DrainDelay, and then gives the remaining ones DrainTime to end. It
+// returns nil after a drain, and otherwise the listener's error. Call it once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()

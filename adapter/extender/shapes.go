@@ -14,8 +14,7 @@ const (
 	stateField    = "status"
 )
 
-// The parts of Volcano's objects that are read. A test holds these shapes to the functions that read them: what is read through a shape is
-// what is read without.
+// The parts of Volcano's objects that are read. A test checks that reading with and without a shape gives the same result.
 var (
 	cooldownShape = &shape{members: members{volcano.CooldownKey: whole}}
 

@@ -13,14 +13,13 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// snapshot is what one push became: a session of the engine, kept current by the events of Volcano's session.
+// snapshot is a session of the engine, opened for one push and updated by the events of Volcano's session.
 type snapshot struct {
 	mu     sync.Mutex
 	engine *engine.Session
 	wire   *wire.Session
 	record *record
-	// booked says of each task whether the plugins have booked it. Volcano runs the handlers of allocation exactly once before those of
-	// deallocation; when an event was lost, a task is still never booked twice.
+	// booked says for each task whether the plugins have booked it. It prevents booking a task twice after an event was lost.
 	booked []bool
 
 	// Scratch of one question.
@@ -41,26 +40,26 @@ func newSnapshot(m *model.Model, p *apportionv1.Policy, stop func() bool) (*snap
 	return &snapshot{engine: s.Engine(), wire: s, booked: booked}, nil
 }
 
-// taskState is what a message of Volcano's says of a task now.
+// taskState is the current state of a task in a message of Volcano's.
 type taskState struct {
 	uid, node string
 	status    model.Status
 }
 
-// heard says whether a message meant a task of the snapshot, and was news.
-type heard uint8
+// effect says whether an event referred to a task of the snapshot and changed it.
+type effect uint8
 
 const (
-	heardUnknown heard = iota
-	heardAgain
-	heardNews
+	unknownTask effect = iota
+	unchanged
+	applied
 )
 
-// allocate follows an event of allocation: the task now holds, or is promised, what it asks for.
-func (s *snapshot) allocate(now taskState) heard {
+// allocate applies an event of allocation: the task now holds its request, or it is promised.
+func (s *snapshot) allocate(now taskState) effect {
 	t, ok := s.engine.View().TaskOf(now.uid)
 	if !ok {
-		return heardUnknown
+		return unknownTask
 	}
 	if !books(now.status) {
 		now.status = model.Allocated
@@ -68,11 +67,11 @@ func (s *snapshot) allocate(now taskState) heard {
 	return s.book(t, now)
 }
 
-// deallocate follows an event of deallocation: a task is evicted, or its allocation is undone.
-func (s *snapshot) deallocate(now taskState) heard {
+// deallocate applies an event of deallocation: a task is evicted, or its allocation is undone.
+func (s *snapshot) deallocate(now taskState) effect {
 	t, ok := s.engine.View().TaskOf(now.uid)
 	if !ok {
-		return heardUnknown
+		return unknownTask
 	}
 	if books(now.status) {
 		now.status = model.Releasing
@@ -80,7 +79,7 @@ func (s *snapshot) deallocate(now taskState) heard {
 	return s.unbook(t, now)
 }
 
-// agree brings tasks into the status that a question about their job shows them in. Where events arrive it changes nothing that counts.
+// agree sets the statuses of tasks that a question about their job states. If no event is lost, this has no effect on decisions.
 func (s *snapshot) agree(tasks []taskState) {
 	v := s.engine.View()
 	for _, now := range tasks {
@@ -95,11 +94,11 @@ func (s *snapshot) agree(tasks []taskState) {
 	}
 }
 
-func (s *snapshot) book(t model.TaskID, now taskState) heard {
+func (s *snapshot) book(t model.TaskID, now taskState) effect {
 	v := s.engine.View()
 	if s.booked[t] {
 		s.setStatus(t, now)
-		return heardAgain
+		return unchanged
 	}
 	node, ok := v.Node(now.node)
 	if !ok {
@@ -108,21 +107,21 @@ func (s *snapshot) book(t model.TaskID, now taskState) heard {
 	s.booked[t] = true
 	s.record.booked(now.uid, v.Status(t), now.status, node)
 	s.engine.Book(t, now.status, node)
-	return heardNews
+	return applied
 }
 
-func (s *snapshot) unbook(t model.TaskID, now taskState) heard {
+func (s *snapshot) unbook(t model.TaskID, now taskState) effect {
 	if !s.booked[t] {
 		s.setStatus(t, now)
-		return heardAgain
+		return unchanged
 	}
 	s.booked[t] = false
 	s.record.unbooked(now.uid, s.engine.View().Status(t), now.status)
 	s.engine.Unbook(t, now.status)
-	return heardNews
+	return applied
 }
 
-// setStatus follows a change that no plugin books.
+// setStatus applies a change that no plugin books.
 func (s *snapshot) setStatus(t model.TaskID, now taskState) {
 	if s.engine.View().Status(t) != now.status {
 		s.record.changed(func() *apportionv1.Step { return statusStep(now.uid, now.status) })
@@ -133,7 +132,7 @@ func (s *snapshot) setStatus(t model.TaskID, now taskState) {
 // books reports whether Volcano's plugins have booked a task of this status: it holds resources, or is promised them within the session.
 func books(s model.Status) bool { return s.Holds() || s == model.Pipelined }
 
-// overused reports whether a queue may not be served; false for ok if there is no such queue.
+// overused reports whether a queue is overused; ok is false if there is no such queue.
 func (s *snapshot) overused(name string) (overused, ok bool) {
 	q, ok := s.engine.View().Queue(name)
 	if !ok {
@@ -177,7 +176,7 @@ func (s *snapshot) ready(job jobState) (ready, ok bool) {
 	return ready, true
 }
 
-// fits reports whether a task may run on a node, and if not, the reason in words.
+// fits reports whether a task may run on a node, and if not, the reason as text.
 func (s *snapshot) fits(task, node string) (why string, fits, ok bool) {
 	v := s.engine.View()
 	t, known := v.TaskOf(task)
@@ -256,7 +255,7 @@ func resized(list []float64, n int) []float64 {
 
 // victims chooses among candidates, of which those that are not in the snapshot are never chosen. It returns positions in the list, each at
 // most once, in the order of eviction. decided is false if no plugin has an opinion; ok is false if the claimant, or every candidate, is
-// unknown. A candidate without a uid is one that must not be chosen.
+// unknown. A candidate without a uid must not be chosen.
 func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (chosen []int, decided, ok bool) {
 	v := s.engine.View()
 	c, ok := v.TaskOf(claimant)
@@ -311,7 +310,7 @@ func victimsStep(claimant string, candidates []string, preempt bool) *apportionv
 	}}}
 }
 
-// closed says that the session is over.
+// closed ends the report to the observer: the session is over.
 func (s *snapshot) closed(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,13 +320,13 @@ func (s *snapshot) closed(ctx context.Context) {
 	}
 }
 
-// why returns the reasons that the next question adds to.
+// why returns the cleared list of reasons for the next question.
 func (s *snapshot) why() *policy.Reasons {
 	s.reasons.List = s.reasons.List[:0]
 	return &s.reasons
 }
 
-// words puts the first reason of the last question into words.
+// words returns the first reason of the last question as text.
 func (s *snapshot) words() string {
 	if len(s.reasons.List) == 0 {
 		return "refused"

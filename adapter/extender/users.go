@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Users are who may ask, with the SHA-256 of their passwords: basic authorization is the only credential that Volcano's plugin can send.
+// Users maps the permitted users to the SHA-256 of their passwords: Volcano's plugin can send no credential other than basic authorization.
 type Users map[string][sha256.Size]byte
 
-// ReadUsers reads lines of `NAME:HEX`, HEX being the SHA-256 of the password. Empty lines, and those that begin with #, are passed over.
-// A password that guards something is long and random; then nothing is gained by a slower hash.
+// ReadUsers reads lines of `NAME:HEX`, HEX being the SHA-256 of the password. It skips empty lines and those that begin with #. Use long
+// random passwords: for these a slower hash brings no advantage.
 func ReadUsers(from io.Reader) (Users, error) {
 	users := make(Users)
 	lines := bufio.NewScanner(from)
@@ -43,7 +43,7 @@ func ReadUsers(from io.Reader) (Users, error) {
 	return users, nil
 }
 
-// Authorize reports whether a user has a password. The time that it takes depends on neither.
+// Authorize reports whether this is the user's password, in constant time.
 func (u Users) Authorize(user, password string) bool {
 	want, known := u[user]
 	sum := sha256.Sum256([]byte(password))

@@ -48,7 +48,7 @@ func (v *vector) plus(w vector) {
 	}
 }
 
-// names numbers texts in the order of their first appearance, and keeps each once.
+// names numbers texts in the order of their first appearance and stores each once.
 type names struct {
 	ids  map[string]int32
 	list []string
@@ -68,7 +68,7 @@ func (n *names) of(name []byte) int32 {
 	return id
 }
 
-// vectors keeps vectors, equal ones once: most pods ask for what their neighbours ask for.
+// vectors stores equal vectors once: most pods have the same request as others.
 type vectors struct {
 	bound
 	names   names
@@ -110,7 +110,7 @@ func (v *vectors) read(d *jx.Decoder, name []byte) error {
 	return err
 }
 
-// dimension is the number of a resource's name. Each may have to find its place among all the others, so that there must not be many.
+// dimension returns the number of a resource's name. It bounds their count, because insertion takes linear time.
 func (v *vectors) dimension(name []byte) (int32, error) {
 	id := v.names.of(name)
 	if most := v.Dimensions; most > 0 && int64(id) >= most {
@@ -119,7 +119,7 @@ func (v *vectors) dimension(name []byte) (int32, error) {
 	return id, nil
 }
 
-// request reads a Resource that pods ask for and returns its number. A cpu or memory of 0 is left out: it is the same request.
+// request reads a Resource that pods ask for and returns its number. It omits a cpu or memory of 0, which does not change the request.
 func (v *vectors) request(d *jx.Decoder) (int32, error) {
 	read, err := v.resource(d)
 	if err != nil {
@@ -146,7 +146,7 @@ func (v *vectors) request(d *jx.Decoder) (int32, error) {
 	return id, nil
 }
 
-// quantities reads a ResourceList of Kubernetes' as Volcano accounts it; nil if there is none.
+// quantities reads a Kubernetes ResourceList in Volcano's units; nil if there is none.
 func (v *vectors) quantities(d *jx.Decoder) (vector, error) {
 	if d.Next() == jx.Null {
 		return nil, d.Null()
@@ -198,13 +198,13 @@ func (v *vectors) dimensions() (sorted []string, number []uint32) {
 	return sorted, number
 }
 
-// amounts lends vectors to a Builder, which copies them.
+// amounts converts vectors for a Builder, which copies them.
 type amounts struct {
 	number []uint32
 	lent   model.Amounts
 }
 
-// of returns nil for a vector that is not there.
+// of returns nil for a nil vector.
 func (a *amounts) of(v vector) *model.Amounts {
 	if v == nil {
 		return nil

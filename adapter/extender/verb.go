@@ -19,7 +19,7 @@ const (
 )
 
 // noOpinion is the answer to each question that leaves the decision to Volcano's other plugins. An empty list of victims has no effect with
-// status 0; an empty nodeScore must be there; a job that is not ready would be held back; an event that fails would be rolled back.
+// status 0; nodeScore must be present even if empty; the answer "not ready" would hold a job back; Volcano rolls back an event that fails.
 var noOpinion = map[verb]string{
 	onSessionOpen:  "",
 	onSessionClose: "",
@@ -34,5 +34,5 @@ var noOpinion = map[verb]string{
 	deallocate:     `{"errorMessage":""}`,
 }
 
-// unresolvable is the code of a predicate's refusal that evicting tasks does not mend: the group of a node stays what it is.
+// unresolvable is the code of a predicate's refusal that evictions cannot remove: the group of a node does not change.
 const unresolvable = 3

@@ -15,7 +15,7 @@ type entry struct {
 	amount    float64
 }
 
-// at is the place of a dimension, which is made, with 0, if it is not there; fresh says that it was made.
+// at returns the entry of a dimension. It adds one with amount 0 if there is none, and then reports fresh.
 func (a *amounts) at(dimension int32) (place *entry, fresh bool) {
 	i := len(a.entries)
 	for i > 0 && a.entries[i-1].dimension >= dimension {

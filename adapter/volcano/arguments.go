@@ -8,8 +8,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// arguments are the arguments of one plugin. Like Volcano, each of its readers takes only values of the types it knows and passes over
-// the others, which is a warning here.
+// arguments are the arguments of one plugin. Like Volcano, each reader accepts only values of its types and ignores others with a warning.
 type arguments struct {
 	c      *configuration
 	plugin string
@@ -17,7 +16,7 @@ type arguments struct {
 	read   map[string]bool
 }
 
-// at is the value of an argument, marked as read; nil if it is absent.
+// at returns the value of an argument, nil if it is absent, and marks it as read.
 func (a *arguments) at(key string) *value {
 	if a.read == nil {
 		a.read = make(map[string]bool)
@@ -34,7 +33,7 @@ func (a *arguments) whole(key string) *int64 {
 	}
 	parsed, err := strconv.ParseInt(v.text, 10, 64)
 	if v.kind != number || err != nil {
-		a.c.ignored(v, "not a whole number, so Volcano takes the default%s", shown(v))
+		a.c.ignored(v, "not a whole number, so Volcano uses the default%s", shown(v))
 		return nil
 	}
 	return &parsed
@@ -50,7 +49,7 @@ func (a *arguments) weight(key string) *float64 {
 	return &weight
 }
 
-// flag reads an argument that may be a boolean, or a text that Go takes for one.
+// flag reads an argument that is a boolean, or a text that strconv.ParseBool accepts.
 func (a *arguments) flag(key string) *bool {
 	v := a.at(key)
 	if v == nil {
@@ -61,7 +60,7 @@ func (a *arguments) flag(key string) *bool {
 	}
 	parsed, err := strconv.ParseBool(v.text)
 	if v.kind != text || err != nil {
-		a.c.ignored(v, "neither true nor false, so Volcano takes the default%s", shown(v))
+		a.c.ignored(v, "neither true nor false, so Volcano uses the default%s", shown(v))
 		return nil
 	}
 	return &parsed
@@ -76,20 +75,20 @@ func (a *arguments) real(key string) *float64 {
 	written := strings.NewReplacer(".inf", "inf", ".nan", "nan").Replace(strings.ToLower(v.text))
 	parsed, err := strconv.ParseFloat(written, 64)
 	if v.kind != number || err != nil {
-		a.c.ignored(v, "not a number, so Volcano takes the default%s", shown(v))
+		a.c.ignored(v, "not a number, so Volcano uses the default%s", shown(v))
 		return nil
 	}
 	return &parsed
 }
 
-// warnUnread warns of the arguments that were not asked for.
+// warnUnread warns of the arguments that no reader has read.
 func (a *arguments) warnUnread() {
 	if a.v == nil {
 		return
 	}
 	for _, item := range a.v.items {
 		if !a.read[item.key] {
-			a.c.ignored(item, "%s reads no such argument", a.plugin)
+			a.c.ignored(item, "%s has no such argument", a.plugin)
 		}
 	}
 }
@@ -137,7 +136,7 @@ func (a *arguments) binpack(binpack *apportionv1.Binpack) {
 		return
 	}
 	if list.kind != text {
-		a.c.ignored(list, "not a text, so Volcano takes none%s", shown(list))
+		a.c.ignored(list, "not a text, so Volcano ignores it%s", shown(list))
 		return
 	}
 	listed := make(map[string]bool)

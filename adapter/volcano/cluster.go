@@ -6,7 +6,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// cluster makes a snapshot of all that was read, or gives the problems that were found.
+// cluster returns a snapshot of all objects read, or the problems found.
 func (r *reader) cluster() (*Cluster, error) {
 	if err := r.found.err(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (r *reader) keptJobs() map[identity]*job {
 	return kept
 }
 
-// placePods makes each pod a task of its job, or, where it has none in the snapshot, usage of its node.
+// placePods makes each pod a task of its job, or usage of its node if it has no job in the snapshot.
 func (r *reader) placePods(jobs map[identity]*job) {
 	nodes := make(map[string]uint32, len(r.nodes))
 	for i, node := range r.nodes {
@@ -108,8 +108,8 @@ func (r *reader) placePods(jobs map[identity]*job) {
 	r.warnOrphans(orphans)
 }
 
-// leaveOut notes a waiting pod that is not considered, and reports whether there is one. hasGroup says whether its PodGroup is there. A pod
-// of another scheduler that names no PodGroup is none of Volcano's, and is not noted. Volcano's cache drops waiting pods of other
+// leaveOut reports whether a pod is a waiting one that is not considered, and records it. hasGroup says whether its PodGroup exists. A pod
+// of another scheduler without a PodGroup has nothing to do with Volcano and is not recorded. Volcano's cache drops waiting pods of other
 // schedulers before they become tasks (the filter of its pod informer: responsibleForPod, or a node is set).
 func (r *reader) leaveOut(p *pod, hasGroup bool) bool {
 	if p.node != "" || p.task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_PENDING {
@@ -148,7 +148,7 @@ func (r *reader) warnOrphans(orphans []*pod) {
 	}
 	first := orphans[0]
 	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, first.written.String,
-		"%d %s left out, as %s not in the input; the first is %s/%s", len(orphans), are, their, first.namespace, first.task.Name)
+		"%d %s left out because %s not in the input; the first is %s/%s", len(orphans), are, their, first.namespace, first.task.Name)
 }
 
 // add makes a pod a task of the group of its role.

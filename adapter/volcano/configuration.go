@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// ReadConfiguration reads a volcano-scheduler.conf. What Volcano ignores (a misspelt switch, an argument of the wrong
-// type) is a warning, what it refuses an *Error.
+// ReadConfiguration reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a
+// warning, input that it refuses an *Error.
 func ReadConfiguration(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{doc: &document{name: source.Name, data: source.Data, lines: true}}
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
@@ -31,11 +31,11 @@ type configuration struct {
 	doc      *document
 	found    problems
 	warnings warnings
-	// places are where plugins are written; nil if that is not kept.
+	// places are the positions of plugins; nil if they are not recorded.
 	places map[*apportionv1.Plugin]*value
 }
 
-// parse is the root of the file's first document, the only one that Volcano reads; nil if there is none, or none that can be read.
+// parse returns the root of the file's first document, the only one that Volcano reads; nil if there is none or it is invalid.
 func (c *configuration) parse() *value {
 	var node yaml.Node
 	err := yaml.NewDecoder(bytes.NewReader(c.doc.data)).Decode(&node)
@@ -56,13 +56,13 @@ func (c *configuration) parse() *value {
 		return nil
 	}
 	if root.field("kind") != nil {
-		c.found.add(c.doc, root.field("kind"), "an object of Kubernetes; give the text under data.volcano-scheduler.conf alone")
+		c.found.add(c.doc, root.field("kind"), "an object of Kubernetes; give only the text under data.volcano-scheduler.conf")
 		return nil
 	}
 	return root
 }
 
-// configurationShape keeps all names, because those that mean nothing are to be warned of.
+// configurationShape keeps all names, so that unknown ones can be warned of.
 var configurationShape = &shape{names: true, fields: fields{
 	"actions": leaf, "kind": leaf,
 	"tiers": {names: true, fields: fields{
@@ -78,9 +78,9 @@ func (c *configuration) tiers(root *value) []*apportionv1.Tier {
 			c.is(item, text)
 		case "tiers", "metrics":
 		case "configurations":
-			c.ignored(item, "settings of actions take no part in decisions")
+			c.ignored(item, "settings of actions have no effect on decisions")
 		default:
-			c.ignored(item, "Volcano knows no such setting")
+			c.ignored(item, "Volcano has no such setting")
 		}
 	}
 	list := root.field("tiers")
@@ -103,7 +103,7 @@ func (c *configuration) tier(v *value) *apportionv1.Tier {
 	}
 	for _, item := range v.items {
 		if item.key != "plugins" {
-			c.ignored(item, "Volcano knows no such setting of a tier")
+			c.ignored(item, "Volcano has no such setting of a tier")
 		}
 	}
 	var proportion, hierarchical *value
@@ -161,14 +161,14 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 func (c *configuration) settings(name string, hierarchy bool, v *value, args *arguments) *apportionv1.Plugin {
 	plugin, ok := catalogue.VolcanoPlugin(name, hierarchy)
 	if !ok {
-		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes no part in the decisions made here", name)
+		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes part in no decision of Apportion", name)
 		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: name}}}
 	}
 	args.into(plugin)
 	return plugin
 }
 
-// switches are what the flags of a plugin say.
+// switches holds the flags of a plugin.
 type switches struct {
 	hierarchy bool
 	disabled  []apportionv1.Decision
@@ -202,12 +202,12 @@ var decisionOf = map[string]apportionv1.Decision{
 	"enabledSubJobOrder":       apportionv1.Decision_DECISION_UNSPECIFIED,
 }
 
-// flip reads a flag of a plugin. All are on by default but enableHierarchy.
+// flip reads a flag of a plugin. All except enableHierarchy are on by default.
 func (c *configuration) flip(s *switches, v *value) {
 	decision, known := decisionOf[v.key]
 	hierarchy := v.key == "enableHierarchy"
 	if !known && !hierarchy {
-		c.ignored(v, "Volcano knows no such switch%s", c.similar(v.key))
+		c.ignored(v, "Volcano has no such switch%s", c.similar(v.key))
 		return
 	}
 	if v.kind == null {
@@ -232,11 +232,11 @@ func (c *configuration) similar(name string) string {
 		return strings.TrimPrefix(name, "d")
 	}
 	if plain(name) == plain("enableHierarchy") {
-		return "; meant is perhaps enableHierarchy"
+		return "; did you mean enableHierarchy?"
 	}
 	for known := range decisionOf {
 		if plain(name) == plain(known) {
-			return "; meant is perhaps " + known
+			return "; did you mean " + known + "?"
 		}
 	}
 	return ""
@@ -250,7 +250,7 @@ func (c *configuration) list(v *value) []*value {
 	return v.items
 }
 
-// is says whether v is of a kind; another kind is noted.
+// is reports whether v has a kind, and adds a problem if it has another one.
 func (c *configuration) is(v *value, want kind) bool {
 	if v.kind == want {
 		return true

@@ -46,8 +46,8 @@ tiers:
 		]
 	}`, policy)
 	require.Equal(t, []string{
-		"volcano.conf:11: tiers[1].plugins[2]: plugin predicates takes no part in the decisions made here",
-		"volcano.conf:13: tiers[1].plugins[4]: plugin nodeorder takes no part in the decisions made here",
+		"volcano.conf:11: tiers[1].plugins[2]: plugin predicates takes part in no decision of Apportion",
+		"volcano.conf:13: tiers[1].plugins[4]: plugin nodeorder takes part in no decision of Apportion",
 	}, warned)
 }
 
@@ -71,7 +71,7 @@ func TestSettingsOfPlugins(t *testing.T) {
 		"a level in quotes is ignored": {
 			conf: "  - name: capacity\n    arguments:\n      ancestorReclaimLevel: \"2\"\n", want: `{"capacity": {}}`,
 			warned: []string{
-				`volcano.conf:5: tiers[0].plugins[0].arguments.ancestorReclaimLevel: not a whole number, so Volcano takes the default: "2"`,
+				`volcano.conf:5: tiers[0].plugins[0].arguments.ancestorReclaimLevel: not a whole number, so Volcano uses the default: "2"`,
 			},
 		},
 		"drf with hierarchy is another plugin": {
@@ -88,7 +88,7 @@ func TestSettingsOfPlugins(t *testing.T) {
 			conf: "  - name: nodegroup\n    arguments:\n      strict: 0\n      enablePreferredOrder: on\n",
 			want: `{"nodeGroup": {"preferredOrder": true}}`,
 			warned: []string{
-				`volcano.conf:5: tiers[0].plugins[0].arguments.strict: neither true nor false, so Volcano takes the default: "0"`,
+				`volcano.conf:5: tiers[0].plugins[0].arguments.strict: neither true nor false, so Volcano uses the default: "0"`,
 			},
 		},
 		"overcommit": {
@@ -102,7 +102,7 @@ func TestSettingsOfPlugins(t *testing.T) {
 		},
 		"overcommit, indented as in Volcano's own examples, where it has no effect": {
 			conf: "  - name: overcommit\n    arguments:\n    overcommit-factor: 1.0\n", want: `{"overcommit": {}}`,
-			warned: []string{`volcano.conf:5: tiers[0].plugins[0].overcommit-factor: Volcano knows no such switch`},
+			warned: []string{`volcano.conf:5: tiers[0].plugins[0].overcommit-factor: Volcano has no such switch`},
 		},
 		"binpack": {
 			conf: `  - name: binpack
@@ -116,17 +116,17 @@ func TestSettingsOfPlugins(t *testing.T) {
 `,
 			want: `{"binpack": {"weight": -1, "cpu": 0, "resources": [{"name": "nvidia.com/gpu", "weight": 16}, {"name": "pods"}]}}`,
 			warned: []string{
-				`volcano.conf:7: tiers[0].plugins[0].arguments.binpack.memory: not a whole number, so Volcano takes the default: "3.0"`,
-				`volcano.conf:10: tiers[0].plugins[0].arguments.binpack.resources.other: binpack reads no such argument`,
+				`volcano.conf:7: tiers[0].plugins[0].arguments.binpack.memory: not a whole number, so Volcano uses the default: "3.0"`,
+				`volcano.conf:10: tiers[0].plugins[0].arguments.binpack.resources.other: binpack has no such argument`,
 			},
 		},
 		"binpack with a list for a text": {
 			conf: "  - name: binpack\n    arguments: {binpack.resources: [a]}\n", want: `{"binpack": {}}`,
-			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.binpack.resources: not a text, so Volcano takes none`},
+			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.binpack.resources: not a text, so Volcano ignores it`},
 		},
 		"arguments of a plugin that is not decided with": {
 			conf: "  - name: sla\n    arguments: {sla-waiting-time: 1h}\n", want: `{"undecided": {"name": "sla"}}`,
-			warned: []string{`volcano.conf:3: tiers[0].plugins[0]: plugin sla takes no part in the decisions made here`},
+			warned: []string{`volcano.conf:3: tiers[0].plugins[0]: plugin sla takes part in no decision of Apportion`},
 		},
 		"switches": {
 			conf: `  - name: gang
@@ -140,8 +140,8 @@ func TestSettingsOfPlugins(t *testing.T) {
 `,
 			want: `{"gang": {}, "disabled": ["DECISION_JOB_READY", "DECISION_OVERUSED"]}`,
 			warned: []string{
-				`volcano.conf:9: tiers[0].plugins[0].enabledJobOrder: Volcano knows no such switch; meant is perhaps enableJobOrder`,
-				`volcano.conf:10: tiers[0].plugins[0].enableHierachy: Volcano knows no such switch`,
+				`volcano.conf:9: tiers[0].plugins[0].enabledJobOrder: Volcano has no such switch; did you mean enableJobOrder?`,
+				`volcano.conf:10: tiers[0].plugins[0].enableHierachy: Volcano has no such switch`,
 			},
 		},
 	} {
@@ -178,9 +178,9 @@ tiers:
 `)
 	require.Len(t, policy.Tiers, 2)
 	require.Equal(t, []string{
-		"volcano.conf:3: configurations: settings of actions take no part in decisions",
-		"volcano.conf:5: tires: Volcano knows no such setting",
-		"volcano.conf:7: tiers[0].plugin: Volcano knows no such setting of a tier",
+		"volcano.conf:3: configurations: settings of actions have no effect on decisions",
+		"volcano.conf:5: tires: Volcano has no such setting",
+		"volcano.conf:7: tiers[0].plugin: Volcano has no such setting of a tier",
 	}, warned)
 }
 
@@ -216,7 +216,7 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 		"a text":                       {conf: "hello\n", want: "volcano.conf:1: not a volcano-scheduler.conf"},
 		"the ConfigMap around it": {
 			conf: "apiVersion: v1\nkind: ConfigMap\n",
-			want: "volcano.conf:2: kind: an object of Kubernetes; give the text under data.volcano-scheduler.conf alone",
+			want: "volcano.conf:2: kind: an object of Kubernetes; give only the text under data.volcano-scheduler.conf",
 		},
 		"no YAML": {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
 	} {

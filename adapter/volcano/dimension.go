@@ -17,7 +17,7 @@ import (
 type unit uint8
 
 const (
-	// dropped resources are left out without a trace, as Volcano does it.
+	// dropped resources are left out without a warning, as in Volcano.
 	dropped unit = iota
 	// milli rounds up to thousandths.
 	milli
@@ -25,8 +25,8 @@ const (
 	whole
 )
 
-// unitOf says how Volcano reads a resource: cpu in thousandths, memory in bytes, pods as they are; then what Kubernetes' scheduler
-// accounts as a scalar (huge pages, attachable volumes, names with a domain) and ephemeral-storage, all in thousandths.
+// unitOf returns the unit in which Volcano reads a resource: cpu in thousandths, memory in bytes, pods as they are; then what Kubernetes'
+// scheduler accounts as a scalar (huge pages, attachable volumes, names with a domain) and ephemeral-storage, all in thousandths.
 func unitOf(name string) unit {
 	switch {
 	case name == string(corev1.ResourceMemory), name == string(corev1.ResourcePods):
@@ -54,7 +54,7 @@ func amountOf(q *resource.Quantity, u unit) float64 {
 	return float64(q.MilliValue())
 }
 
-// overflows says whether a quantity does not fit the 64 bits that amountOf goes through. What comes out then may be anything.
+// overflows reports whether a quantity does not fit the int64 that amountOf uses. The result of amountOf is undefined then.
 func overflows(q *resource.Quantity, u unit) bool {
 	if u == whole {
 		return q.CmpInt64(math.MaxInt64) > 0
@@ -62,7 +62,7 @@ func overflows(q *resource.Quantity, u unit) bool {
 	return q.CmpInt64(math.MaxInt64/1000) > 0
 }
 
-// dimension is what is known of a resource name.
+// dimension is the number and the unit of a resource name.
 type dimension struct {
 	unit  unit
 	index int32
@@ -76,7 +76,7 @@ type dimensions struct {
 	written []*apportionv1.Resource
 }
 
-// of numbers a name. fresh says that it was never seen before.
+// of returns the dimension of a name; fresh says that the name is new.
 func (d *dimensions) of(name string) (dim dimension, fresh bool) {
 	if dim, ok := d.byName[name]; ok {
 		return dim, false
@@ -93,7 +93,7 @@ func (d *dimensions) of(name string) (dim dimension, fresh bool) {
 	return dim, true
 }
 
-// message writes amounts down; nil stays nil.
+// message converts amounts; nil stays nil.
 func (d *dimensions) message(a *amounts) *apportionv1.Resource {
 	if a == nil {
 		return nil

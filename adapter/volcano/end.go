@@ -6,10 +6,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// run is when a pod runs that holds resources, in Unix nanoseconds; 0: not known.
+// run holds the times of a pod that holds resources, in Unix nanoseconds; 0: not known.
 type run struct {
 	holds bool
-	// started is status.startTime, deadline what spec.activeDeadlineSeconds makes of it: the kubelet ends the pod then.
+	// started is status.startTime; deadline adds spec.activeDeadlineSeconds, at which the kubelet ends the pod.
 	started, deadline int64
 }
 
@@ -26,9 +26,9 @@ func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *value) ru
 	return u
 }
 
-// ending is what is known of the end of a job.
+// ending collects what determines the end of a job.
 type ending struct {
-	// at is the end that its annotation gives, runtime how long it runs by the other annotation; 0: neither.
+	// at is the end and runtime the runtime that the annotations state; 0: none.
 	at      int64
 	runtime time.Duration
 	// started is when the first of its pods started, deadline when the last one is ended; 0: not known.
@@ -44,7 +44,7 @@ func (r *reader) endingOf(m metadata) ending {
 		at, err := time.Parse(time.RFC3339, r.textAt(v))
 		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"not a time like 2006-01-02T15:04:05Z, so it is not known when the job ends%s", shown(v))
+				"not a time like 2006-01-02T15:04:05Z, so the job's end is not known%s", shown(v))
 		} else {
 			e.at = at.UnixNano()
 		}
@@ -53,7 +53,7 @@ func (r *reader) endingOf(m metadata) ending {
 		runtime, err := time.ParseDuration(r.textAt(v))
 		if err != nil || runtime <= 0 {
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"not a duration above 0 like 2h30m, so it is not known when the job ends%s", shown(v))
+				"not a duration above 0 like 2h30m, so the job's end is not known%s", shown(v))
 		} else {
 			e.runtime = runtime
 		}
@@ -73,7 +73,7 @@ func (e *ending) add(u run) {
 	e.open = e.open || u.deadline == 0
 }
 
-// set writes the end into the job: an estimate, or the deadline of all its pods if that is sooner, or no estimate is there.
+// set sets the job's end: the estimate, or the deadline of all its pods if it is earlier or there is no estimate.
 func (e *ending) set(job *apportionv1.Job) {
 	if job.ExpectedEnd = e.at; e.at == 0 && e.runtime > 0 && e.started != 0 {
 		job.ExpectedEnd = e.started + int64(e.runtime)

@@ -8,11 +8,11 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// What a proposal says of what it changes.
+// Warnings of a proposal about its changes.
 const (
 	oneTier = "all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair each " +
 		"plugin protects its tasks"
-	drfLeftOut = "drf is left out: it orders jobs by dominant share, but fair sets room aside for jobs by priority " +
+	drfLeftOut = "drf is left out: it orders jobs by dominant share, but fair reserves room for jobs by priority " +
 		"and age, and they must be served in that order"
 	hdrfLeftOut = "drf with enableHierarchy is left out: its tree of annotations orders queues, which fair does by the " +
 		"parents of queues; write the weights there"
@@ -33,8 +33,8 @@ const (
 		"nearest common ancestor must hold more than its line"
 )
 
-// ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the policy of plugin fair that comes nearest to it. The warnings say
-// what of the configuration is not carried over, or means something else, and why.
+// ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the nearest policy of plugin fair. The warnings list the settings
+// that are not carried over, or have another meaning, with the reason.
 func ReadConfigurationAsFair(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{
 		doc: &document{name: source.Name, data: source.Data, lines: true}, places: map[*apportionv1.Plugin]*value{},
@@ -49,14 +49,14 @@ func ReadConfigurationAsFair(source Source) (*apportionv1.Policy, []*apportionv1
 	return c.fair(tiers), c.warnings.all(), nil
 }
 
-// AsFair is ReadConfigurationAsFair for a configuration that has been read already; its warnings name no lines.
+// AsFair is ReadConfigurationAsFair for a policy; its warnings contain no lines.
 func AsFair(policy *apportionv1.Policy) (*apportionv1.Policy, []*apportionv1.Warning) {
 	c := configuration{doc: &document{name: "policy"}}
 	return c.fair(policy.GetTiers()), c.warnings.all()
 }
 
-// fair puts the plugins that go with fair into one tier, and fair behind them: it is asked after those that protect tasks, about what
-// all of them let go.
+// fair puts the plugins that are compatible with fair into one tier, and fair last: it decides about the candidates that all the others
+// permit.
 func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 	tier := &apportionv1.Tier{}
 	var divides *apportionv1.Plugin
@@ -124,7 +124,7 @@ func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
 	return out
 }
 
-// changed warns that something of a plugin is not carried over as it was.
+// changed warns that a setting of a plugin is not carried over unchanged.
 func (c *configuration) changed(p *apportionv1.Plugin, format string, args ...any) {
 	where := c.doc.name
 	if v := c.places[p]; v != nil {

@@ -19,7 +19,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 			[]string{
 				"volcano.conf:6: tiers[1].plugins[0]: all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair " +
 					"each plugin protects its tasks",
-				"volcano.conf:6: tiers[1].plugins[0]: drf is left out: it orders jobs by dominant share, but fair sets room aside for jobs by priority " +
+				"volcano.conf:6: tiers[1].plugins[0]: drf is left out: it orders jobs by dominant share, but fair reserves room for jobs by priority " +
 					"and age, and they must be served in that order",
 				"volcano.conf:7: tiers[1].plugins[1]: proportion becomes fair with base NONE: weights decide the whole share, a guarantee lifts it; " +
 					"shares are whole units and add up to no more than there is",

@@ -12,11 +12,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// maxDimensions bounds the number of resource names; more than a policy can decide with are no cluster's.
+// maxDimensions bounds the number of resource names, at what a policy supports.
 const maxDimensions = 1024
 
-// The methods below read one value each, as what it must be. An absent value gives the zero of its type; a wrong one is noted and gives
-// the same.
+// Each method below reads a value of one type. An absent value gives the zero value; a wrong one adds a problem and gives the zero value.
 
 // textAt reads a text.
 func (r *reader) textAt(v *value) string {
@@ -95,7 +94,7 @@ func (r *reader) textsAt(v *value) []string {
 	return texts
 }
 
-// resourcesAt reads quantities by resource name. nil: absent. Names that Volcano drops leave nothing behind.
+// resourcesAt reads quantities by resource name. nil: absent. Names that Volcano drops are left out.
 func (r *reader) resourcesAt(v *value) *amounts {
 	if !r.is(v, object) {
 		return nil
@@ -109,7 +108,7 @@ func (r *reader) resourcesAt(v *value) *amounts {
 		dim, fresh := r.dimensions.of(item.key)
 		if dim.unit == dropped {
 			if fresh {
-				r.warnDropped(item, "%q is not a resource that Volcano counts", item.key)
+				r.warnDropped(item, "%q is not a resource that Volcano accounts for", item.key)
 			}
 			continue
 		}
@@ -120,11 +119,11 @@ func (r *reader) resourcesAt(v *value) *amounts {
 		amount := amountOf(&quantity, dim.unit)
 		if overflows(&quantity, dim.unit) {
 			if amount < 0 {
-				r.found.add(r.doc, item, "more than Volcano can count: %q", item.text)
+				r.found.add(r.doc, item, "exceeds Volcano's range: %q", item.text)
 				continue
 			}
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, item,
-				"more than Volcano can count; it reads %q as %g", item.text, amount)
+				"exceeds Volcano's range; it reads %q as %g", item.text, amount)
 		}
 		place, _ := list.at(dim.index)
 		place.amount = amount
@@ -154,7 +153,7 @@ func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
 	return quantity, true
 }
 
-// unreasonable says whether a quantity would take long to parse: Kubernetes multiplies `1e999999999` out before it caps it.
+// unreasonable reports whether a quantity would take long to parse: Kubernetes evaluates `1e999999999` before it caps it.
 func unreasonable(written string) bool {
 	const maxLength, maxExponent = 100, 100
 	if len(written) > maxLength {
@@ -168,7 +167,7 @@ func unreasonable(written string) bool {
 	return errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent
 }
 
-// is says whether v is there and of a kind; another kind is noted.
+// is reports whether v is present and has a kind, and adds a problem if it has another one.
 func (r *reader) is(v *value, want kind) bool {
 	if v == nil {
 		return false
@@ -184,7 +183,7 @@ func (r *reader) is(v *value, want kind) bool {
 	return false
 }
 
-// shown repeats a scalar in a message.
+// shown returns a scalar for a message.
 func shown(v *value) string {
 	switch v.kind {
 	case text, word, number, boolean:

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// scanner builds values from JSON that is known to be valid. It exists because most of a cluster's dump is never looked at: what a shape
-// passes over costs no memory.
+// scanner builds values from valid JSON. Parts that the shape does not select, which is most of a cluster's dump, cost no memory.
 type scanner struct {
 	data []byte
 	pos  int
@@ -43,7 +42,7 @@ func (s *scanner) document(doc *document, each visit) {
 	}
 }
 
-// value builds what is at the scanner's position as far as the shape wants it, and moves behind it.
+// value builds the selected parts of the value at the scanner's position, and moves behind it.
 func (s *scanner) value(sh *shape) *value {
 	v := &value{at: s.pos}
 	switch s.data[s.pos] {
@@ -69,7 +68,7 @@ func (s *scanner) value(sh *shape) *value {
 	return v
 }
 
-// member builds a field of v, or passes over it.
+// member builds a field of v, or skips it.
 func (s *scanner) member(v *value, name string, at int, sh *shape) {
 	wanted := sh.of(name)
 	if wanted == nil {
@@ -179,7 +178,7 @@ func (s *scanner) quoted() []byte {
 	return s.data[start:s.pos]
 }
 
-// text is the text at the scanner's position. What is not UTF-8 is replaced, as encoding/json does it.
+// text returns the text at the scanner's position. It replaces invalid UTF-8, as encoding/json does.
 func (s *scanner) text() string { return unquote(s.quoted()) }
 
 // name is text for names of fields, of which there are few.
@@ -195,7 +194,7 @@ func (s *scanner) name() string {
 	return name
 }
 
-// maxNames bounds how many names of fields are held at once.
+// maxNames bounds the number of cached field names.
 const maxNames = 4096
 
 func unquote(quoted []byte) string {

@@ -1,6 +1,6 @@
 package volcano
 
-// The labels and annotations that Volcano reads, and the names that it gives meaning to.
+// The labels, annotations and special names that Volcano reads.
 const (
 	groupNameAnnotation            = "scheduling.k8s.io/group-name"
 	taskPriorityAnnotation         = "volcano.sh/task-priority"
@@ -25,7 +25,7 @@ const (
 	defaultQueue        = "default"
 )
 
-// The API groups of the kinds that are read; those of Kubernetes' core have a version alone.
+// The API groups of the kinds that are read; Kubernetes' core group has only a version.
 const (
 	volcanoGroup  = "scheduling.volcano.sh"
 	priorityGroup = "scheduling.k8s.io"

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// itemList is a YAML list cut into its items without being parsed. A dump of a real cluster is one such list; parsed as a whole it would
-// take a hundred times its size in memory.
+// itemList is a YAML list, cut into its items without parsing. A dump of a cluster is such a list; parsing it as a whole would take a
+// hundred times its size in memory.
 type itemList struct {
 	doc *document
 	// items are the parts of the text that hold one item each, as a list of one; rest is what stands around them.
@@ -32,7 +32,7 @@ func cutList(doc *document) (itemList, bool) {
 		text := lineAt(doc.data, at)
 		column, begins := indentation(text)
 		switch {
-		case begins == 0 || begins == '#': // blank or comment: part of whatever it stands in
+		case begins == 0 || begins == '#': // blank or comment: part of the current item
 		case indent < 0 && begins != '-':
 			return itemList{}, false // empty, or not in block style
 		case indent < 0:
@@ -90,7 +90,7 @@ func indentation(line []byte) (int, byte) {
 	return len(line), 0
 }
 
-// parsedItem is what became of an item.
+// parsedItem is the result of parsing an item.
 type parsedItem struct {
 	values []*value
 	found  problems
@@ -115,7 +115,7 @@ func (l itemList) visit(found *problems, each visit) {
 	}
 }
 
-// parseItems parses items into the places of the same index.
+// parseItems parses items[i] into parsed[i].
 func parseItems(items []document, parsed []parsedItem) {
 	workers := min(runtime.GOMAXPROCS(0), len(items))
 	var wait sync.WaitGroup
@@ -129,7 +129,7 @@ func parseItems(items []document, parsed []parsedItem) {
 	wait.Wait()
 }
 
-// parseItem parses an item, first without what is not read anyway.
+// parseItem parses an item, first without the parts that are not read.
 func parseItem(item *document) (parsed parsedItem) {
 	collect := func(v *value) { parsed.values = append(parsed.values, v) }
 	lean := *item

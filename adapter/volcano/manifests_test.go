@@ -146,7 +146,7 @@ func TestJobsOfUnknownQueuesAreDroppedButTheirPodsStillUseTheirNodes(t *testing.
 	require.Equal(t, []string{
 		`cluster.yaml:9: PodGroup ns/lost is left out with its pods: there is no queue "gone"`,
 		`cluster.yaml:11: PodGroup ns/default is left out with its pods: there is no queue "default"`,
-		`cluster.yaml:21: 1 pod is left out, as its PodGroup is not in the input; the first is other/elsewhere`,
+		`cluster.yaml:21: 1 pod is left out because its PodGroup is not in the input; the first is other/elsewhere`,
 	}, texts(cluster.Warnings))
 }
 
@@ -268,8 +268,8 @@ func TestAmountsThatOverflowAreReadAsVolcanoReadsThem(t *testing.T) {
 	cluster := read(t, `{kind: Queue, metadata: {name: q}, spec: {capability: {cpu: 10P, memory: 7E, nvidia.com/gpu: 1P}}}`)
 	requireMessage(t, `{"dimension": [0, 1, 2], "amount": [0, 7e18, 1e18]}`, cluster.Snapshot.Queues[0].Capability)
 	require.Equal(t, []string{
-		`cluster.yaml:1: spec.capability.cpu: more than Volcano can count; it reads "10P" as 0`,
+		`cluster.yaml:1: spec.capability.cpu: exceeds Volcano's range; it reads "10P" as 0`,
 	}, texts(cluster.Warnings))
-	require.Equal(t, []string{`f.yaml:1: spec.capability.cpu: more than Volcano can count: "8Ei"`},
+	require.Equal(t, []string{`f.yaml:1: spec.capability.cpu: exceeds Volcano's range: "8Ei"`},
 		problemsOf(t, "f.yaml", `{kind: Queue, metadata: {name: q}, spec: {capability: {cpu: 8Ei}}}`))
 }

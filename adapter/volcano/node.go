@@ -9,8 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// node reads a Node. Every node counts, ready or not, cordoned or not: Volcano's total holds them all. The snapshot says which ones take
-// no new tasks.
+// node reads a Node. Volcano's total includes every node, ready or not, cordoned or not. The snapshot says which ones accept no new tasks.
 func (r *reader) node(m metadata, root *value) {
 	allocatable := r.resourcesAt(root.field("status").field("allocatable"))
 	if allocatable == nil {
@@ -30,8 +29,8 @@ func (r *reader) node(m metadata, root *value) {
 	r.candidates = append(r.candidates, r.candidate(m, spec))
 }
 
-// oversubscribe adds what a node's annotation lends beyond its own: a plain number of milli-cores or bytes, not a quantity. No label
-// needs to switch it on. What is no number counts as 0, as for Volcano.
+// oversubscribe adds the oversubscribed amount of a node's annotation: a plain number of milli-cores or bytes, not a quantity. It needs no
+// label. A text that is not a number counts as 0, as in Volcano.
 func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v *value) {
 	written := r.textAt(v)
 	if written == "" {
@@ -43,7 +42,7 @@ func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v
 		return
 	}
 	if math.IsNaN(extra) || math.IsInf(extra, 0) || extra < 0 {
-		r.found.add(r.doc, v, "neither 0 nor a finite number above: %q", written)
+		r.found.add(r.doc, v, "neither 0 nor a positive finite number: %q", written)
 		return
 	}
 	dim, _ := r.dimensions.of(string(name))

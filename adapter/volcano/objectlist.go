@@ -8,10 +8,10 @@ import (
 // objectList holds the objects of a kind.
 type objectList struct {
 	byKey map[string]*content
-	// ordered are those in the order of their keys, but for the ones that came since, and with those that were replaced or removed since.
+	// ordered is the sorted list as of the last inOrder: without objects added since, and with those replaced or removed since.
 	ordered []*content
 	fresh   []*content
-	// stale says that ordered has some that are no longer held.
+	// stale says that ordered contains objects that were replaced or removed.
 	stale bool
 }
 
@@ -34,7 +34,7 @@ func (l *objectList) inOrder() []*content {
 	gone := func(c *content) bool { return l.byKey[c.key] != c }
 	fresh := slices.DeleteFunc(l.fresh, gone)
 	slices.SortFunc(fresh, byKey)
-	// One that was set, removed and set again to the same content is there twice.
+	// An object that was set, removed and set again to the same content occurs twice.
 	fresh = slices.Compact(fresh)
 	merged := make([]*content, 0, len(l.byKey))
 	for _, c := range l.ordered {

@@ -15,25 +15,25 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Kind names a kind of objects as its objects do.
+// Kind names a kind of objects by their kind and apiVersion.
 type Kind struct{ Name, Version string }
 
-// Object is one object of a cluster as far as it is read: of a pod about half a kilobyte. It does not change.
+// Object holds the fields of one object that are read: about half a kilobyte of a pod. It is immutable.
 type Object struct {
 	// Namespace is "" for kinds that are in none.
 	Namespace, Name, ResourceVersion string
-	// Synced is true for the bookmark with which an API server ends the objects that there were when a watch began.
+	// Synced is true for the bookmark that an API server sends after the objects that existed when the watch began.
 	Synced bool
 
 	content *content
 }
 
-// content is what was read of an object. Objects that say the same share it.
+// content holds the fields of an object. Equal objects share it.
 type content struct {
 	kind Kind
 	// key is that of the object within its kind, by which API servers order lists.
 	key string
-	// sum is equal for objects of which the same is read.
+	// sum is a hash of the fields that are read.
 	sum uint64
 
 	queue     *apportionv1.Queue
@@ -44,32 +44,32 @@ type content struct {
 	class     *priorityClass
 	written   origin
 	warnings  []*apportionv1.Warning
-	// fault is why the object is left out, nil if it is not.
+	// fault is the reason why the object is left out; nil if it is not.
 	fault error
 }
 
-// priorityClass is what a PriorityClass says.
+// priorityClass holds the fields of a PriorityClass.
 type priorityClass struct {
 	value  int32
 	global bool
 }
 
-// Objects holds the objects of a cluster, and makes a snapshot of all of them at any time: the one that ReadManifests makes of lists of
-// them. It is for any number of goroutines.
+// Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to that of ReadManifests for the same objects.
+// It is safe for concurrent use.
 type Objects struct {
 	mutex sync.Mutex
 	seed  maphash.Seed
-	// shared holds once what many objects have in common. It reads each object.
+	// shared reads each object, and holds what several objects share.
 	shared *reader
 	kinds  map[string]*objectList
-	// generation counts the changes of nodes, by which what placements allow is known again.
+	// generation counts the changes of nodes; the allowed nodes of a placement are cached for one generation.
 	generation uint64
-	// swept is how much was shared when what is no longer used was last let go.
+	// swept is the number of shared values after the last sweep.
 	swept  int
 	buffer []byte
 }
 
-// NewObjects returns an Objects that holds none.
+// NewObjects returns an empty Objects.
 func NewObjects() *Objects {
 	return &Objects{seed: maphash.MakeSeed(), shared: newReader(nil), kinds: map[string]*objectList{}, generation: 1}
 }
@@ -155,7 +155,7 @@ func (o *Objects) object(kind Kind, root *value) (*Object, error) {
 	return out, nil
 }
 
-// trimmed is a namespace without the slash that ends it.
+// trimmed returns a namespace without its final slash.
 func trimmed(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -163,7 +163,7 @@ func trimmed(namespace string) string {
 	return namespace[:len(namespace)-1]
 }
 
-// content reads an object by the reader that all share.
+// content reads an object with the shared reader.
 func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *content {
 	r, doc := o.shared, &document{name: kind.Name + " " + key}
 	r.object(doc, root)
@@ -188,7 +188,7 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 	return c
 }
 
-// forget makes the reader ready for the next object. What objects share stays.
+// forget prepares the reader for the next object. Shared values stay.
 func (r *reader) forget() {
 	again := newReader(nil)
 	again.dimensions, again.requests, again.placements = r.dimensions, r.requests, r.placements
@@ -379,7 +379,7 @@ func (d *dimensions) provisional(list ...*apportionv1.Resource) {
 	}
 }
 
-// copyTask copies what is read of a pod. What a snapshot adds is not there yet: the node, its own request, node set and constraints.
+// copyTask copies the task of a pod, without the fields that a snapshot adds: node, own request, node set and constraints.
 func copyTask(t *apportionv1.Task) *apportionv1.Task {
 	out := &apportionv1.Task{
 		Uid: t.GetUid(), Status: t.GetStatus(), Priority: t.Priority, Name: t.GetName(), CreateTime: t.GetCreateTime(), Index: t.Index,
@@ -393,7 +393,7 @@ func copyTask(t *apportionv1.Task) *apportionv1.Task {
 	return out
 }
 
-// sweep lets go of what objects once shared and none has any more, when that may be much.
+// sweep drops shared values that no object uses any more, once their number has doubled.
 func (o *Objects) sweep() {
 	const few = 1000
 	r := o.shared

@@ -9,7 +9,7 @@ import (
 
 // Page is a part of a list as an API server writes it.
 type Page struct {
-	// Source holds the objects of the page as far as they are read: usually less than a tenth of what the server wrote.
+	// Source holds the fields of the page's objects that are read: usually less than a tenth of the response.
 	Source Source
 	// Count is the number of its objects.
 	Count int
@@ -19,8 +19,8 @@ type Page struct {
 	ResourceVersion string
 }
 
-// ReadPage reads one page of a list in JSON. Objects that do not name their kind, as in lists of built-in kinds, have that of the list.
-// data is not needed afterwards.
+// ReadPage reads one page of a list in JSON. Objects without a kind, as in lists of built-in kinds, have that of the list. ReadPage does
+// not retain data.
 func ReadPage(name string, data []byte) (*Page, error) {
 	list, objects, err := readItems(name, data, objectShape)
 	if err != nil {
@@ -33,7 +33,7 @@ func ReadPage(name string, data []byte) (*Page, error) {
 	out := []byte{'['}
 	for i, o := range objects {
 		if o.kind != object {
-			return nil, errors.New(name + ": an item that is no object")
+			return nil, errors.New(name + ": an item is not an object")
 		}
 		if o.field(kindField) == nil {
 			o.add(&value{kind: text, key: kindField, text: kindName})
@@ -49,7 +49,7 @@ func ReadPage(name string, data []byte) (*Page, error) {
 	return page, nil
 }
 
-// readItems scans a list in JSON: what is read of the list beside its items, and the items.
+// readItems scans a list in JSON and returns its own fields and its items.
 func readItems(name string, data []byte, of *shape) (list *value, items []*value, err error) {
 	if !json.Valid(data) {
 		return nil, nil, fmt.Errorf("%s: not JSON", name)
@@ -75,7 +75,7 @@ func readItems(name string, data []byte, of *shape) (list *value, items []*value
 	return list, items, nil
 }
 
-// listShape is what is read of a list beside its items.
+// listShape selects the fields of a list without its items.
 var listShape = &shape{fields: fields{
 	kindField: leaf, versionField: leaf,
 	metadataField: {fields: fields{"continue": leaf, "resourceVersion": leaf}},

@@ -72,7 +72,7 @@ func TestPagesOfAnAPIServerAreReadAsFilesAre(t *testing.T) {
 func TestAPageThatIsNoListIsAFault(t *testing.T) {
 	for text, fault := range map[string]string{
 		"<html>": "p: not JSON", "[]": "p: not a list", `{"kind": "Status"}`: "p: a list without items",
-		`{"items": [1]}`: "p: an item that is no object",
+		`{"items": [1]}`: "p: an item is not an object",
 	} {
 		_, err := volcano.ReadPage("p", []byte(text))
 		require.EqualError(t, err, fault)

@@ -16,14 +16,14 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// placement is what the pods that share it say of the nodes that they may use: node selector, required node affinity and tolerations.
+// placement is the node selector, required node affinity and tolerations of the pods that share it.
 type placement struct {
 	pod corev1.Pod
-	// key is that of placements.
+	// key is its key in placements.
 	key string
-	// set is the name of their node set once it is known; empty: all nodes.
+	// set is the name of the node set once it is known; empty: all nodes.
 	set string
-	// nodes and rule are what allowed returned for the nodes of this generation; 0: for none.
+	// nodes and rule are the results of allowed for this generation of nodes; 0: none.
 	nodes      []uint32
 	rule       string
 	generation uint64
@@ -35,7 +35,7 @@ type nodeCandidate = *corev1.Node
 // placements holds each placement once, by its JSON.
 type placements map[string]*placement
 
-// placement reads what a pod says of its nodes. Equal ones are shared.
+// placement reads a pod's placement. Pods with equal ones share it.
 func (r *reader) placement(spec *value) *placement {
 	selector, tolerations := spec.field("nodeSelector"), spec.field("tolerations")
 	required := spec.field("affinity").field("nodeAffinity").field(requiredField)
@@ -70,7 +70,7 @@ func decode[T any](r *reader, v *value, into *T) {
 	}
 }
 
-// candidate is what a node says of the pods that it takes.
+// candidate returns the fields of a node that decide which pods it accepts.
 func (r *reader) candidate(m metadata, spec *value) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	decode(r, m.labels, &n.Labels)
@@ -78,7 +78,8 @@ func (r *reader) candidate(m metadata, spec *value) *corev1.Node {
 	return n
 }
 
-// unschedulable says why a node takes no new tasks; nil if it takes them. A node without a condition Ready counts as ready.
+// unschedulable returns the reasons why a node accepts no new tasks; nil if it accepts them. A node without a condition Ready counts as
+// ready.
 func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulable {
 	if cordoned := r.flagAt(spec.field("unschedulable")); cordoned != nil && *cordoned {
 		return &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
@@ -92,7 +93,7 @@ func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulab
 	}
 }
 
-// statedTaints are those that say again why a node is unschedulable.
+// statedTaints are the taints that repeat a reason why a node is unschedulable.
 var statedTaints = map[string]bool{
 	corev1.TaintNodeUnschedulable: true, corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true,
 }
@@ -126,7 +127,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	}
 }
 
-// allowedOnce is allowed, which is asked once for each generation of nodes.
+// allowedOnce is allowed, cached for one generation of nodes.
 func (r *reader) allowedOnce(p *placement) (nodes []uint32, rule string) {
 	if r.generation == 0 || p.generation != r.generation {
 		p.nodes, p.rule = r.allowed(p)
@@ -135,7 +136,7 @@ func (r *reader) allowedOnce(p *placement) (nodes []uint32, rule string) {
 	return p.nodes, p.rule
 }
 
-// allowed lists the nodes that pods of a placement may use, and says by what rule the others are left out.
+// allowed returns the nodes that a placement permits, and the rule that excludes the others.
 func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 	required := nodeaffinity.GetRequiredNodeAffinity(&p.pod)
 	unmatched := false
@@ -167,7 +168,7 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 	return nodes, shortened(strings.Join(parts, "; "))
 }
 
-// appendNew appends a text that the list does not have.
+// appendNew appends a text unless the list contains it.
 func appendNew(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list
@@ -184,10 +185,10 @@ func few(list []string, with string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
 }
 
-// longestText bounds what is quoted of a cluster, in bytes.
+// longestText bounds quotations from a cluster, in bytes.
 const longestText = 1000
 
-// shortened is a text of at most longestText bytes.
+// shortened returns a text, cut to at most longestText bytes.
 func shortened(text string) string {
 	if len(text) <= longestText {
 		return text

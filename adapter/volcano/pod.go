@@ -22,7 +22,7 @@ type pod struct {
 	run        run
 	// scheduler is the name of its scheduler. Empty: not given.
 	scheduler string
-	// written is where the pod was read.
+	// written is the pod's position in the input.
 	written origin
 }
 
@@ -61,12 +61,12 @@ func (r *reader) podPhase(v *value) corev1.PodPhase {
 	case "", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown:
 	default:
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-			"no phase of a pod: %q; there are Pending, Running, Succeeded, Failed and Unknown, as which it counts", string(phase))
+			"not a phase of a pod: %q; valid are Pending, Running, Succeeded, Failed and Unknown, as which it counts", string(phase))
 	}
 	return phase
 }
 
-// taskStatus is the status of a pod. A pod without a phase is one that no API server has seen yet; it starts out pending.
+// taskStatus returns the status of a pod. A pod without a phase has not reached an API server yet, and counts as pending.
 func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskStatus {
 	switch phase {
 	case corev1.PodRunning:
@@ -91,7 +91,7 @@ func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskSta
 	return apportionv1.TaskStatus_TASK_STATUS_UNKNOWN
 }
 
-// role is the part that the pod plays in its job: the annotation, or the label where the annotation says nothing.
+// role returns the pod's role in its job: the annotation, or the label if the annotation is empty.
 func (r *reader) role(m metadata) string {
 	if role := r.textAt(m.annotations.field(taskRoleKey)); role != "" {
 		return role
@@ -123,7 +123,7 @@ func taskIndex(name string) *uint32 {
 	return &index
 }
 
-// detail holds what few pods have; nil if the pod has none of it.
+// detail returns the rarely used fields; nil if the pod has none of them.
 func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) *apportionv1.TaskDetail {
 	var d apportionv1.TaskDetail
 	some := false
@@ -164,7 +164,7 @@ func (r *reader) annotationOrLabel(m metadata, key string) (content string, pres
 	return "", false
 }
 
-// gate says who holds the pod back.
+// gate returns whether scheduling gates hold the pod back, and whose.
 func (r *reader) gate(gates *value) apportionv1.TaskGate {
 	if !r.is(gates, array) || len(gates.items) == 0 {
 		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
@@ -172,8 +172,8 @@ func (r *reader) gate(gates *value) apportionv1.TaskGate {
 	return Gate(len(gates.items), r.textAt(gates.items[0].field(nameField)))
 }
 
-// cooldown is how long the pod is protected. The label takes precedence over the annotation, even where it is no duration: then nothing
-// protects.
+// cooldown is how long the pod is protected. The label takes precedence over the annotation even if it is not a duration; then the pod is
+// not protected.
 func (r *reader) cooldown(m metadata) (int64, bool) {
 	v := m.labels.field(cooldownKey)
 	if v == nil {

@@ -17,14 +17,14 @@ var (
 type job struct {
 	message       *apportionv1.Job
 	priorityClass string
-	// written is where it was read.
+	// written is its position in the input.
 	written origin
-	// queue is where its queue is named, or the PodGroup itself where none is.
+	// queue is the position of its queue field, or of the PodGroup if it has none.
 	queue origin
-	// groups is where each role's group is in the message, requests what the tasks of each group ask for.
+	// groups is the index of each role's group in the message; requests are those of each group's tasks.
 	groups   map[string]int
 	requests [][]*amounts
-	// placed is what the tasks of each group say of their nodes.
+	// placed are the placements of each group's tasks.
 	placed [][]placed
 	ending ending
 	// topology says that the nodes of its tasks must be near each other.
@@ -70,12 +70,12 @@ func (r *reader) podGroup(m metadata, root *value) {
 	r.jobs = append(r.jobs, j)
 }
 
-// identity is what pods find their job by.
+// identity is the key by which pods find their job.
 func (j *job) identity() identity {
 	return identity{namespace: j.message.Namespace, name: j.message.Name}
 }
 
-// group is the task group of a role, made where there is none.
+// group returns the task group of a role, and adds it if there is none.
 func (j *job) group(role string) *apportionv1.TaskGroup {
 	i, ok := j.groups[role]
 	if !ok {
@@ -88,7 +88,7 @@ func (j *job) group(role string) *apportionv1.TaskGroup {
 	return j.message.Groups[i]
 }
 
-// checkTopology finds misspelt fields in the parts of a PodGroup that take no part in decisions here.
+// checkTopology warns of misspelt fields in the parts of a PodGroup that have no effect on decisions.
 func (r *reader) checkTopology(spec *value) {
 	r.known(spec.field("networkTopology"), networkTopologyNames)
 	policies := spec.field("subGroupPolicy")
@@ -100,18 +100,18 @@ func (r *reader) checkTopology(spec *value) {
 	}
 }
 
-// jobPhase reads the phase of a PodGroup, and warns of what is no phase of Volcano.
+// jobPhase reads the phase of a PodGroup, and warns of one that Volcano does not have.
 func (r *reader) jobPhase(v *value) apportionv1.JobPhase {
 	name := r.textAt(v)
 	phase := jobPhase(name)
 	if phase == apportionv1.JobPhase_JOB_PHASE_UNKNOWN && name != unknownName {
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-			"no phase of a PodGroup: %q; there are Pending, Inqueue, Running, Completed and Unknown, as which it counts", name)
+			"not a phase of a PodGroup: %q; valid are Pending, Inqueue, Running, Completed and Unknown, as which it counts", name)
 	}
 	return phase
 }
 
-// jobPhase is the phase of a name. A PodGroup without one is pending, as Volcano takes it.
+// jobPhase returns the phase with a name. A PodGroup without a phase is pending, as in Volcano.
 func jobPhase(name string) apportionv1.JobPhase {
 	switch name {
 	case "", "Pending":

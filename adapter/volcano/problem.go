@@ -51,28 +51,27 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-// problems collects faults. Texts and lines are made only for those that will be listed, so that a hopeless input costs no more
-// than a good one.
+// problems collects faults. It formats only those that will be listed, so that an input with many faults costs no more than a valid one.
 type problems struct {
 	listed []Problem
 	total  int
 }
 
-// add notes a fault of the value v in doc.
+// add adds a fault of the value v in doc.
 func (p *problems) add(doc *document, v *value, format string, args ...any) {
 	if p.counted() {
 		p.list(doc, v.at, v.path(), format, args...)
 	}
 }
 
-// addText notes a fault of the text itself, at a position of doc.
+// addText adds a fault of the text itself, at a position of doc.
 func (p *problems) addText(doc *document, at int, format string, args ...any) {
 	if p.counted() {
 		p.list(doc, at, "", format, args...)
 	}
 }
 
-// counted counts one more and says whether it is to be listed.
+// counted counts a fault and reports whether it will be listed.
 func (p *problems) counted() bool {
 	p.total++
 	return len(p.listed) < maxProblems
@@ -90,7 +89,7 @@ func (p *problems) err() error {
 	return &Error{Problems: p.listed, Total: p.total}
 }
 
-// append adds what was collected elsewhere.
+// append adds the problems of other.
 func (p *problems) append(other *problems) {
 	p.total += other.total
 	p.listed = append(p.listed, other.listed[:min(len(other.listed), maxProblems-len(p.listed))]...)

@@ -2,13 +2,12 @@ package volcano
 
 import "strings"
 
-// prune empties what a shape passes over in an item of a YAML list, line by line and without moving a line. Parsing is what reading YAML
-// costs, and most of a pod is not read here.
+// prune empties the lines of a YAML list's item that a shape does not select, and keeps all line numbers. Parsing dominates the cost of
+// reading YAML, and most of a pod is not read.
 //
-// It only cuts where it is sure to stand among the keys of a block mapping: a plain key's value is all that is indented deeper, and
-// whatever else a line may be (part of a text, a flow collection, a quoted key) is kept together with all that is indented deeper.
-// Anchors must not occur. A text that breaks these rules, as some parsers tolerate, no longer parses when pruned; the caller then
-// parses the whole.
+// It cuts only the values of plain keys in a block mapping, which extend over all lines that are indented deeper. Any other line (part of a
+// text, a flow collection, a quoted key) is kept together with the lines that are indented deeper. Anchors must not occur. A text that
+// breaks these rules, as some parsers tolerate, no longer parses when pruned; the caller then parses the whole.
 func prune(item []byte, sh *shape) []byte {
 	p := pruner{out: make([]byte, 0, len(item)), levels: []level{{indent: -1}}, below: sh, belowIndent: -1, kept: none, cut: none}
 	for at := 0; at < len(item); {
@@ -34,14 +33,14 @@ type pruner struct {
 	out []byte
 	// levels are the mappings around the current line, outermost first.
 	levels []level
-	// below is the shape of what follows a key without a value on its line, at belowIndent.
+	// below is the shape of the value that follows a key on the next lines, at belowIndent.
 	below       *shape
 	belowIndent int
 	// Lines indented deeper than kept are kept, those indented deeper than cut are emptied.
 	kept, cut int
 }
 
-// line handles one line. It is false if the text is not to be pruned at all.
+// line handles one line. It returns false if the text must not be pruned at all.
 func (p *pruner) line(line []byte) bool {
 	column, begins := indentation(line)
 	if begins == '\t' {
@@ -103,7 +102,7 @@ func (p *pruner) key(line []byte, start, column int) {
 	}
 }
 
-// plainKey is where the colon after a plain key is; -1 if the text begins otherwise.
+// plainKey returns the position of the colon after a plain key; -1 if the text does not begin with one.
 func plainKey(text []byte) int {
 	for i, c := range text {
 		switch {

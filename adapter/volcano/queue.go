@@ -17,8 +17,8 @@ func namesOf(list ...string) names {
 	return set
 }
 
-// The fields of scheduling.volcano.sh/v1beta1 of Volcano v1.15.1, those that nothing here reads included. A name beyond them is a typing
-// error or belongs to a newer Volcano; a warning names it, because it has no effect here.
+// All fields of scheduling.volcano.sh/v1beta1 in Volcano v1.15.1. Any other name is a typing error or belongs to a newer Volcano; a warning
+// names it, because it has no effect.
 var (
 	queueSpecNames = namesOf("weight", "capability", "reclaimable", "extendClusters", "guarantee", "affinity", "type", "parent",
 		"deserved", "priority", "dequeueStrategy")
@@ -27,7 +27,7 @@ var (
 	termsNames     = namesOf("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 )
 
-// known returns v, or nil if it is absent or no object, and warns of fields that are not among the names.
+// known returns v, or nil if it is not an object, and warns of fields that are not among the names.
 func (r *reader) known(v *value, allowed names) *value {
 	if !r.is(v, object) {
 		return nil
@@ -48,8 +48,8 @@ func (r *reader) warnUnknown(item *value) {
 	}, "Volcano v1.15.1 has no such field, so it has no effect here")
 }
 
-// queue reads a Queue. An absent weight is 0, and an absent state admits nothing: so Volcano sees a queue that no API server has
-// completed.
+// queue reads a Queue. An absent weight is 0, and with an absent state the queue admits no job, as for a queue without an API server's
+// defaults in Volcano.
 func (r *reader) queue(m metadata, root *value) {
 	spec := r.known(root.field("spec"), queueSpecNames)
 	weight := r.countAt(spec.field("weight"))
@@ -71,23 +71,23 @@ func (r *reader) queue(m metadata, root *value) {
 	})
 }
 
-// resourceMessage reads quantities right into a message.
+// resourceMessage reads quantities into a message.
 func (r *reader) resourceMessage(v *value) *apportionv1.Resource {
 	return r.dimensions.message(r.resourcesAt(v))
 }
 
-// queueState reads the state of a queue, and warns of what is no state of Volcano.
+// queueState reads the state of a queue, and warns of one that Volcano does not have.
 func (r *reader) queueState(v *value) apportionv1.QueueState {
 	name := r.textAt(v)
 	state := queueState(name)
 	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != "" && name != unknownName {
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-			"no state of a queue: %q; there are Open, Closing, Closed and Unknown, as which it counts", name)
+			"not a state of a queue: %q; valid are Open, Closing, Closed and Unknown, as which it counts", name)
 	}
 	return state
 }
 
-// unknownName is what Volcano calls a state or a phase that it does not know.
+// unknownName is Volcano's name of an unknown state or phase.
 const unknownName = "Unknown"
 
 // queueState is the state of a name; every other name is the unknown state.

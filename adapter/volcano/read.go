@@ -13,17 +13,17 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Cluster is what was read of a cluster.
+// Cluster is the snapshot of a cluster's objects, with warnings and positions.
 type Cluster struct {
 	Snapshot *apportionv1.Snapshot
 	// Warnings name what was left out.
 	Warnings []*apportionv1.Warning
-	// Empty names the sources that hold no object.
+	// Empty names the sources without objects.
 	Empty []string
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
 	Started []int64
 
-	// queues, jobs and nodes are where those of the snapshot were written, at the same positions.
+	// queues, jobs and nodes are the positions in the input of the snapshot's, by index.
 	queues, jobs, nodes []origin
 }
 
@@ -55,15 +55,15 @@ func entityOf(path string) (kind string, index int, ok bool) {
 	return match[1], index, err == nil
 }
 
-// Option sets what the objects of a cluster do not say.
+// Option sets a value that the objects of a cluster do not contain.
 type Option func(*reader)
 
-// WithAsOf sets the clock of all decisions. Default: the epoch, at which no cooldown has ended yet.
+// WithAsOf sets the time of all decisions. Default: the epoch, at which no cooldown has ended yet.
 func WithAsOf(now time.Time) Option {
 	return func(r *reader) { r.asOf = now.UnixNano() }
 }
 
-// WithClusterLabel sets the snapshot's label, which takes part in no decision.
+// WithClusterLabel sets the snapshot's label, which has no effect on decisions.
 func WithClusterLabel(label string) Option {
 	return func(r *reader) { r.label = label }
 }
@@ -126,7 +126,7 @@ func FromObjects(objects []json.RawMessage, opts ...Option) (*Cluster, error) {
 	return r.cluster()
 }
 
-// reader collects objects, and makes a snapshot of them once all are known.
+// reader collects objects, and returns a snapshot of them at the end.
 type reader struct {
 	asOf  int64
 	label string
@@ -138,35 +138,35 @@ type reader struct {
 
 	// doc is the document of the object being read.
 	doc *document
-	// objects counts those seen, empty names the sources without any.
+	// objects counts all objects, empty names the sources without any.
 	objects int
 	empty   []string
-	// progress receives how much is read: sources bytes of those before, and cut of the items of this one.
+	// progress receives the number of bytes read: sources in earlier sources, and cut in the items of the current one.
 	progress     func(read int)
 	sources, cut int
 
 	queues []*apportionv1.Queue
 	nodes  []*apportionv1.Node
-	// queueOrigins and nodeOrigins are where they were written, at the same positions.
+	// queueOrigins and nodeOrigins are their positions in the input, by index.
 	queueOrigins, nodeOrigins []origin
-	// candidates are the nodes, at the same positions, as Kubernetes' own code looks at them.
+	// candidates are the nodes, by index, for Kubernetes' own code.
 	candidates []*corev1.Node
 	placements placements
 	jobs       []job
 	pods       []pod
 	priorities map[string]int32
-	// globalPriority is that of the last class that is the global default; globalDefault says that there is one.
+	// globalPriority is the priority of the last class marked as global default; globalDefault says that there is one.
 	globalPriority int32
 	globalDefault  bool
-	// generation is that of the nodes, where snapshots are made of the same objects again; else 0.
+	// generation is Objects.generation; 0 if the objects are read only once.
 	generation uint64
 	// schedulers are the names of the schedulers whose pods are considered.
 	schedulers []string
 	leftOut    []*apportionv1.LeftOut
 
-	// seen is where each object was read, by kind and name.
+	// seen is the position of each object, by kind and name.
 	seen map[identity]origin
-	// ignored are the kinds that were warned of.
+	// ignored are the kinds that have been warned of.
 	ignored map[string]bool
 	// background is true while background sources are read; given are the kinds that other sources hold.
 	background bool
@@ -176,7 +176,7 @@ type reader struct {
 // identity distinguishes objects.
 type identity struct{ kind, namespace, name string }
 
-// origin is where an object was written.
+// origin is the position of an object in the input.
 type origin struct {
 	doc *document
 	at  int
@@ -234,7 +234,7 @@ func (r *reader) hidden(key identity) bool {
 	return r.given[key.kind]
 }
 
-// advance reports how much has been read once root, of doc, is complete.
+// advance reports the progress after root, of doc, has been read.
 func (r *reader) advance(doc *document, root *value) {
 	if r.progress == nil {
 		return
@@ -252,7 +252,7 @@ func (r *reader) advance(doc *document, root *value) {
 	r.progress(r.sources + r.cut)
 }
 
-// readerOf is the method that reads a kind, nil if it is not read. An object without apiVersion is taken for what its kind says.
+// readerOf returns the method that reads a kind, nil if it is not read. Without an apiVersion, the kind decides.
 func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	group, _, grouped := strings.Cut(version, "/")
 	if !grouped {
@@ -299,7 +299,7 @@ func (r *reader) ignore(version, kindName string, root *value) {
 	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
 }
 
-// metadata is what is read of every kind.
+// metadata holds the fields that are read of every kind.
 type metadata struct {
 	name, namespace, uid string
 	created              int64
@@ -331,7 +331,7 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	return m, true
 }
 
-// full is the name by which people and policies refer to the object.
+// full returns namespace/name, or name without a namespace.
 func (m metadata) full() string {
 	if m.namespace == "" {
 		return m.name

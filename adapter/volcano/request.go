@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// requests holds each request once: pods that ask for the same share it, and comparing is comparing pointers.
+// requests holds each request once: pods with equal requests share it, so that comparing pointers is enough.
 type requests struct {
 	byKey  map[string]*amounts
 	buffer []byte
 }
 
-// share is the first request that was equal to a.
+// share returns the first request that was equal to a.
 func (q *requests) share(a *amounts) *amounts {
 	q.buffer = a.key(q.buffer[:0])
 	if known, ok := q.byKey[string(q.buffer)]; ok {
@@ -25,9 +25,9 @@ func (q *requests) share(a *amounts) *amounts {
 	return a
 }
 
-// podRequest is what a pod needs on its node: the larger of what its containers and sidecars need together and what any init container
-// needs beside the sidecars started before it; requests of the pod as a whole go before that; the overhead comes on top. The pod itself
-// counts as one of `pods`.
+// podRequest returns what a pod needs on its node: the maximum of the sum of its containers and sidecars, and of each init container with
+// the sidecars started before it. Requests at pod level replace this maximum, and the overhead is added. The pod itself counts as one of
+// `pods`.
 //
 // Kubernetes' own PodRequests (k8s.io/component-helpers/resource) adds quantities exactly and leaves the rounding to its caller. Volcano
 // rounds each container's quantity before it adds, so two containers of 1500m bytes need 4, not 3; hence the sums here.
@@ -69,8 +69,8 @@ func (r *reader) listAt(v *value) []*value {
 	return v.items
 }
 
-// containerRequest is what a container asks for, or, while it is resized in place, the most of what it asks for, has, and was granted.
-// nil: nothing.
+// containerRequest returns a container's request, or, while it is resized in place, the maximum of its requested, actual and allocated
+// resources. nil: nothing.
 func (r *reader) containerRequest(container *value, running map[string]*value, infeasible bool) *amounts {
 	asked := r.resourcesAt(container.field("resources").field("requests"))
 	state, ok := running[container.textOf(nameField)]
@@ -86,7 +86,7 @@ func (r *reader) containerRequest(container *value, running map[string]*value, i
 	return most
 }
 
-// statusesByName finds containers' states that tell resources.
+// statusesByName returns the containers' statuses that contain resources.
 func statusesByName(statuses *value) map[string]*value {
 	if statuses == nil {
 		return nil
@@ -104,7 +104,7 @@ func statusesByName(statuses *value) map[string]*value {
 	return byName
 }
 
-// resizeInfeasible says whether the pod's node has refused the resize that it asks for.
+// resizeInfeasible reports whether the node has refused the pod's resize.
 func resizeInfeasible(conditions *value) bool {
 	if conditions == nil {
 		return false
@@ -117,7 +117,7 @@ func resizeInfeasible(conditions *value) bool {
 	return false
 }
 
-// overridePod puts requests of the pod as a whole, which only cpu, memory and huge pages can be, in place of its containers'.
+// overridePod replaces the containers' requests by those at pod level, which can be cpu, memory and huge pages.
 func (r *reader) overridePod(total *amounts, v *value) {
 	if v == nil || v.kind != object {
 		return

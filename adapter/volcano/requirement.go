@@ -11,7 +11,7 @@ import (
 // requiredField is the part of an affinity that must hold.
 const requiredField = "requiredDuringSchedulingIgnoredDuringExecution"
 
-// requirements says what the labels of a pod's node must be: its node selector and its required node affinity.
+// requirements describes the node selector and the required node affinity of a pod.
 func requirements(spec *corev1.PodSpec) []string {
 	var parts []string
 	if len(spec.NodeSelector) > 0 {
@@ -75,7 +75,7 @@ func hasHostPort(container *value) bool {
 	})
 }
 
-// anyOf reports whether an element of a list is as asked for.
+// anyOf reports whether any element of a list satisfies is.
 func anyOf(list *value, is func(*value) bool) bool {
 	return list != nil && list.kind == array && slices.ContainsFunc(list.items, is)
 }
@@ -94,7 +94,7 @@ func conditionOf(status *value, kind string) *value {
 	return nil
 }
 
-// reported is what a condition says: its reason and its message.
+// reported returns the reason and the message of a condition.
 func reported(condition *value) string {
 	if condition == nil {
 		return ""
@@ -106,7 +106,7 @@ func reported(condition *value) string {
 	return shortened(reason + message)
 }
 
-// refusal is what a condition of this type reports if its status is the given one.
+// refusal returns the report of the condition of this type if it has this status.
 func refusal(status *value, kind, is string) string {
 	condition := conditionOf(status, kind)
 	if condition == nil || condition.textOf("status") != is {

@@ -18,7 +18,7 @@ const (
 	constraintNetworkTopology = apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY
 )
 
-// placed is a pod's placement and what of it is not judged.
+// placed is a pod's placement and the constraints that node sets do not express.
 type placed struct {
 	placement *placement
 	unjudged  []apportionConstraint
@@ -41,7 +41,7 @@ func usedPlacements(jobs []*job) []*placement {
 	return list
 }
 
-// restrictTasks writes the node sets and the constraints of a job's tasks: what all tasks of a group share stands at the group.
+// restrictTasks sets the node sets and the constraints of a job's tasks. Values that all tasks of a group share are set at the group.
 func (j *job) restrictTasks() {
 	for i, group := range j.message.Groups {
 		tasks := j.placed[i]
@@ -69,8 +69,8 @@ func (j *job) restrictTasks() {
 	}
 }
 
-// sharedSet is the node set that most tasks have, the earliest of several; none if a task may use all nodes, which a task cannot say of
-// itself.
+// sharedSet returns the node set that most tasks have, the earliest of several; none if a task may use all nodes, because a task cannot
+// override a group's node set with none.
 func sharedSet(tasks []placed) string {
 	counts := map[string]int{}
 	for _, p := range tasks {

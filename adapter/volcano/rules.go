@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// The rules below are for readers of what Volcano itself has read already (package adapter/extender), so that each stands in one place.
+// Package adapter/extender uses the rules below too.
 
 // Keys that Volcano reads from labels and annotations and does not pass on resolved.
 const (
@@ -20,7 +20,7 @@ const (
 )
 
 // Amount is what Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that does not fit
-// its 64 bits is what it makes of that.
+// int64 gives the same result as in Volcano.
 func Amount(name, quantity string) (amount float64, accounted bool, err error) {
 	u := unitOf(name)
 	if u == dropped {
@@ -45,8 +45,8 @@ func TaskIndex(pod string) (uint32, bool) {
 	return uint32(number), err == nil
 }
 
-// Gate says who holds a pod back that has so many scheduling gates, the first of this name: Volcano's own gate counts as such only where
-// it is the only one.
+// Gate returns the gate of a pod with this number of scheduling gates and this first one: Volcano's own gate counts as such only if it is
+// the only one.
 func Gate(gates int, first string) apportionv1.TaskGate {
 	switch {
 	case gates == 0:
@@ -57,7 +57,7 @@ func Gate(gates int, first string) apportionv1.TaskGate {
 	return apportionv1.TaskGate_TASK_GATE_OTHER
 }
 
-// Cooldown is how long a pod is protected; false: what is written is no duration, and nothing protects it.
+// Cooldown returns how long a pod is protected; false: the text is not a duration, and the pod is not protected.
 func Cooldown(written string) (int64, bool) {
 	duration, err := time.ParseDuration(written)
 	return int64(duration), err == nil

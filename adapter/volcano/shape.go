@@ -1,16 +1,16 @@
 package volcano
 
-// shape says which parts of an object are read. Everything else is passed over without being built, which is most of a real cluster's
-// dump. One shape serves all kinds, because the kind is often written last.
+// shape selects the parts of an object that are read. The scanner skips everything else, which is most of a cluster's dump. All kinds have
+// the same shape, because the kind often comes last.
 type shape struct {
 	fields map[string]*shape
-	// rest is the shape of fields that are not named; nil passes over them.
+	// rest is the shape of all other fields; nil skips them.
 	rest *shape
-	// names keeps the names of the fields passed over, so that misspelt ones can be found.
+	// names keeps the names of skipped fields, so that misspelt ones can be found.
 	names bool
 }
 
-// of is the shape of a field, nil if it is passed over. A nil shape passes over everything.
+// of returns the shape of a field, nil if it is skipped. A nil shape skips everything.
 func (s *shape) of(name string) *shape {
 	if f, ok := s.fields[name]; ok {
 		return f

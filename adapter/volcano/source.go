@@ -18,10 +18,10 @@ type Source struct {
 	Background bool
 }
 
-// maxFlowRetry is the size up to which a text that begins like JSON but is none is tried as YAML, whose flow style begins the same way.
+// maxFlowRetry is the size up to which a text that begins like JSON but is invalid is read as YAML in flow style.
 const maxFlowRetry = 1 << 20
 
-// document is a part of a source that is read in one go. It knows how to turn positions into lines.
+// document is a part of a source. It converts positions to lines.
 type document struct {
 	name string
 	data []byte
@@ -42,8 +42,8 @@ func (d *document) line(at int) int {
 // visit is called for each object of a source.
 type visit func(*document, *value)
 
-// eachObject visits every object of a source in the order written: of JSON documents one after the other, of a stream of YAML documents
-// (whose documents may be JSON), of the items of lists.
+// eachObject visits the objects of a source in order. The source is a sequence of JSON documents or a stream of YAML documents (which may
+// be JSON); each may be a list of objects.
 func eachObject(source Source, found *problems, each visit) {
 	first := 0
 	for _, part := range splitDocuments(source.Data) {
@@ -92,7 +92,7 @@ func isMarker(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) && endsWord(line, len("---"))
 }
 
-// firstByte is the first byte that says something: neither space nor within a comment, a directive or a document marker. 0: there is none.
+// firstByte returns the first byte outside space, comments, directives and document markers. 0: there is none.
 func firstByte(part []byte) byte {
 	for at := 0; at < len(part); {
 		line := lineAt(part, at)
@@ -114,7 +114,7 @@ func eachJSON(doc *document, found *problems, each visit) bool {
 	if isMarker(doc.data) {
 		start = len("---")
 	}
-	if json.Valid(doc.data[start:]) { // one document: the rule, and read without a copy
+	if json.Valid(doc.data[start:]) { // one document, the usual case: no copy
 		s := scanner{data: doc.data, pos: start}
 		s.document(doc, each)
 		return true
@@ -139,7 +139,7 @@ func eachJSON(doc *document, found *problems, each visit) bool {
 	}
 }
 
-// faultOffset is where in a text of this size the JSON decoder gave up, having read so much of it before.
+// faultOffset returns the position at which the JSON decoder failed, in a text of this size, having read this much before.
 func faultOffset(err error, read int64, size int) int {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return min(max(int(syntax.Offset), int(read)), size)

@@ -27,17 +27,16 @@ const (
 	text
 	array
 	object
-	// word is a text that was a boolean in YAML 1.1, like yes and no: it is read as what is wanted.
+	// word is a text that was a boolean in YAML 1.1, such as yes and no: it is read as text or boolean, as the field requires.
 	word
 	// skipped is a value that is not read; only its name is known.
 	skipped
 )
 
-// value is a node of the tree that JSON and YAML are both read into. It knows its place, so that a fault found much later can still be
-// shown where it was written.
+// value is a node of the tree of a JSON or YAML document. It has its position, for errors.
 type value struct {
 	kind kind
-	// at and keyAt are positions of the value and of its name, in the terms of its document.
+	// at and keyAt are the positions in the document of the value and of its name.
 	at, keyAt int
 	// text is the content of a text, and a number, a boolean as written.
 	text string
@@ -49,8 +48,8 @@ type value struct {
 	index  int
 }
 
-// field is what an object holds under a name: the last one, if the name is written twice; nil, if it is absent or null. A nil value has
-// no fields.
+// field returns the value of a name in an object: the last one if there are several, nil if it is absent or null. A nil value has no
+// fields.
 func (v *value) field(name string) *value {
 	if v == nil || v.kind != object {
 		return nil
@@ -67,7 +66,7 @@ func (v *value) field(name string) *value {
 	return nil
 }
 
-// textOf is the text under a name, or nothing if there is none. It is for places where a wrong type was, or will be, noted elsewhere.
+// textOf returns the text under a name, or "" if there is none. Use it only where a wrong type is reported elsewhere.
 func (v *value) textOf(name string) string {
 	if f := v.field(name); f != nil && (f.kind == text || f.kind == word) {
 		return f.text
@@ -89,7 +88,7 @@ func (v *value) path() string {
 	return v.key
 }
 
-// add hangs a child into an object or array.
+// add appends a child to an object or array.
 func (v *value) add(child *value) {
 	child.parent = v
 	child.index = len(v.items)
@@ -137,7 +136,7 @@ func appendText(to []byte, s string) []byte {
 	return append(to, quoted...)
 }
 
-// truth is the boolean that v is, if it is one.
+// truth returns the boolean value of v, if it is a boolean.
 func (v *value) truth() (truth, ok bool) {
 	switch v.kind {
 	case boolean:

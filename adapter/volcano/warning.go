@@ -9,13 +9,13 @@ import (
 // maxWarnings bounds how many warnings are listed.
 const maxWarnings = 100
 
-// warnings collects what input has no effect.
+// warnings collects warnings about input without effect.
 type warnings struct {
 	listed []*apportionv1.Warning
 	total  int
 }
 
-// add notes a warning. place is only called for those that are listed.
+// add adds a warning. It calls place only for those that are listed.
 func (w *warnings) add(code apportionv1.WarningCode, place func() string, format string, args ...any) {
 	w.total++
 	if len(w.listed) < maxWarnings {
@@ -34,13 +34,13 @@ func (w *warnings) all() []*apportionv1.Warning {
 	})
 }
 
-// warn notes a warning about a value of the object being read.
+// warn adds a warning about a value of the object being read.
 func (r *reader) warn(code apportionv1.WarningCode, v *value, format string, args ...any) {
 	doc := r.doc
 	r.warnings.add(code, func() string { return place(doc, v) }, format, args...)
 }
 
-// warnDropped notes that something was left out.
+// warnDropped adds a warning that something was left out.
 func (r *reader) warnDropped(v *value, format string, args ...any) {
 	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, v, format, args...)
 }

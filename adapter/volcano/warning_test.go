@@ -54,9 +54,9 @@ func TestStatesAndPhasesThatDoNotExistAreWarnings(t *testing.T) {
 - {kind: Pod, metadata: {name: p}, status: {phase: Waiting}}
 `)
 	require.Equal(t, []string{
-		`cluster.yaml:2: status.state: no state of a queue: "Opened"; there are Open, Closing, Closed and Unknown, as which it counts`,
-		`cluster.yaml:4: status.phase: no phase of a PodGroup: "Going"; there are Pending, Inqueue, Running, Completed and Unknown, as which it counts`,
-		`cluster.yaml:5: status.phase: no phase of a pod: "Waiting"; there are Pending, Running, Succeeded, Failed and Unknown, as which it counts`,
+		`cluster.yaml:2: status.state: not a state of a queue: "Opened"; valid are Open, Closing, Closed and Unknown, as which it counts`,
+		`cluster.yaml:4: status.phase: not a phase of a PodGroup: "Going"; valid are Pending, Inqueue, Running, Completed and Unknown, as which it counts`,
+		`cluster.yaml:5: status.phase: not a phase of a pod: "Waiting"; valid are Pending, Running, Succeeded, Failed and Unknown, as which it counts`,
 	}, toldOf(cluster))
 }
 

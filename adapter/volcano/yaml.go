@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep lists may nest within what is read; no object of Kubernetes is nearly as deep.
+	// maxDepth bounds the nesting of selected values; objects of Kubernetes are far less deep.
 	maxDepth = 64
-	// maxExpanded bounds how many values the aliases of one document may stand for.
+	// maxExpanded bounds the number of values to which the aliases of one document expand.
 	maxExpanded = 100_000
 )
 
@@ -47,10 +47,10 @@ func readYAML(doc *document, found *problems, each func(*value)) {
 	}
 }
 
-// faultLine is how the parser begins its messages.
+// faultLine matches the beginning of the parser's messages.
 var faultLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// yamlFault takes the parser's message apart.
+// yamlFault splits the parser's message into line and text.
 func yamlFault(err error) (line int, message string) {
 	full := err.Error()
 	match := faultLine.FindStringSubmatch(full)
@@ -98,7 +98,7 @@ func (t *tree) document(root *yaml.Node, each func(*value)) {
 	}
 }
 
-// value builds a node as far as the shape wants it.
+// value builds the selected parts of a node.
 func (t *tree) value(n *yaml.Node, sh *shape) *value {
 	v := &value{kind: skipped, at: t.doc.first + n.Line}
 	if t.aliases > 0 {
@@ -107,7 +107,7 @@ func (t *tree) value(n *yaml.Node, sh *shape) *value {
 	if t.depth >= maxDepth || t.expanded > maxExpanded {
 		if !t.full {
 			t.full = true
-			t.found.addText(t.doc, v.at, "nested too deeply, or aliases stand for too much")
+			t.found.addText(t.doc, v.at, "nested too deeply, or aliases expand to too many values")
 		}
 		return v
 	}
@@ -156,7 +156,7 @@ func (t *tree) members(v *value, n *yaml.Node, sh *shape) {
 	}
 }
 
-// merge adds the fields of the object, or of the list of objects, that n stands for; the first of a list wins.
+// merge adds the fields of an object, or of a list of objects of which the first one wins.
 func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
 	merged := t.value(n, sh)
 	from := []*value{merged}
@@ -170,7 +170,7 @@ func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
 	}
 }
 
-// scalar is what a scalar means, by the rules of the YAML that Kubernetes and Volcano read.
+// scalar returns the kind and text of a scalar, by the rules of the YAML parser of Kubernetes and Volcano.
 func scalar(n *yaml.Node) (kind, string) {
 	content := strings.ToValidUTF8(n.Value, "\uFFFD")
 	switch n.ShortTag() {
@@ -189,7 +189,7 @@ func scalar(n *yaml.Node) (kind, string) {
 	return text, content
 }
 
-// decimal is an integer in JSON's form, whatever base or separators it was written with.
+// decimal converts an integer with any base or separators to JSON's form.
 func decimal(n *yaml.Node, content string) string {
 	digits := strings.TrimPrefix(content, "-")
 	if digits != "" && strings.Trim(digits, "0123456789") == "" && (len(digits) == 1 || digits[0] != '0') {

@@ -50,9 +50,9 @@ type Forms struct {
 type Kept struct {
 	// Verb is the extender's name for the decision.
 	Verb string
-	// Line is that of the plugin that stands in the way, in the original.
+	// Line is the line in the original configuration of the plugin that prevents delegation.
 	Line int
-	// Reason says why.
+	// Reason is an explanation.
 	Reason string
 }
 
@@ -104,7 +104,7 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 		}
 	}
 	forms.Delegating, err = d.delegating(taken, where, forms, &options)
-	// The plugins that Apportion does not decide for are where they were, and go on.
+	// Plugins that Apportion does not implement stay in place and keep working.
 	warnings = slices.DeleteFunc(warnings, func(w *apportionv1.Warning) bool {
 		return w.GetCode() == apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
 	})

@@ -21,7 +21,7 @@ type document struct {
 // maxNodes bounds what the aliases of a document may stand for.
 const maxNodes = 100_000
 
-// parse reads the first document of a configuration that is known to be in order.
+// parse reads the first document of a configuration that is known to be valid.
 func parse(source volcano.Source) (*document, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(source.Data, &file); err != nil {
@@ -35,7 +35,7 @@ func parse(source volcano.Source) (*document, error) {
 	d.root = expanded(file.Content[0], &left)
 	d.root.HeadComment, d.root.FootComment = file.HeadComment, file.FootComment
 	if left <= 0 {
-		return nil, fmt.Errorf("%s: aliases stand for too much", source.Name)
+		return nil, fmt.Errorf("%s: aliases expand to too many values", source.Name)
 	}
 	d.tiers = member(d.root, "tiers")
 	if d.tiers == nil {
@@ -110,7 +110,7 @@ func (d *document) pluginsOf(tier int) *yaml.Node {
 
 func (d *document) plugin(tier, place int) *yaml.Node { return d.pluginsOf(tier).Content[place] }
 
-// switchOff keeps the voters that Apportion decides for out of a function.
+// switchOff disables the voters that Apportion implements for one function.
 func (d *document) switchOff(f *function, list []voter) {
 	for _, v := range list {
 		if !v.decided {
@@ -137,7 +137,7 @@ func truth(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: value}
 }
 
-// extender is the plugin that asks about functions.
+// extender returns the entry of the extender plugin that asks about functions.
 func extender(asked []*function, options *Options, ignorable string) *yaml.Node {
 	arguments := &yaml.Node{Kind: yaml.MappingNode}
 	set := func(key string, value *yaml.Node) {
@@ -156,15 +156,15 @@ func extender(asked []*function, options *Options, ignorable string) *yaml.Node 
 	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("name"), text(extenderName), text("arguments"), arguments}}
 }
 
-// shadow is the configuration with the extender in a first tier of its own. A failure of jobEnqueueable would admit the job, so that is not
-// asked.
+// shadow is the configuration with the extender in a first tier of its own. A failure of jobEnqueueable would admit the job, so it is left
+// out.
 func (d *document) shadow(asked []*function, options *Options) ([]byte, error) {
 	harmless := slices.DeleteFunc(slices.Clone(asked), func(f *function) bool { return f.decision == jobEnqueued })
 	plugins := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{extender(harmless, options, "true")}}
 	first := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("plugins"), plugins}}
 	all := d.tiers.Content
 	d.tiers.Content = slices.Concat([]*yaml.Node{first}, all)
-	out, err := d.encoded("# Volcano asks " + options.URL + ", which only watches (--extender-shadow), and decides by its own plugins.\n")
+	out, err := d.encoded("# Volcano asks " + options.URL + ", which only observes (--extender-shadow); Volcano decides by its own plugins.\n")
 	d.tiers.Content = all
 	return out, err
 }
@@ -174,7 +174,7 @@ func (d *document) delegating(taken []*function, where slot, forms *Forms, optio
 	list := d.pluginsOf(where.tier)
 	list.Content = slices.Insert(list.Content, where.place, extender(taken, options, "false"))
 	var head strings.Builder
-	fmt.Fprintf(&head, "# Volcano asks %s, whose policy is %s as it is, and decides as it does by that file.\n", options.URL, d.name)
+	fmt.Fprintf(&head, "# Volcano asks %s, whose policy is the unchanged %s, and decides as it does with that file.\n", options.URL, d.name)
 	fmt.Fprintf(&head, "# Delegated: %s.\n", strings.Join(forms.Delegated, ", "))
 	if len(forms.Kept) > 0 {
 		head.WriteString("# Not delegated, because decisions would differ:\n")
@@ -182,7 +182,7 @@ func (d *document) delegating(taken []*function, where slot, forms *Forms, optio
 	for _, k := range forms.Kept {
 		fmt.Fprintf(&head, "# - %s: %s (%s:%d)\n", k.Verb, k.Reason, d.name, k.Line)
 	}
-	head.WriteString("# All else stays with the plugins below: no extender is asked, or for each task and node apart.\n")
+	head.WriteString("# The plugins below decide everything else: Volcano asks no extender about it, or once for each task and node.\n")
 	return d.encoded(head.String())
 }
 

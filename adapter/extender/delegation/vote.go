@@ -14,7 +14,7 @@ type function struct {
 	decision apportionv1.Decision
 	// verb is the extender's name for it, flag the switch of a plugin.
 	verb, flag string
-	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not decide for.
+	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not implement.
 	others []string
 	// obstacleOf returns why a vote of another plugin keeps Apportion's from being the same as those of the plugins that it decides for, if
 	// the extender is asked where it is; empty if nothing does. Volcano's walks are in pkg/scheduler/framework/session_plugins.go.
@@ -23,12 +23,12 @@ type function struct {
 
 const jobEnqueued = apportionv1.Decision_DECISION_JOB_ENQUEUED
 
-// functions are in the order in which they are listed. Of what an extender may decide besides, predicate and prioritize would cost a
-// request for each task and node, and a failure of jobReady counts as ready: they stay with the plugins.
+// functions are in the order in which they are listed. The extender's other functions stay with the plugins: predicate and prioritize would
+// cost a request for each task and node, and a failure of jobReady counts as ready.
 var functions = []function{
 	{
 		decision: apportionv1.Decision_DECISION_OVERUSED, verb: "queueOverused", flag: "enabledOverused",
-		// One plugin's yes is final, and none of them learns of the others'.
+		// One plugin's yes is final, and plugins do not see each other's votes.
 		obstacleOf: func(voter, []voter, slot) string { return "" },
 	},
 	{
@@ -45,8 +45,8 @@ var functions = []function{
 	},
 }
 
-// silent are the plugins of Volcano v1.15.1 that take part in none of the functions and that Apportion does not decide for. Any other
-// plugin is taken to take part in all of them.
+// silent are the plugins of Volcano v1.15.1 that take part in none of the functions and that Apportion does not implement. Any other plugin
+// is assumed to take part in all of them.
 var silent = []string{
 	"predicates", "nodeorder", "deviceshare", "resource-strategy-fit", "task-topology", "numa-aware", "rescheduling", "usage",
 	"network-topology-aware",
@@ -58,7 +58,7 @@ type voter struct {
 	// tier and place count from 0.
 	tier, place int
 	line        int
-	// decided says that Apportion decides for it.
+	// decided says that Apportion implements it.
 	decided bool
 }
 
@@ -92,7 +92,7 @@ func voters(f *function, policy *apportionv1.Policy, d *document) []voter {
 	return list
 }
 
-// isVolcanos reports whether a plugin that Apportion does not decide for is one of Volcano's own.
+// isVolcanos reports whether a plugin that Apportion does not implement is one of Volcano's own.
 func isVolcanos(name string) bool {
 	return slices.Contains(silent, name) ||
 		slices.ContainsFunc(functions, func(f function) bool { return slices.Contains(f.others, name) })
@@ -152,15 +152,15 @@ func victimObstacle(other voter, ours []voter, where slot) string {
 	first, last := ours[0], ours[len(ours)-1]
 	switch {
 	case other.tier >= first.tier && other.tier <= last.tier:
-		return fmt.Sprintf("%s names victims in the same tier as plugins that Apportion decides for, or between them", other.name)
+		return fmt.Sprintf("%s names victims in the same tier as plugins that Apportion implements, or between them", other.name)
 	case (other.tier < first.tier) != (other.tier < where.tier) || other.tier == where.tier:
 		return fmt.Sprintf(elsewhere, other.name)
 	}
 	return ""
 }
 
-// admissionObstacle: one plugin's no is final, and the first tier with a yes admits the job. Proportion and capacity book a job that they
-// have said yes to, but overcommit one that is admitted, and Apportion hears of its own yes alone.
+// admissionObstacle: one plugin's no is final, and the first tier with a yes admits the job. Proportion and capacity book a job when they
+// vote yes, but overcommit books it when it is admitted, and Apportion knows only its own vote.
 func admissionObstacle(other voter, ours []voter, where slot) string {
 	books := slices.ContainsFunc(ours, func(v voter) bool { return v.name == "overcommit" })
 	first, last := ours[0], ours[len(ours)-1]
@@ -169,9 +169,9 @@ func admissionObstacle(other voter, ours []voter, where slot) string {
 	after := one && other.tier == first.tier && other.place > last.place
 	switch {
 	case other.tier >= first.tier && other.tier <= last.tier && !before && !after:
-		return fmt.Sprintf("%s votes between plugins that Apportion decides for", other.name)
+		return fmt.Sprintf("%s votes between plugins that Apportion implements", other.name)
 	case books && (after || other.tier < first.tier):
-		return fmt.Sprintf("overcommit books jobs that are admitted, and Apportion does not hear what %s votes", other.name)
+		return fmt.Sprintf("overcommit books admitted jobs, and Apportion does not know the vote of %s", other.name)
 	case before && (where.tier != other.tier || where.place <= other.place),
 		after && (where.tier != other.tier || where.place > other.place),
 		other.tier < first.tier && other.tier >= where.tier,

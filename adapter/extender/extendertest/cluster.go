@@ -13,8 +13,8 @@ import (
 // Object is a JSON object of Volcano's.
 type Object = map[string]any
 
-// Cluster is what Volcano's extender plugin would send of a cluster: the numbers that Volcano makes of manifests, which adapter/volcano is
-// held to by the recordings, around the manifests themselves.
+// Cluster writes what Volcano's extender plugin sends about a cluster: the manifests, and the numbers that Volcano computes from them. The
+// recordings check these numbers in adapter/volcano.
 type Cluster struct {
 	// Snapshot is what adapter/volcano makes of the same manifests.
 	Snapshot *apportionv1.Snapshot
@@ -60,7 +60,7 @@ func Read(manifests []json.RawMessage, asOf time.Time) (*Cluster, error) {
 	return c, nil
 }
 
-// in is what an object holds at the end of a path; nil if there is nothing.
+// in returns the value at a path of an object; nil if there is none.
 func in(o Object, path ...string) any {
 	var v any = o
 	for _, name := range path {
@@ -73,7 +73,7 @@ func in(o Object, path ...string) any {
 	return v
 }
 
-// word is a text at the end of a path, or nothing.
+// word returns the text at a path of an object, or "".
 func word(o Object, path ...string) string {
 	s, _ := in(o, path...).(string)
 	return s
@@ -231,7 +231,7 @@ func (c *Cluster) place(key string, raw Object) error {
 	return nil
 }
 
-// stray is the TaskInfo of a pod that is in no job of the session: what it asks for is read as if it were in one.
+// stray is the TaskInfo of a pod without a job in the session. Its request is read as that of a task.
 func (c *Cluster) stray(raw Object) (Object, error) {
 	namespace := word(raw, "metadata", "namespace")
 	alone := Object{"kind": "Pod", "spec": raw["spec"], "status": raw["status"], "metadata": Object{

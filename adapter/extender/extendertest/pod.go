@@ -24,7 +24,7 @@ func (p *pusher) pod(i int, node string) string {
 }
 
 // clusterPod is the rest of a pod of a Volcano job in a cluster: environment, volumes, tolerations, what controllers noted in
-// managedFields, and conditions. Its line ends are for its readers alone.
+// managedFields, and conditions. Its line breaks are only for human readers.
 //
 //go:embed pod.json
 var clusterPod string

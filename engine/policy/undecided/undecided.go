@@ -26,6 +26,6 @@ type state Plugin
 func (s state) Warnings(add func(policy.Warning)) {
 	add(policy.Warning{
 		Code: policy.PluginUndecided, Queue: model.None,
-		Text: fmt.Sprintf("the plugin %q takes no part in the decisions made here", s.Called),
+		Text: fmt.Sprintf("the plugin %q takes part in no decision of Apportion", s.Called),
 	})
 }

@@ -18,7 +18,7 @@ func TestAPluginThatDecidesNothingIsNamedInAWarning(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, []policy.Warning{{
-		Code: policy.PluginUndecided, Queue: model.None, Text: `the plugin "predicates" takes no part in the decisions made here`,
+		Code: policy.PluginUndecided, Queue: model.None, Text: `the plugin "predicates" takes part in no decision of Apportion`,
 	}}, s.Warnings())
 	require.False(t, s.Reclaimable(0, nil, false).Decided)
 }
