@@ -43,8 +43,6 @@ type reply struct {
 	last     bool
 	// room is where the response was made, nil if in memory of its own.
 	room *wire.Room
-	// expected is an upper estimate of the encoded size, 0 where none is known.
-	expected int64
 
 	// before and after are its neighbours in the list of its connection, which holds it since that time.
 	before, after *reply
@@ -77,7 +75,7 @@ func (o *outbox) reserveFor(
 
 // part makes p a reply of at most so many bytes, with as much of what is booked for r as those take.
 func (r *reply) part(p *reply, bytes int64) {
-	p.outbox, p.identity, p.from, p.expected = r.outbox, r.identity, r.from, bytes
+	p.outbox, p.identity, p.from = r.outbox, r.identity, r.from
 	booked := min(max(bytes, leastBytes), r.booked.Load())
 	r.booked.Add(-booked)
 	p.booked.Store(booked)
@@ -149,17 +147,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if r == nil {
 		return c.CodecV2.Marshal(v)
 	}
-	l := lend(r.expected)
-	encoded, memory, ok, err := wire.Encode(l.memory, r.response)
-	l.small = l.small && len(memory) == len(l.memory)
-	l.memory = memory
-	if !ok && err == nil {
-		if message, is := r.response.(proto.Message); is {
-			encoded, err = proto.Marshal(message)
-		} else {
-			err = errNoMessage
-		}
-	}
+	l, encoded, err := encode(r.response)
 	r.encodedAs(len(encoded), err)
 	if r.room != nil {
 		// The response is not looked at again.
@@ -172,7 +160,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		r.release()
 		return nil, err
 	}
-	if !ok || !l.small && (len(encoded) < cap(memory)/2 || cap(encoded) < smallestLent) {
+	if !l.small && (len(encoded) < cap(l.memory)/2 || cap(encoded) < smallestLent) {
 		// A copy, so that a small response does not keep much more memory than is booked for it.
 		kept := append(make([]byte, 0, max(len(encoded), smallestLent)), encoded...)
 		l.Put(nil)
@@ -183,6 +171,30 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r.shrink(int64(cap(l.memory)))
 	r.from.hold(r)
 	return mem.BufferSlice{mem.NewBuffer(&l.out, l)}, nil
+}
+
+// generated is a message with generated code that encodes it.
+type generated interface {
+	SizeVT() int
+	MarshalToSizedBufferVT(data []byte) (int, error)
+}
+
+// encode encodes a response at the end of lent memory.
+func encode(response any) (l *lent, encoded []byte, err error) {
+	switch m := response.(type) {
+	case generated:
+		size := m.SizeVT()
+		l = lend(size)
+		encoded = l.memory[len(l.memory)-size:]
+		_, err = m.MarshalToSizedBufferVT(encoded)
+	case proto.Message:
+		// An interceptor of the embedding program may answer with a message of its own.
+		encoded, err = proto.Marshal(m)
+		l = &lent{memory: encoded, copied: true}
+	default:
+		l, err = &lent{copied: true}, errNoMessage
+	}
+	return l, encoded, err
 }
 
 // encodedAs measures the response, which was encoded as so many bytes or not at all.
@@ -248,16 +260,20 @@ const (
 	largestLent = 8 << 20
 )
 
-// lend returns memory for a response of an expected size. Small ones are encoded where they stay: as much as that is booked for each.
-func lend(expected int64) *lent {
-	if expected > 0 && expected <= smallResponse {
+// lend returns memory for a response of a size. Small ones are encoded where they stay: as much as that is booked for each.
+func lend(size int) *lent {
+	if size <= smallResponse {
 		l, _ := smallPool.Get().(*lent)
 		return l
 	}
-	if l, ok := lentPool.get(); ok {
-		return l
+	l, ok := lentPool.get()
+	if !ok {
+		l = new(lent)
 	}
-	return new(lent)
+	if size > len(l.memory) {
+		l.memory = make([]byte, size+size/8)
+	}
+	return l
 }
 
 // Put returns the memory to the pool; with Get it implements gRPC's buffer pool.

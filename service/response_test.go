@@ -92,16 +92,17 @@ func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
 	require.Zero(t, o.budget.Used())
 }
 
-// TestMemoryOfEveryResponseIsGivenBack encodes responses whose size was expected, or not, or wrongly, in memory that each leaves to the next.
+// TestMemoryOfEveryResponseIsGivenBack encodes responses for which as much is booked as they take, or more, or less, in memory that each leaves
+// to the next.
 func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
 	o := newOutbox()
-	encode := func(queues int, expect func(size int64) int64) {
+	encode := func(queues int, book func(size int64) int64) {
 		response := named("q", queues)
 		size := int64(proto.Size(response))
 		r, err := o.reserve(t.Context(), size, admission.Forever)
 		require.NoError(t, err)
 		part := &reply{}
-		r.part(part, expect(size))
+		r.part(part, book(size))
 		r.release()
 		part.response = response
 		data, err := newCodec(o).Marshal(part)

@@ -180,7 +180,7 @@ func (c *call) decide(
 			o.audience.answers(answers)
 		}
 		if err == nil {
-			err = r.grow(ctx, int64(bytes+wire.BasisBytes(o.basis)+fieldBytes), s.outbox.patience)
+			err = r.grow(ctx, int64(bytes+o.basis.SizeVT()+fieldBytes), s.outbox.patience)
 		}
 	} else {
 		seen.refused(err)

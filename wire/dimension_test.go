@@ -95,9 +95,8 @@ func TestAnswersNumberDimensionsAsTheSnapshotDoes(t *testing.T) {
 
 // sent returns answers as a caller reads them.
 func sent(t require.TestingT, answers []*apportionv1.Answer) []*apportionv1.Answer {
-	data, _, ok, err := wire.Encode(nil, &apportionv1.SimulateResponse{Answers: answers})
+	data, err := (&apportionv1.SimulateResponse{Answers: answers}).MarshalVT()
 	require.NoError(t, err)
-	require.True(t, ok)
 	response := &apportionv1.SimulateResponse{}
 	require.NoError(t, proto.Unmarshal(data, response))
 	return response.GetAnswers()

@@ -20,8 +20,9 @@ type Room struct {
 	queueLists      chunk[*apportionv1.QueueShare]
 	standings       chunk[apportionv1.QueueStanding]
 	standingLists   chunk[*apportionv1.QueueStanding]
-	// shares holds those that are encoded at once.
-	shares writer
+	// shares holds shares of queues that are encoded at once, and queue the message of the one that is being encoded.
+	shares []byte
+	queue  *Room
 }
 
 // Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. Before the Room is emptied they
@@ -32,21 +33,28 @@ func (s *Session) Use(room *Room) { s.out.lent = room }
 func (r *Room) Empty() {
 	r.answers.empty()
 	r.allocatables.empty()
-	r.resources.empty()
 	r.reasons.empty()
 	r.verdicts.empty()
 	r.lists.empty()
-	r.indices.empty()
-	r.amounts.empty()
 	r.taskVerdicts.empty()
 	r.taskLists.empty()
 	r.enqueueVerdicts.empty()
 	r.enqueueLists.empty()
-	r.queueShares.empty()
+	r.emptyShares()
 	r.queueLists.empty()
 	r.standings.empty()
 	r.standingLists.empty()
-	r.shares.empty(mostBytes)
+	if r.shares = r.shares[:0]; cap(r.shares) > mostBytes {
+		r.shares = nil
+	}
+}
+
+// emptyShares makes the memory of shares of queues available again.
+func (r *Room) emptyShares() {
+	r.queueShares.empty()
+	r.resources.empty()
+	r.indices.empty()
+	r.amounts.empty()
 }
 
 // mostKept is how many values of a kind are kept in an empty Room, and mostBytes how many encoded bytes.

@@ -1,6 +1,10 @@
 package wire
 
 import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -115,6 +119,42 @@ func (s *Session) queueShares(
 	if s.audience != nil {
 		plugin.Queues = s.others(plugin, plugin.Queues)
 	}
+	return nil
+}
+
+// pluginQueues is the field of PluginShares with the shares of queues.
+const pluginQueues = 4
+
+// encodedShares fills in the shares of queues as bytes: in a Room only the encoder reads the messages. One message is filled in for each
+// queue and encoded at once, because the 8,000 messages of 1,000 queues leave the processor's caches before the answer is encoded: without
+// this the server takes 1.2 times the processor time for a change of 1 % and all shares (`go run ./bench/wire -only change`). The bytes are
+// entries of the field that they are, among the unknown fields of the plugin's message.
+func (s *Session) encodedShares(
+	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields, omitNames bool,
+) error {
+	room := s.out.lent
+	if room.queue == nil {
+		room.queue = new(Room)
+	}
+	s.out.lent = room.queue
+	defer func() { s.out.lent = room }()
+	from := len(room.shares)
+	for _, q := range queues {
+		share := room.queue.queueShares.one()
+		if s.queueShare(share, sharer, q, wanted, omitNames); s.out.left < 0 {
+			return s.out.tooLarge("queues")
+		}
+		size := share.SizeVT()
+		data := protowire.AppendTag(room.shares, pluginQueues, protowire.BytesType)
+		data = slices.Grow(protowire.AppendVarint(data, uint64(size)), size)
+		data = data[:len(data)+size]
+		if _, err := share.MarshalToSizedBufferVT(data[len(data)-size:]); err != nil {
+			return err
+		}
+		room.shares = data
+		room.queue.emptyShares()
+	}
+	plugin.ProtoReflect().SetUnknown(room.shares[from:])
 	return nil
 }
 

@@ -81,6 +81,53 @@ func (m *Resource) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *Fraction) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Fraction) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *Fraction) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Denominator) > 0 {
+		i -= len(m.Denominator)
+		copy(dAtA[i:], m.Denominator)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Denominator)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Numerator) > 0 {
+		i -= len(m.Numerator)
+		copy(dAtA[i:], m.Numerator)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Numerator)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *Resource) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -96,6 +143,24 @@ func (m *Resource) SizeVT() (n int) {
 	}
 	if len(m.Amount) > 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Amount)*8)) + len(m.Amount)*8
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *Fraction) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Numerator)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Denominator)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
