@@ -92,14 +92,14 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 	}
 	row := &b.scratch
 	b.fill(row, a, limited, path, "request")
+	row.Has |= resource.Base
 	b.key = requestKey(b.key[:0], *row)
 	if id, ok := b.requestIDs[string(b.key)]; ok {
 		return id
 	}
 	key := string(b.key)
-	row.Has |= resource.Base
 	id := int32(len(b.m.Requests))
-	if known, ok := b.knownRequest(*row); ok {
+	if known, ok := b.knownRequest(); ok {
 		id = known
 	} else {
 		b.m.Requests = append(b.m.Requests, b.slab.clone(*row))

@@ -200,6 +200,8 @@ func (b *Builder) Dimensions(names []string) {
 		b.requestIDs = map[string]int32{}
 	}
 	clear(b.requestIDs)
+	b.key = requestKey(b.key[:0], b.m.Requests[0])
+	b.requestIDs[string(b.key)] = 0
 }
 
 // Total sets the cluster's total instead of the sum of all nodes.

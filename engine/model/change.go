@@ -321,11 +321,10 @@ func (b *Builder) queueToSet(name, path string) QueueID {
 	return QueueID(len(m.Queues))
 }
 
-// knownRequest returns the position of a request that the base of a change has.
-func (b *Builder) knownRequest(request resource.Row) (int32, bool) {
+// knownRequest returns the position of the request with the key b.key, if the base of a change has it.
+func (b *Builder) knownRequest() (int32, bool) {
 	if b.change == nil {
 		return 0, false
 	}
-	b.key = requestKey(b.key[:0], request)
 	return b.m.requestIndex.find(string(b.key), requestTexts{&b.m})
 }
