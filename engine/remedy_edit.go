@@ -11,7 +11,7 @@ import (
 // ChangeBy goes on from the cluster after edits that are about a job, as Change does.
 func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 	if !s.view.Fresh() {
-		if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
+		if err := s.Change(nil, func(*model.Builder) {}); err != nil {
 			return err
 		}
 	}
@@ -20,15 +20,15 @@ func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 
 // changeBy is ChangeBy for a session that is as its model.
 func (s *Session) changeBy(e *editor) error {
-	return s.Change(s.view.Dims.Names(), func(b *model.ChangeBuilder) {
-		e.ChangeBuilder = b
+	return s.Change(s.view.Dims.Names(), func(b *model.Builder) {
+		e.Builder = b
 		e.feed()
 	})
 }
 
 // editor states parts of a model again, with differences.
 type editor struct {
-	*model.ChangeBuilder
+	*model.Builder
 	*model.Model
 
 	job   model.JobID
@@ -45,11 +45,12 @@ func (e *editor) feed() {
 			e.NodeSet(spec)
 		}
 	}
-	restated := false
+	removed, restated := 0, false
 	for i := range e.edits {
 		switch e.edits[i].Field { //nolint:exhaustive // The others are not about jobs.
 		case JobEnded:
-			e.RemoveJobAt(e.edits[i].Job)
+			e.RemoveJobAt(removed, e.edits[i].Job)
+			removed++
 		case JobQueue, JobMinimum, TaskRequest:
 			restated = true
 		}
@@ -184,7 +185,7 @@ func (e *editor) feedTasks(g model.GroupID) {
 			}
 			spec.Request = spec.Request.With(edit.Dimension, edit.After)
 		}
-		e.Builder.Task(&spec)
+		e.AddTask(&spec)
 	}
 }
 

@@ -1,28 +1,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
-const formatSARIF = "sarif"
+// auditing are the flags of `apportion audit`.
+type auditing struct {
+	asking
+	severity          string
+	inputOnly, strict bool
+}
 
 // newAudit is `apportion audit`.
 func newAudit(s streams) *cobra.Command {
-	a := &asking{streams: s}
-	severity := string(audit.Error)
+	a := &auditing{asking: asking{answering: answering{streams: s}, amounts: true}, severity: string(audit.Error)}
 	command := &cobra.Command{
 		Use:   "audit",
-		Short: "Find unintended settings, jobs that can never run, and unfair decisions",
+		Short: "Check manifests, settings and decisions: errors, jobs that can never run, unfairness",
 		Long: `Check a cluster and its policy, and report suspicious findings, each with numbers and a remedy:
 
+  input: errors and ineffective settings in manifests and configuration, by file, line and key;
   settings: guarantees or deserved shares that do not fit, limits that contradict each other or miss a
   resource, weights of 0, queues above their share that are not reclaimable, minResources that are
   missing or too small;
@@ -31,77 +41,120 @@ func newAudit(s streams) *cobra.Command {
   fairness: guarantees that are not kept, resources that are idle and wanted, queues that get less
   than equal queues, queues that evict each other again and again.
 
-The exit code is 2 if there is a finding of at least the severity of --fail-on.`,
+Without manifests, or with --input-only, only the input is checked. The exit code is 1 if the input has
+errors; with --strict warnings are errors, such as a field that this version of Volcano does not have.
+It is 2 if there is a finding of at least the severity of --fail-on.`,
 		Example: `  apportion audit -f cluster.yaml --config volcano-scheduler.conf
+  apportion audit -f queues.yaml --input-only --strict -o json
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if !slices.Contains(audit.Severities, audit.Severity(severity)) && severity != "never" {
-				return fmt.Errorf("--fail-on: %q is neither error, warning, note nor never", severity)
+			if err := a.watch.check(&a.input); err != nil {
+				return err
 			}
-			if slices.Contains([]string{formatMarkdown, formatSARIF}, a.output.format) {
-				return a.repeat(command.Context(), func(ctx context.Context) error {
-					return a.once(ctx, func(ctx context.Context, q *question) error { return q.audit(ctx, severity) })
-				})
-			}
-			return a.ask(command.Context(), func(ctx context.Context, q *question) error { return q.audit(ctx, severity) })
+			return a.repeat(command.Context(), func(ctx context.Context) error {
+				c := &checked{}
+				return a.finish(c, a.audit(ctx, c))
+			})
 		},
 	}
-	a.register(command, true)
-	a.watch.register(command.Flags())
-	command.Flags().Lookup("output").Usage = "table, markdown, sarif, json or yaml"
-	command.Flags().StringVar(&severity, "fail-on", severity,
-		"lowest `SEVERITY` for which the exit code is 2: error, warning, note or never")
-	mustComplete(command, "fail-on", string(audit.Error), string(audit.Warning), string(audit.Note), "never")
+	a.register(command, formatMarkdown, formatSARIF)
+	severities := []string{string(audit.Error), string(audit.Warning), string(audit.Note), "never"}
+	choose(command, &a.severity, "fail-on", "", "lowest severity for which the exit code is 2", severities...)
+	command.Flags().BoolVar(&a.inputOnly, "input-only", false, "check only that the input can be read and has an effect")
+	command.Flags().BoolVar(&a.strict, "strict", false, "treat warnings about the input as errors")
 	return command
 }
 
-// auditAnswer is the JSON form of an audit.
-type auditAnswer struct {
-	Findings []audit.Finding `json:"findings"`
-	Partial  string          `json:"partial,omitempty"`
+// audit fills what was found. An error is a fault of the input, or what kept it from being read.
+func (a *auditing) audit(ctx context.Context, c *checked) error {
+	if !a.input.given() && (!a.input.live.On || a.inputOnly && a.input.config+a.input.policy != "") {
+		if a.input.config == "" && a.input.policy == "" {
+			return errors.New("nothing to check: name manifests with -f, or a configuration with --config")
+		}
+		policy, warnings, err := a.input.rules()
+		if err == nil {
+			err = checkPolicy(policy)
+		}
+		c.countPolicy(policy)
+		c.warnings = warnings
+		return err
+	}
+	loaded, err := a.input.load(ctx, a.streams)
+	if err != nil {
+		return err
+	}
+	c.count(loaded)
+	return a.about(ctx, loaded, func(ctx context.Context, q *question) error {
+		session, err := q.decider.OpenSession(ctx, q.Input)
+		if err != nil {
+			return err
+		}
+		c.warnings = slices.Concat(c.warnings, q.placed(unsaid(session.Basis().GetWarnings(), q.warnings)))
+		if err := session.Close(); err != nil || a.inputOnly {
+			return err
+		}
+		findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
+		if err != nil {
+			return err
+		}
+		shown := shownResource(a.resources)
+		c.audited, c.Partial = true, report.Partial
+		c.Findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Resource != "" && !shown(f.Resource) })
+		return nil
+	})
 }
 
-func (q *question) audit(ctx context.Context, severity string) error {
-	findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
-	if err != nil {
-		return err
+// checkPolicy finds the faults of a policy.
+func checkPolicy(policy *apportionv1.Policy) error {
+	if _, err := wire.Policy(policy); err != nil {
+		return status.FromProto(wire.Status(err)).Err()
 	}
-	shown := shownResource(q.output.resources)
-	findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Resource != "" && !shown(f.Resource) })
-	switch q.output.format {
+	return nil
+}
+
+// finish writes what was found in the format that is asked for.
+func (a *auditing) finish(c *checked, err error) error {
+	if a.strict && err == nil && len(c.warnings) > 0 {
+		err = fmt.Errorf("%s, which --strict takes for errors", plural(len(c.warnings), "warning"))
+	}
+	c.complete(err)
+	if a.format != formatJSON && a.format != formatYAML {
+		render.Warnings(a.err, c.warnings)
+		if err != nil {
+			return err
+		}
+	}
+	var failed error
+	switch a.format {
 	case formatMarkdown:
-		q.warn(nil)
-		_, err = q.out.Write([]byte(findingsMarkdown(findings, report.Partial)))
+		_, failed = a.out.Write([]byte(c.markdown()))
 	case formatSARIF:
-		q.warn(nil)
-		err = writeSARIF(q.out, findings, firstFile(q.asking.input.files))
+		failed = writeSARIF(a.out, c.Findings, firstFile(a.input.files))
 	default:
-		err = q.writeAny(nil, auditAnswer{findings, report.Partial}, func(p *render.Printer) { printFindings(p, findings, report.Partial) })
+		failed = a.write(c, c.print)
 	}
-	if err != nil {
-		return err
-	}
-	least := slices.Index(audit.Severities, audit.Severity(severity))
-	return verdict(!slices.ContainsFunc(findings, func(f audit.Finding) bool {
+	least := slices.Index(audit.Severities, audit.Severity(a.severity))
+	return cmp.Or(failed, err, verdict(!slices.ContainsFunc(c.Findings, func(f audit.Finding) bool {
 		return slices.Index(audit.Severities, f.Severity) <= least
-	}))
+	})))
 }
 
 func firstFile(files []string) string {
-	if len(files) == 0 || files[0] == "-" {
+	if len(files) == 0 || files[0] == stdin {
 		return ""
 	}
 	return files[0]
 }
 
-func printFindings(p *render.Printer, findings []audit.Finding, partial string) {
-	if len(findings) == 0 {
+// print shows findings by rule, and what was checked.
+func (c *checked) print(p *render.Printer) {
+	if c.audited && len(c.Findings) == 0 {
 		p.Line("nothing suspicious was found")
 	}
 	rule := ""
-	for i := range findings {
-		f := &findings[i]
+	for i := range c.Findings {
+		f := &c.Findings[i]
 		if f.Rule != rule {
 			if rule != "" {
 				p.Line("")
@@ -116,26 +169,29 @@ func printFindings(p *render.Printer, findings []audit.Finding, partial string) 
 		}
 		p.Line("  - %s", f.Witness)
 	}
-	if partial != "" {
-		p.Line("\n(%s)", partial)
+	if c.Partial != "" {
+		p.Line("\n(%s)", c.Partial)
 	}
+	if c.audited {
+		p.Line("")
+	}
+	p.Line("checked: %s; %s", c.counts, plural(len(c.warnings), "warning"))
 }
 
-// findingsMarkdown shows findings as a table.
-func findingsMarkdown(findings []audit.Finding, partial string) string {
+// markdown shows findings as a table.
+func (c *checked) markdown() string {
 	var b strings.Builder
-	if len(findings) == 0 {
+	if len(c.Findings) == 0 {
 		b.WriteString("Nothing suspicious was found.\n")
 	} else {
-		b.WriteString("| severity | rule | finding | what to do |\n|---|---|---|---|\n")
-		cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
-		for i := range findings {
-			f := &findings[i]
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Severity, f.Rule, cell.Replace(f.Witness), cell.Replace(f.Help))
+		markdownTable(&b, "severity", "rule", "finding", "what to do")
+		for i := range c.Findings {
+			f := &c.Findings[i]
+			markdownRow(&b, string(f.Severity), f.Rule, f.Witness, f.Help)
 		}
 	}
-	if partial != "" {
-		fmt.Fprintf(&b, "\n(%s)\n", partial)
+	if c.Partial != "" {
+		fmt.Fprintf(&b, "\n(%s)\n", c.Partial)
 	}
 	return b.String()
 }

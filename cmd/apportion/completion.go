@@ -94,7 +94,7 @@ func (a *asking) names(of func(*lookup.Snapshot) []string, typed string) []strin
 	flags.files = nil
 	// Cobra parses the flags twice before it asks for completions, so that each file is there twice.
 	for _, file := range a.input.files {
-		if file == "-" {
+		if file == stdin {
 			return nil
 		}
 		if !slices.Contains(flags.files, file) {
@@ -118,12 +118,10 @@ func (a *asking) names(of func(*lookup.Snapshot) []string, typed string) []strin
 
 // complete offers names of the input as values of a flag.
 func (a *asking) complete(command *cobra.Command, flag string, of func(*lookup.Snapshot) []string) {
-	err := command.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	offer := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.names(of, typed), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		command.PrintErrln(err)
 	}
+	must(command, command.RegisterFlagCompletionFunc(flag, offer))
 }
 
 // completeArgs offers names of the input as arguments, at most so many; 0: any number.

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/config"
 	"github.com/apportion/apportion/service/identity"
 )
@@ -17,27 +23,22 @@ func newConfig(s streams) *cobra.Command {
 		Use:   "config",
 		Short: "Check, show and explain the server's settings",
 		Long:  "Check, show and explain the settings of \"apportion serve\".\n\n" + settingsHelp,
-		Args:  cobra.NoArgs,
+		Example: `  apportion config validate --config apportion.yaml
+  apportion config print --config apportion.yaml`,
 	}
-	command.AddCommand(newConfigValidate(s), newConfigPrint(s), newConfigSchema(s), newConfigToken(s))
-	return command
+	return withKinds(command, newConfigValidate(s), newConfigPrint(s), newConfigSchema(s), newConfigToken(s))
 }
 
 func newConfigValidate(s streams) *cobra.Command {
-	command := &cobra.Command{
+	a := &answering{streams: s}
+	return withSettings(a, &cobra.Command{
 		Use:   "validate",
 		Short: "Check whether the server would start",
 		Long: `Check whether the server would start with these settings. All files that they name are read, including policies
 and certificates. All errors are reported, each with its file and line, variable or flag. The flags are those of
 "serve".`,
-		Args: cobra.NoArgs,
-	}
-	flags := settingFlags(command)
-	command.RunE = func(*cobra.Command, []string) error {
-		settings, err := config.Read(flags.Sources(os.Environ()))
-		if err != nil {
-			return err
-		}
+		Example: `  apportion config validate --config apportion.yaml`,
+	}, func(settings *config.Effective) error {
 		warnings, err := daemon.Check(settings)
 		for _, warning := range warnings {
 			fmt.Fprintln(s.err, "warning: "+warning)
@@ -45,58 +46,107 @@ and certificates. All errors are reported, each with its file and line, variable
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, "the configuration is valid")
-		return nil
-	}
-	return command
+		return a.write(map[string]any{"valid": true, "warnings": append([]string{}, warnings...)},
+			func(p *render.Printer) { p.Line("the configuration is valid") })
+	})
 }
 
 func newConfigPrint(s streams) *cobra.Command {
-	command := &cobra.Command{
+	a := &answering{streams: s, format: formatYAML}
+	return withSettings(a, &cobra.Command{
 		Use:   "print",
 		Short: "Show the effective settings and their sources",
 		Long: `Show the effective settings as a configuration file, each with the file and line, variable or flag that set it.
 Secrets are hidden. The flags are those of "serve".`,
-		Args: cobra.NoArgs,
+		Example: `  apportion config print --config apportion.yaml
+  apportion config print -o table`,
+	}, func(settings *config.Effective) error {
+		if a.format == formatYAML {
+			return settings.Print(s.out)
+		}
+		var out bytes.Buffer
+		var values map[string]any
+		if err := errors.Join(settings.Print(&out), yaml.Unmarshal(out.Bytes(), &values)); err != nil {
+			return err
+		}
+		return a.write(values, func(p *render.Printer) {
+			table := p.NewTable("SETTING", "VALUE", "SOURCE")
+			for _, setting := range config.Settings() {
+				table.Row(setting.Path, fmt.Sprint(valueAt(values, setting.Path)), settings.Origin(setting.Path))
+			}
+			table.Write(p.Out)
+		})
+	})
+}
+
+// valueAt returns the value at a path of nested maps.
+func valueAt(values map[string]any, path string) any {
+	first, rest, nested := strings.Cut(path, ".")
+	if inner, ok := values[first].(map[string]any); ok && nested {
+		return valueAt(inner, rest)
 	}
+	return values[first]
+}
+
+// withSettings completes a command about the settings of the server, which its flags, variables and file set.
+func withSettings(a *answering, command *cobra.Command, do func(*config.Effective) error) *cobra.Command {
 	flags := settingFlags(command)
+	a.register(command)
+	command.Args = cobra.NoArgs
 	command.RunE = func(*cobra.Command, []string) error {
 		settings, err := config.Read(flags.Sources(os.Environ()))
 		if err != nil {
 			return err
 		}
-		return settings.Print(s.out)
+		return do(settings)
 	}
 	return command
 }
 
 func newConfigSchema(s streams) *cobra.Command {
-	return &cobra.Command{
+	a := &answering{streams: s, format: formatJSON}
+	command := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",
-		Args:  cobra.NoArgs,
+		Long:  `Print the JSON Schema of the configuration file; as a table, each setting with its default and what it does.`,
+		Example: `  apportion config schema > apportion.schema.json
+  apportion config schema -o table`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			schema, err := config.Schema()
 			if err != nil {
 				return err
 			}
-			_, err = s.out.Write(schema)
-			return err
+			return a.write(json.RawMessage(schema), func(p *render.Printer) {
+				const columns = 100
+				table := p.NewTable("SETTING", "DEFAULT", "HELP").Wrap(columns)
+				for _, setting := range config.Settings() {
+					table.Row(setting.Path, setting.Default, setting.Help)
+				}
+				table.Write(p.Out)
+			})
 		},
 	}
+	a.register(command)
+	return command
 }
 
 func newConfigToken(s streams) *cobra.Command {
-	return &cobra.Command{
+	a := &answering{streams: s}
+	command := &cobra.Command{
 		Use:   "token",
 		Short: "Create a bearer token, and the hash to configure",
 		Long: `Create a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN";
 the configuration contains only the hash, at identities[].tokens. The token is shown once and not stored.`,
-		Args: cobra.NoArgs,
+		Example: `  apportion config token`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			token := identity.NewToken()
-			_, err := fmt.Fprintf(s.out, "token: %s\nhash:  %s\n", token, identity.HashOf(token))
-			return err
+			hash := identity.HashOf(token)
+			return a.write(map[string]string{"token": token, "hash": fmt.Sprint(hash)},
+				func(p *render.Printer) { p.Line("token: %s\nhash:  %s", token, hash) })
 		},
 	}
+	a.register(command)
+	return command
 }

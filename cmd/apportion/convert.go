@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -12,15 +10,18 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // newConvert is `apportion convert`.
 func newConvert(s streams) *cobra.Command {
 	var input inputFlags
-	var format, delegate, form, target string
+	var delegate, target string
 	var reached delegation.Options
+	form := formBoth
+	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
 		Use:   "convert",
 		Short: "Convert manifests to a snapshot, or a configuration to a policy",
@@ -30,7 +31,7 @@ directly; digests are computed from the form of -o binary.
 
 With --to fair, propose the settings of policy fair that are nearest to a configuration or a preset:
 base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
-meaning, cause a warning with line and reason. Use compare to see the effect on a cluster.
+meaning, cause a warning with line and reason. Use diff to see the effect on a cluster.
 
 With --extender, rewrite a volcano-scheduler.conf so that stock Volcano calls Apportion through its
 extender plugin: the delegate form, which decides as the original does and lists what cannot be
@@ -42,41 +43,34 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if delegate != "" {
+			switch {
+			case delegate != "":
 				return convertExtender(s, delegate, form, reached)
-			}
-			if target != "" {
-				return convertTo(s, &input, target, format)
-			}
-			var result proto.Message
-			if !input.given() {
+			case target != "":
+				return convertTo(c, &input)
+			case !input.given():
 				policy, warnings, err := input.rules()
 				if err != nil {
 					return err
 				}
 				render.Warnings(s.err, warnings)
-				result = policy
-			} else {
-				loaded, err := input.load(command.Context(), s)
-				if err != nil {
-					return err
-				}
-				render.Warnings(s.err, loaded.warnings)
-				result = loaded.Snapshot
+				return c.write(policy)
 			}
-			return writeConverted(s, format, result)
+			loaded, err := input.load(command.Context(), s)
+			if err != nil {
+				return err
+			}
+			render.Warnings(s.err, loaded.warnings)
+			return c.write(loaded.Snapshot)
 		},
 	}
-	input.register(command.Flags())
-	command.Flags().StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
-	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
-	command.Flags().StringVar(&target, "to", "", "propose settings of another policy: "+policyFair)
-	mustComplete(command, "to", policyFair)
+	input.register(command)
+	c.register(command, formatBinary)
+	choose(command, &target, "to", "", "propose settings of another policy", policyFair)
 	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
-	command.Flags().StringVar(&form, "extender-form", formBoth, "delegate, shadow or both")
+	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
-	mustComplete(command, "extender-form", formDelegate, formShadow, formBoth)
 	for _, other := range []string{"file", "snapshot", "config", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
 	}
@@ -86,32 +80,30 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 // policyFair is the policy that settings can be proposed of.
 const policyFair = "fair"
 
-// convertTo writes the settings of another policy that come nearest to a configuration.
-func convertTo(s streams, input *inputFlags, target, format string) error {
-	switch {
-	case target != policyFair:
-		return fmt.Errorf("--to: %q is not %s", target, policyFair)
-	case len(input.files) > 0 || input.snapshot != "":
+// convertTo writes the settings of policy fair that come nearest to a configuration.
+func convertTo(c *converting, input *inputFlags) error {
+	if len(input.files) > 0 || input.snapshot != "" {
 		return errors.New("--to takes a configuration or a preset: give --config or --policy, without manifests")
-	case input.config == "":
+	}
+	var proposed *apportionv1.Policy
+	var warnings []*apportionv1.Warning
+	if input.config == "" {
 		policy, _, err := input.rules()
 		if err != nil {
 			return err
 		}
-		proposed, warnings := volcano.AsFair(policy)
-		render.Warnings(s.err, warnings)
-		return writeConverted(s, format, proposed)
+		proposed, warnings = volcano.AsFair(policy)
+	} else {
+		source, err := readSource(input.config)
+		if err != nil {
+			return err
+		}
+		if proposed, warnings, err = volcano.ReadConfigurationAsFair(source); err != nil {
+			return err
+		}
 	}
-	data, err := os.ReadFile(input.config)
-	if err != nil {
-		return err
-	}
-	proposed, warnings, err := volcano.ReadConfigurationAsFair(volcano.Source{Name: input.config, Data: data})
-	if err != nil {
-		return err
-	}
-	render.Warnings(s.err, warnings)
-	return writeConverted(s, format, proposed)
+	render.Warnings(c.err, warnings)
+	return c.write(proposed)
 }
 
 // The forms of a configuration that asks Apportion.
@@ -123,11 +115,11 @@ const (
 
 // convertExtender writes a configuration in the forms that ask Apportion, two of them as documents of one stream.
 func convertExtender(s streams, file, form string, options delegation.Options) error {
-	data, err := os.ReadFile(file)
+	source, err := readSource(file)
 	if err != nil {
 		return err
 	}
-	forms, warnings, err := delegation.New(volcano.Source{Name: file, Data: data}, options)
+	forms, warnings, err := delegation.New(source, options)
 	if err != nil {
 		return err
 	}
@@ -140,31 +132,34 @@ func convertExtender(s streams, file, form string, options delegation.Options) e
 		out = forms.Shadow
 	case formBoth:
 		out = slices.Concat(forms.Delegating, []byte("---\n"), forms.Shadow)
-	default:
-		return fmt.Errorf("--extender-form: %q is neither delegate, shadow nor both", form)
 	}
 	_, err = s.out.Write(out)
 	return err
 }
 
-func writeConverted(s streams, format string, result proto.Message) error {
-	var data []byte
-	var err error
-	switch format {
-	case formatBinary:
-		data, err = proto.MarshalOptions{Deterministic: true}.Marshal(result)
-	case formatJSON:
-		data, err = document.JSON(result)
-	case formatYAML:
-		if data, err = document.JSON(result); err == nil {
-			data, err = document.YAML(data)
+// converting is a command that writes a message for other programs.
+type converting struct{ answering }
+
+// write writes a snapshot or a policy; as a table, how much it holds.
+func (c *converting) write(message proto.Message) error {
+	if c.format == formatBinary {
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+		if err != nil {
+			return err
 		}
-	default:
-		err = fmt.Errorf("--output: %q is neither json, yaml nor binary", format)
-	}
-	if err != nil {
+		_, err = c.out.Write(data)
 		return err
 	}
-	_, err = s.out.Write(data)
-	return err
+	return c.answering.write(message, func(p *render.Printer) {
+		switch m := message.(type) {
+		case *apportionv1.Snapshot:
+			snapshot := lookup.Of(m)
+			p.Line("a snapshot of %s, %s, %s, %s", plural(len(m.GetQueues()), "queue"), plural(len(m.GetJobs()), "job"),
+				plural(len(snapshot.Tasks), "task"), plural(len(m.GetNodes()), "node"))
+		case *apportionv1.Policy:
+			var holds counts
+			holds.countPolicy(m)
+			p.Line("a policy of %s", holds)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,96 +9,86 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-const formatMarkdown = "markdown"
-
 // differing are the flags of `apportion diff`.
 type differing struct {
-	*asking
-	failOn []string
+	asking
+	failOn  []string
+	noAudit bool
 }
 
 // newDiff is `apportion diff`.
 func newDiff(s streams) *cobra.Command {
-	d := &differing{asking: &asking{streams: s}}
+	d := &differing{asking: asking{answering: answering{streams: s}, amounts: true}}
 	command := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Show the effects of a change of queues, policy or cluster on queues and jobs",
+		Short: "Show what another policy, other queues or another dump change for queues and jobs",
 		Long: `Show what differs between A and B: what queues deserve, their guarantees and limits, their order, which jobs
 are admitted and allocated, and which tasks may be evicted. A and B are
 
-  two dumps of a cluster;
+  two policies for the cluster of -f: a preset, a volcano-scheduler.conf, or a file written by convert;
   two files of queues, which replace the queues of the cluster of -f;
-  two policies for the cluster of -f: a preset, a volcano-scheduler.conf, or a file written by convert.
+  two dumps of a cluster.
+
+Of two policies, also list what is unfair about each: the properties of docs/fair.md that its answers
+violate, with the numbers; with -o markdown or --no-audit, not.
 
 The exit code is 2 if something differs; with --fail-on only if one of these effects occurs:
-` + kindsInLines(),
-		Example: `  apportion diff monday.yaml tuesday.yaml
+
+  ` + inLines(comparison.Kinds),
+		Example: `  apportion diff proportion capacity -f cluster.yaml
+  apportion diff old.conf new.conf -f cluster.yaml -o json
   apportion diff old/queues.yaml new/queues.yaml -f cluster.yaml -o markdown --fail-on less-deserved,more-evictions
-  apportion diff old.conf new.conf -f cluster.yaml`,
-		Args: exactly(2, "two files or policies"),
-		RunE: func(command *cobra.Command, sides []string) error {
-			if err := d.check(); err != nil {
+  apportion diff monday.yaml tuesday.yaml`,
+		Args: arguments(2, 2, "two policies or two files"),
+		RunE: func(command *cobra.Command, names []string) error {
+			err := cmp.Or(checkAll("fail-on", "effect", d.failOn, comparison.Kinds), d.watch.check(&d.input))
+			if err != nil {
 				return err
 			}
-			return d.diff(command.Context(), sides[0], sides[1])
+			return d.repeat(command.Context(), func(ctx context.Context) error { return d.diff(ctx, names[0], names[1]) })
 		},
 	}
-	d.register(command, true)
+	d.register(command, formatMarkdown)
 	command.Flags().StringSliceVar(&d.failOn, "fail-on", nil, "exit with code 2 only for these `EFFECTS`")
-	command.Flags().Lookup("output").Usage = "table, markdown, json or yaml"
-	var kinds []string
-	for _, kind := range comparison.Kinds {
-		kinds = append(kinds, string(kind))
+	command.Flags().BoolVar(&d.noAudit, "no-audit", false, "do not look for what is unfair about two policies")
+	kinds := make([]string, len(comparison.Kinds))
+	for i, kind := range comparison.Kinds {
+		kinds[i] = string(kind)
 	}
 	mustComplete(command, "fail-on", kinds...)
 	return command
 }
 
-// kindsInLines lists the kinds of effects for people.
-func kindsInLines() string {
-	var lines strings.Builder
-	width := 0
-	for _, kind := range comparison.Kinds {
-		const columns = 100
-		if width+len(kind)+2 > columns || width == 0 {
-			lines.WriteString("\n  ")
-			width = 2
-		}
-		lines.WriteString(string(kind) + " ")
-		width += len(kind) + 1
-	}
-	return lines.String()
-}
-
-func (d *differing) check() error {
-	if d.output.format != formatMarkdown {
-		if err := d.output.check(); err != nil {
-			return fmt.Errorf("--output: %q is neither table, markdown, json nor yaml", d.output.format)
-		}
-	}
-	for _, kind := range d.failOn {
-		if !slices.Contains(comparison.Kinds, comparison.Kind(kind)) {
-			return fmt.Errorf("--fail-on: no effect %q; there are:%s", kind, kindsInLines())
-		}
-	}
-	return nil
+// differences is the answer of diff; its JSON form.
+type differences struct {
+	A       string              `json:"a"`
+	B       string              `json:"b"`
+	Effects []comparison.Effect `json:"effects"`
+	Omitted int                 `json:"omitted_jobs,omitempty"`
+	// Was and Is are the shares by two policies, WasAudit and IsAudit what is unfair about each.
+	Was      *message      `json:"was,omitempty"`
+	Is       *message      `json:"is,omitempty"`
+	WasAudit *audit.Report `json:"was_audit,omitempty"`
+	IsAudit  *audit.Report `json:"is_audit,omitempty"`
 }
 
 // side is A or B with its outcome.
 type side struct {
-	name    string
-	input   *input
+	*question
 	basis   *apportionv1.Basis
+	shares  *apportionv1.SharesAnswer
 	outcome *comparison.Outcome
 	omitted int
 }
@@ -105,45 +96,50 @@ type side struct {
 func (d *differing) diff(ctx context.Context, a, b string) error {
 	policies := isPolicy(a)
 	if policies != isPolicy(b) {
-		return fmt.Errorf("%s is a policy and %s is not: both are policies, or both are files of a cluster",
-			first(policies, a, b), first(policies, b, a))
+		if !policies {
+			a, b = b, a
+		}
+		return fmt.Errorf("%s is a policy and %s is not: both are policies, or both are files of a cluster", a, b)
 	}
-	if policies && d.input.config+d.input.policy+d.input.policyName != "" {
-		return errors.New("the arguments are the policies: --config, --policy and --policy-name say nothing more")
+	read := d.readFiles
+	if policies {
+		read = d.readPolicies
 	}
-	var sides [2]*side
-	for i, name := range []string{a, b} {
-		read := d.readFiles
-		if policies {
-			read = d.readPolicy
-		}
-		loaded, err := read(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := d.output.checkResources(loaded.snapshot); err != nil {
-			return err
-		}
-		sides[i] = &side{name: name, input: loaded}
+	inputs, err := read(ctx, a, b)
+	if err != nil {
+		return err
 	}
 	decider, ctx, done, err := d.server.decider(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	for _, s := range sides {
-		if err := s.decide(ctx, decider); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+	var sides [2]*side
+	for i, loaded := range inputs {
+		if err := d.checkResources(loaded.snapshot); err != nil {
+			return err
+		}
+		sides[i] = &side{question: &question{asking: &d.asking, input: loaded, decider: decider}}
+		if err := sides[i].decide(ctx); err != nil {
+			return fmt.Errorf("%s: %w", []string{a, b}[i], loaded.named(err))
 		}
 	}
-	return d.show(sides[0], sides[1])
-}
-
-func first(yes bool, a, b string) string {
-	if yes {
-		return a
+	was, is := sides[0], sides[1]
+	found := &differences{
+		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: max(was.omitted, is.omitted),
 	}
-	return b
+	if policies {
+		found.Was, found.Is = &message{was.shares}, &message{is.shares}
+	}
+	if policies && !d.noAudit && d.format != formatMarkdown {
+		if found.WasAudit, err = audit.Find(ctx, decider, was.Input, audited); err == nil {
+			found.IsAudit, err = audit.Find(ctx, decider, is.Input, audited)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.show(was, is, found)
 }
 
 // isPolicy reports whether an argument is a policy: a preset, a configuration of Volcano, or a file as written by convert.
@@ -158,39 +154,57 @@ func isPolicy(name string) bool {
 	var keys struct {
 		Tiers yaml.Node `yaml:"tiers"`
 	}
-	return yaml.Unmarshal(data, &keys) == nil && keys.Tiers.Kind != 0
+	if yaml.Unmarshal(data, &keys) == nil {
+		return keys.Tiers.Kind != 0
+	}
+	// Manifests are text: what is not may be a policy in its binary form.
+	return readMessage(name, "policy", &apportionv1.Policy{}) == nil
 }
 
-func (d *differing) readPolicy(ctx context.Context, name string) (*input, error) {
-	flags := d.input.by(name)
-	return flags.load(ctx, d.streams)
-}
-
-// readFiles reads a file or directory, with the rest of the cluster behind it.
-func (d *differing) readFiles(ctx context.Context, name string) (*input, error) {
-	flags := d.input
-	flags.files = []string{name}
-	sources, err := flags.sources(ctx, d.in)
+// readPolicies reads the cluster once, for a decision by either policy at the same moment.
+func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input, error) {
+	if d.input.config+d.input.policy+d.input.policyName != "" {
+		return nil, errors.New("the arguments are the policies: --config, --policy and --policy-name say nothing more")
+	}
+	first, second := d.input.by(names[0]), d.input.by(names[1])
+	policy, warnings, err := second.rules()
 	if err != nil {
 		return nil, err
 	}
-	if len(d.input.files) > 0 {
-		rest, err := d.input.sources(ctx, d.in)
+	if _, given, err := second.moment(policy); err != nil {
+		return nil, err
+	} else if given && first.asOf == "" {
+		first.asOf = time.Now().UTC().Format(time.RFC3339)
+	}
+	was, err := first.load(ctx, d.streams)
+	if err != nil {
+		return nil, err
+	}
+	is := *was
+	is.Policy, is.warnings = policy, append(slices.Clone(was.warnings), unsaid(warnings, was.warnings)...)
+	return []*input{was, &is}, nil
+}
+
+// readFiles reads two files or directories of manifests, with the rest of the cluster behind each.
+func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, error) {
+	if d.input.snapshotName != "" {
+		return nil, errors.New("--snapshot-name: two policies can be compared there, not two files")
+	}
+	var inputs []*input
+	for _, name := range names {
+		loaded, err := d.input.instead(ctx, d.streams, name, len(d.input.files) == 0 && !d.input.live.Named())
 		if err != nil {
 			return nil, err
 		}
-		for _, source := range rest {
-			source.Background = true
-			sources = append(sources, source)
-		}
+		inputs = append(inputs, loaded)
 	}
-	return flags.read(d.streams, sources)
+	return inputs, nil
 }
 
 // decide asks all that is compared.
-func (s *side) decide(ctx context.Context, decider *client.Client) error {
-	plan := comparison.New(s.input.snapshot)
-	answered, err := decider.Simulate(ctx, s.input.Input, plan.Steps()...)
+func (s *side) decide(ctx context.Context) error {
+	plan := comparison.New(s.snapshot)
+	answered, err := s.decider.Simulate(ctx, s.Input, plan.Steps()...)
 	if err != nil {
 		return err
 	}
@@ -199,134 +213,27 @@ func (s *side) decide(ctx context.Context, decider *client.Client) error {
 			return err
 		}
 	}
-	s.basis, s.omitted = answered.Basis, plan.Omitted
-	s.outcome = plan.OutcomeOf(answered.Answers, s.input.snapshot.Names(answered.Basis))
+	s.basis, s.shares, s.omitted = answered.Basis, answered.Answers[0].GetShares(), plan.Omitted
+	s.outcome = plan.OutcomeOf(answered.Answers, s.snapshot.Names(answered.Basis))
 	return nil
 }
 
-// differences is the JSON form of a difference.
-type differences struct {
-	A       string              `json:"a"`
-	B       string              `json:"b"`
-	Effects []comparison.Effect `json:"effects"`
-	Omitted int                 `json:"omitted_jobs,omitempty"`
-}
-
-func (d *differing) show(a, b *side) error {
-	render.Warnings(d.err, a.input.warnings)
-	render.Warnings(d.err, slices.DeleteFunc(slices.Clone(b.input.warnings), func(w *apportionv1.Warning) bool {
-		return slices.ContainsFunc(a.input.warnings, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
+// show writes what differs.
+func (d *differing) show(a, b *side, found *differences) error {
+	render.Warnings(d.err, a.warnings)
+	render.Warnings(d.err, slices.DeleteFunc(slices.Clone(b.warnings), func(w *apportionv1.Warning) bool {
+		return slices.ContainsFunc(a.warnings, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
 	}))
-	shown := shownResource(d.output.resources)
-	out := differences{
-		A: a.name, B: b.name, Effects: comparison.Effects(a.outcome, b.outcome, shown), Omitted: max(a.omitted, b.omitted),
-	}
 	var err error
-	switch d.output.format {
-	case formatTable:
-		p := &render.Printer{Style: d.output.style(d.out), Out: d.out}
-		effectTables(p, &out)
-	case formatMarkdown:
-		_, err = d.out.Write([]byte(markdown(&out)))
-	default:
-		err = (&question{asking: d.asking, input: b.input}).writeAny(b.basis, out, nil)
-	}
-	if err != nil {
-		return err
-	}
-	return verdict(!slices.ContainsFunc(out.Effects, func(e comparison.Effect) bool {
-		return len(d.failOn) == 0 || slices.Contains(d.failOn, string(e.Kind))
-	}))
-}
-
-// shownResource returns which resources are compared: those named, or all that Kubernetes does not keep for itself.
-func shownResource(named []string) func(string) bool {
-	if len(named) == 0 {
-		return func(resource string) bool { return resource != "pods" && resource != "ephemeral-storage" }
-	}
-	return func(resource string) bool {
-		return slices.ContainsFunc(named, func(n string) bool {
-			return n == "all" || n == resource || strings.HasSuffix(resource, "/"+n)
+	if d.format == formatMarkdown {
+		_, err = d.out.Write([]byte(found.markdown()))
+	} else {
+		err = d.write(found, func(p *render.Printer) {
+			p.Snapshot, p.Names = b.snapshot, b.snapshot.Names(b.basis)
+			found.print(p, a.shares, b.shares)
 		})
 	}
-}
-
-// effectTables shows effects as tables: amounts of queues, the rest.
-func effectTables(p *render.Printer, d *differences) {
-	p.Line("%s", p.Paint(render.Strong, d.A+" → "+d.B))
-	if len(d.Effects) == 0 {
-		p.Line("nothing is decided otherwise")
-		return
-	}
-	effectTable(p, d.Effects).Write(p.Out)
-	printOmitted(p, d.Omitted)
-}
-
-// effectTable is a table of effects. A kind is named in the first of its rows.
-func effectTable(p *render.Printer, list []comparison.Effect) *render.Table {
-	const columns = 60
-	table := p.NewTable("EFFECT", "FOR", "RESOURCE", ">WAS", ">IS", "WHY").Wrap(columns)
-	kind := comparison.Kind("")
-	for i := range list {
-		e := &list[i]
-		words := ""
-		if e.Kind != kind {
-			kind, words = e.Kind, e.Kind.Words()
-		}
-		table.Row(words, about(e), e.Resource, e.Was, e.Is, reason(e))
-	}
-	return table
-}
-
-// printOmitted says how many jobs were not asked about.
-func printOmitted(p *render.Printer, omitted int) {
-	if omitted > 0 {
-		p.Line("\n%d more jobs wait whose evictions were not compared", omitted)
-	}
-}
-
-func about(e *comparison.Effect) string {
-	if e.Queue != "" {
-		return "queue " + e.Queue
-	}
-	return "job " + e.Job
-}
-
-func reason(e *comparison.Effect) string {
-	if len(e.Tasks) > 0 {
-		return few(e.Tasks)
-	}
-	return e.Why
-}
-
-// markdown shows effects as the text of a comment on a pull request: a summary, and a table for each kind.
-func markdown(d *differences) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "### `%s` → `%s`\n\n", d.A, d.B)
-	if len(d.Effects) == 0 {
-		b.WriteString("Nothing is decided otherwise.\n")
-		return b.String()
-	}
-	counts := map[comparison.Kind]int{}
-	for i := range d.Effects {
-		counts[d.Effects[i].Kind]++
-	}
-	for _, kind := range comparison.Kinds {
-		if counts[kind] > 0 {
-			fmt.Fprintf(&b, "- **%s**: %d\n", kind.Words(), counts[kind])
-		}
-	}
-	b.WriteString("\n<details><summary>All effects</summary>\n\n" +
-		"| effect | for | resource | was | is | why |\n|---|---|---|---:|---:|---|\n")
-	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "`", "'")
-	for i := range d.Effects {
-		e := &d.Effects[i]
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Kind.Words(), cell.Replace(about(e)), cell.Replace(e.Resource),
-			cell.Replace(e.Was), cell.Replace(e.Is), cell.Replace(reason(e)))
-	}
-	b.WriteString("\n</details>\n")
-	if d.Omitted > 0 {
-		fmt.Fprintf(&b, "\n%d more jobs wait whose evictions were not compared.\n", d.Omitted)
-	}
-	return b.String()
+	return cmp.Or(err, verdict(!slices.ContainsFunc(found.Effects, func(e comparison.Effect) bool {
+		return len(d.failOn) == 0 || slices.Contains(d.failOn, string(e.Kind))
+	})))
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,72 +17,96 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// explaining are the flags of `apportion explain`.
+type explaining struct {
+	asking
+	list                listFlags
+	ends                endFlags
+	all, remedies, bare bool
+}
+
 // newExplain is `apportion explain`.
 func newExplain(s streams) *cobra.Command {
-	a := &asking{streams: s}
-	var all, bare bool
-	var namespace string
-	var ends endFlags
-	command := &cobra.Command{
+	e := &explaining{asking: asking{answering: answering{streams: s}, amounts: true}}
+	command := e.command(&cobra.Command{
 		Use:   "explain JOB | --all",
-		Short: "Explain why a job is pending",
+		Short: "Explain why a job is pending, and find changes that would let it run",
 		Long: `Check everything that can block a job: may it enter its queue, does its gang have enough tasks, is the
 queue served, may the queue use that much more, is there room on the nodes, do the jobs that are served
 before leave enough, and which evictions would make room. The last lines name the cause. The exit code
 is 2 if something blocks the job, or if that is unknown. If the program itself decides, it then lists
-changes that would let the job run, as remedies does in full; with -o json or yaml, or
+changes that would let the job run, as --remedies does in full; with -o json or yaml, or
 --no-remedies, it does not.
+
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.
+
+With --all, explain why each waiting job waits, grouped by cause, largest group first. Jobs and pods
+that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait. --sort
+accepts keys: cause (the default) forms the groups, and further keys sort the jobs in each; if the first
+key is not cause, the output is one table. priority and tasks sort in descending order.
+
+With --remedies, find the smallest change of each kind that would let the job run: a smaller minimum or
+request, another queue, a higher capability, guarantee, weight or deserved amount of its queue or of one
+above it, more nodes, nodes that are uncordoned, running jobs that end, tasks that are evicted, or
+waiting for running jobs whose end is known. Each change was tried on the cluster: with it the job runs,
+and with one step less of it the job does not. A remedy says which queues would deserve less, and the
+command below it shows the change in full. The end says what was not tried. Jobs that come first are not
+looked at. The exit code is 2 if nothing that was tried lets the job run.
 
 If it is known when running jobs end, a forecast says when the job could start at the earliest if
 nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
 apportion.dev/expected-end (a time) and apportion.dev/expected-runtime (a duration) of a PodGroup,
-from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue.
-
-JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. With --all every waiting job is
-explained, as by pending.`,
-		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf`,
+from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue.`,
+		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf
+  apportion explain ml/train --remedies -f cluster.yaml
+  apportion explain --all -n ml --sort queue,priority -f cluster.yaml`,
 		Args: func(_ *cobra.Command, names []string) error {
-			if all != (len(names) == 0) || len(names) > 1 {
+			if e.all != (len(names) == 0) || len(names) > 1 {
 				return errors.New("name one job, or give --all")
 			}
 			return nil
 		},
-		RunE: func(command *cobra.Command, names []string) error {
-			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
-				if err := ends.set(q.input, a.input.live.On); err != nil {
-					return err
-				}
-				if all {
-					return pending(ctx, q, &listFlags{keys: []string{"cause"}})
-				}
-				name := names[0]
-				if namespace != "" && !strings.Contains(name, "/") {
-					name = namespace + "/" + name
-				}
-				index, err := q.snapshot.JobOrTask(name)
-				switch {
-				case err == nil:
-					return explain(ctx, q, index, func() (*client.Remedies, error) {
-						if bare || a.server.address != "" || a.output.format != formatTable {
-							return nil, nil
-						}
-						return remediesOf(ctx, q, index, s)
-					})
-				case q.snapshot.LeftOut(name):
-					return explainLeftOut(ctx, q, name)
-				}
-				return err
-			})
-		},
-	}
-	a.register(command, true)
-	a.watch.register(command.Flags())
-	ends.register(command.Flags())
-	a.completeArgs(command, 1, waitingJobNames)
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of a job that is given without one")
-	command.Flags().BoolVar(&bare, "no-remedies", false, "do not look for changes that would let the job run")
-	command.Flags().BoolVar(&all, "all", false, "explain every waiting job")
+	}, e.explain, formatWide, formatName)
+	e.ends.register(command.Flags())
+	e.list.register(command, "cause", "name", "queue", "priority", "tasks")
+	e.complete(command, "namespace", namespaceNames)
+	e.completeArgs(command, 1, waitingJobNames)
+	flags := command.Flags()
+	flags.BoolVar(&e.all, "all", false, "explain every waiting job")
+	flags.BoolVar(&e.remedies, "remedies", false, "find the smallest changes that would let the job run")
+	flags.BoolVar(&e.bare, "no-remedies", false, "do not look for changes that would let the job run")
+	command.MarkFlagsMutuallyExclusive("all", "remedies", "no-remedies")
 	return command
+}
+
+func (e *explaining) explain(ctx context.Context, q *question, names []string) error {
+	if err := e.ends.set(q.input, e.input.live.On); err != nil {
+		return err
+	}
+	if e.all {
+		return e.pending(ctx, q)
+	}
+	name := names[0]
+	if e.list.namespace != "" && !strings.Contains(name, "/") {
+		name = e.list.namespace + "/" + name
+	}
+	index, job, _, err := q.jobNamed(name)
+	switch {
+	case err != nil && q.snapshot.LeftOut(name):
+		return explainLeftOut(ctx, q, name)
+	case err != nil:
+		return err
+	case e.format == formatName:
+		return q.list([]string{lookup.JobName(job)})
+	case e.remedies:
+		found, err := q.remedies(ctx, job)
+		if err != nil {
+			return err
+		}
+		response := &apportionv1.RemediesResponse{Basis: found.Basis, Remedies: found.Answer}
+		return cmp.Or(q.answer(found.Basis, response, func(p *render.Printer) { p.Remedies(found.Answer) }), verdict(found.Found()))
+	}
+	return e.one(ctx, q, index, job)
 }
 
 // explainLeftOut says why a job or a pod is not considered.
@@ -89,44 +116,26 @@ func explainLeftOut(ctx context.Context, q *question, name string) error {
 		return err
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: explanations.Answer}
-	err = q.write(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) })
-	if err != nil {
-		return err
-	}
-	return errDecidedNo
+	err = q.answer(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) })
+	return cmp.Or(err, errDecidedNo)
 }
 
-// explainStep asks about one job.
-func explainStep(job uint32) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{
-		Jobs: &apportionv1.Jobs{Index: []uint32{job}},
-	}}}
-}
-
-// explain says why one job waits, and shows the shares of its queue.
-func explain(ctx context.Context, q *question, index uint32, help func() (*client.Remedies, error)) error {
-	job := q.snapshot.GetJobs()[index]
-	simulation, err := q.decider.Simulate(ctx, q.Input, explainStep(index), &apportionv1.Step{
-		Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{job.GetQueue()}}}},
-	})
+// one says why one job waits, and shows the shares of its queue.
+func (e *explaining) one(ctx context.Context, q *question, index uint32, job *apportionv1.Job) error {
+	simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Index: []uint32{index}}), sharesStep(job.GetQueue()))
 	if err != nil {
 		return err
-	}
-	for i := range simulation.Answers {
-		if err := simulation.Err(i); err != nil {
-			return err
-		}
 	}
 	answer := simulation.Answers[0].GetExplain()
 	explained := answer.GetJobs()[0]
 	var found *client.Remedies
-	if !goesOn(explained) {
-		if found, err = help(); err != nil {
+	if !goesOn(explained) && !e.bare && e.server.address == "" && (e.format == formatTable || e.format == formatWide) {
+		if found, err = q.remedies(ctx, job); err != nil {
 			return err
 		}
 	}
 	response := &apportionv1.ExplainResponse{Basis: simulation.Basis, Explain: answer}
-	err = q.write(simulation.Basis, response, func(p *render.Printer) {
+	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
 		asks := "asks for no minimum"
 		if minimum := job.GetMinResources(); minimum != nil {
 			asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
@@ -142,10 +151,81 @@ func explain(ctx context.Context, q *question, index uint32, help func() (*clien
 			p.RemedyList(found.Answer)
 		}
 	})
+	return cmp.Or(err, verdict(goesOn(explained)))
+}
+
+// remedies asks for the remedies of a job.
+func (q *question) remedies(ctx context.Context, job *apportionv1.Job) (*client.Remedies, error) {
+	end := showWaiting(q.err, "trying changes")
+	defer end()
+	return q.decider.Remedies(ctx, q.Input, client.RemediesQuestion{Job: idOf(job)})
+}
+
+// pending explains every job that waits.
+func (e *explaining) pending(ctx context.Context, q *question) error {
+	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{})
 	if err != nil {
 		return err
 	}
-	return verdict(goesOn(explained))
+	answer := explanations.Answer
+	if err := cmp.Or(e.list.checkNamespace(q.snapshot), e.sortPending(q, answer)); err != nil {
+		return err
+	}
+	wanted := func(explained *apportionv1.Explanation) bool {
+		jobs := q.snapshot.GetJobs()
+		return int(explained.GetJob()) < len(jobs) && e.list.wants(jobs[explained.GetJob()])
+	}
+	if e.format == formatName {
+		var names []string
+		for _, explained := range answer.GetJobs() {
+			if wanted(explained) {
+				names = append(names, explained.GetName())
+			}
+		}
+		return q.list(names)
+	}
+	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
+	return q.answer(explanations.Basis, response, func(p *render.Printer) {
+		p.Pending(answer, len(e.list.sort) == 0 || e.list.sort[0] == "cause", e.list.namespace, wanted)
+	})
+}
+
+// sortPending sorts the jobs of an answer, and those of each group, as the flags say.
+func (e *explaining) sortPending(q *question, answer *apportionv1.ExplainAnswer) error {
+	priority := func(e *apportionv1.Explanation) int32 {
+		if jobs := q.snapshot.GetJobs(); int(e.GetJob()) < len(jobs) {
+			return jobs[e.GetJob()].GetPriority()
+		}
+		return 0
+	}
+	compare, err := order(&e.list, map[string]func(l, r *apportionv1.Explanation) int{
+		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
+		"queue": func(l, r *apportionv1.Explanation) int {
+			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
+		},
+		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },
+		"tasks":    func(l, r *apportionv1.Explanation) int { return cmp.Compare(r.GetWaitingTasks(), l.GetWaitingTasks()) },
+	})
+	if err != nil || slices.Equal(e.list.sort, []string{"cause"}) {
+		return err
+	}
+	slices.SortStableFunc(answer.GetJobs(), compare)
+	rank := make(map[uint32]int, len(answer.GetJobs()))
+	for i, e := range answer.GetJobs() {
+		rank[e.GetJob()] = i
+	}
+	for _, group := range answer.GetGroups() {
+		slices.SortFunc(group.GetJobs(), func(l, r uint32) int { return cmp.Compare(rank[l], rank[r]) })
+	}
+	return nil
+}
+
+// list writes names, one a line.
+func (q *question) list(names []string) error {
+	for _, name := range names {
+		fmt.Fprintln(q.out, name)
+	}
+	return nil
 }
 
 // goesOn reports whether nothing is known to hold a job back.

@@ -12,8 +12,8 @@ import (
 func newGenerate(s streams) *cobra.Command {
 	shape := generate.Standard()
 	shape.Queues, shape.Jobs, shape.Tasks, shape.Nodes = 10, 100, 1000, 50
-	var format string
 	var standard bool
+	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
 		Use:   "generate",
 		Short: "Create a snapshot of a busy cluster, for experiments and load tests",
@@ -30,7 +30,7 @@ func newGenerate(s streams) *cobra.Command {
 				shape = generate.Standard()
 				shape.Seed, shape.UIDs = seed, uids
 			}
-			return writeConverted(s, format, generate.Snapshot(shape))
+			return c.write(generate.Snapshot(shape))
 		},
 	}
 	flags := command.Flags()
@@ -44,7 +44,6 @@ func newGenerate(s streams) *cobra.Command {
 	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
 	flags.BoolVar(&shape.UIDs, "uids", shape.UIDs, "give every task a UUID; without it, tasks are identified by number")
 	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "seed; different values give different snapshots of one size")
-	flags.StringVarP(&format, "output", "o", formatJSON, "json, yaml or binary")
-	mustComplete(command, "output", formatJSON, formatYAML, formatBinary)
+	c.register(command, formatBinary)
 	return command
 }

@@ -63,7 +63,7 @@ identities:
 	ask(exitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)
 	ask(exitService, "Unavailable", "--timeout", "2s")
 	var answer bytes.Buffer
-	args := append([]string{"enqueue", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--token-file", token}, trusting...)
+	args := append([]string{"decide", "enqueue", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--token-file", token}, trusting...)
 	require.NotEqual(t, exitService, run(t.Context(), args, nil, &answer, &problems), problems.String())
 	stop()
 	require.Equal(t, exitYes, <-ended)

@@ -12,12 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // input is what a command asks about.
@@ -28,6 +31,52 @@ type input struct {
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
+}
+
+// stdin names standard input in place of a file.
+const stdin = "-"
+
+// inputFlags say what is asked about, and by which rules.
+type inputFlags struct {
+	files      []string
+	snapshot   string
+	config     string
+	policy     string
+	policyName string
+	asOf       string
+	schedulers []string
+	live       cluster.Flags
+	// unread tells what of the live cluster could not be read.
+	unread []*apportionv1.Warning
+	// snapshotName is a snapshot that the server keeps.
+	snapshotName string
+	server       *serverFlags
+}
+
+// registerCluster adds the flags that name the cluster.
+func (f *inputFlags) registerCluster(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringArrayVarP(&f.files, "file", "f", nil,
+		"`FILE` or directory of manifests as printed by kubectl, YAML or JSON; - is standard input (repeatable)")
+	flags.StringVar(&f.snapshot, "snapshot", "", "snapshot `FILE` written by convert, instead of manifests")
+	flags.StringVar(&f.asOf, "as-of", "",
+		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
+	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
+		"consider the waiting pods of the scheduler with this `NAME` (repeatable); default: volcano")
+	f.live.Register(flags)
+	must(command, command.MarkFlagFilename("file", formatYAML, "yml", formatJSON))
+}
+
+// register adds the flags that name the cluster and the policy.
+func (f *inputFlags) register(command *cobra.Command) {
+	f.registerCluster(command)
+	flags := command.Flags()
+	flags.StringVar(&f.config, "config", "", "decide by this volcano-scheduler.conf `FILE`")
+	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+
+		") or a policy file written by convert; default: Volcano's default configuration")
+	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy with this `NAME` on the server")
+	mustComplete(command, "policy", client.Presets()...)
+	must(command, command.MarkFlagFilename("config", "conf", formatYAML, "yml"))
 }
 
 // given reports whether a cluster is named, by files or --cluster.
@@ -112,8 +161,8 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		return nil, err
 	}
 	if f.snapshot != "" {
-		snapshot, err := readSnapshot(f.snapshot)
-		if err != nil {
+		snapshot := &apportionv1.Snapshot{}
+		if err := readMessage(f.snapshot, "snapshot", snapshot); err != nil {
 			return nil, err
 		}
 		if given {
@@ -150,17 +199,16 @@ func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	return options
 }
 
-// readSnapshot reads a snapshot in the contract's own form.
-func readSnapshot(file string) (*apportionv1.Snapshot, error) {
+// readMessage reads a message from a file; what says what it is.
+func readMessage(file, what string, message proto.Message) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, fmt.Errorf("%s is empty: a snapshot is expected, as `apportion convert` writes it", file)
+		return fmt.Errorf("%s is empty: a %s is expected, as `apportion convert` writes it", file, what)
 	}
-	snapshot := &apportionv1.Snapshot{}
-	return snapshot, document.Unmarshal(file, data, snapshot)
+	return document.Unmarshal(file, data, message)
 }
 
 // perhapsSnapshot adds a hint to faults of a source that looks like a snapshot of the contract.
@@ -227,7 +275,7 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 	}
 	var sources []volcano.Source
 	for _, name := range f.files {
-		if name == "-" {
+		if name == stdin {
 			data, err := io.ReadAll(in)
 			if err != nil {
 				return nil, err
@@ -240,14 +288,41 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			source, err := readSource(file)
 			if err != nil {
 				return nil, err
 			}
-			sources = append(sources, volcano.Source{Name: file, Data: data})
+			sources = append(sources, source)
 		}
 	}
 	return sources, nil
+}
+
+// readSource reads a file of manifests or a configuration.
+func readSource(name string) (volcano.Source, error) {
+	data, err := os.ReadFile(name)
+	return volcano.Source{Name: name, Data: data}, err
+}
+
+// instead reads the manifests of a file, and unless alone the rest of the cluster behind them: the file's queues take the place of the
+// cluster's.
+func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone bool) (*input, error) {
+	own := *f
+	own.files, own.live.On = []string{file}, false
+	sources, err := own.sources(ctx, s.in)
+	if err == nil && !alone {
+		var rest []volcano.Source
+		rest, err = f.sources(ctx, s.in)
+		for _, source := range rest {
+			source.Background = true
+			sources = append(sources, source)
+		}
+		own.unread = f.unread
+	}
+	if err != nil {
+		return nil, err
+	}
+	return own.read(s, sources)
 }
 
 // cluster reads the live cluster. What may not be read becomes a warning.
@@ -286,107 +361,4 @@ func expand(name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file is in it", name)
 	}
 	return files, nil
-}
-
-// rules are the policy to decide by; nil: the server's of that name.
-func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error) {
-	given := 0
-	for _, flag := range []string{f.config, f.policy, f.policyName} {
-		if flag != "" {
-			given++
-		}
-	}
-	switch {
-	case given > 1:
-		return nil, nil, errors.New("--config, --policy and --policy-name exclude each other")
-	case f.policyName != "":
-		return nil, nil, nil
-	case f.config != "":
-		data, err := os.ReadFile(f.config)
-		if err != nil {
-			return nil, nil, err
-		}
-		return volcano.ReadConfiguration(volcano.Source{Name: f.config, Data: data})
-	case f.policy != "":
-		policy, err := readPolicy(f.policy)
-		return policy, nil, err
-	}
-	return client.VolcanoDefault(), nil, nil
-}
-
-// readPolicy is a preset, which may be named as a server's settings name it, or what a file holds.
-func readPolicy(name string) (*apportionv1.Policy, error) {
-	if preset, ok := client.Preset(strings.TrimPrefix(name, "preset:")); ok {
-		return preset, nil
-	}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./\\") {
-		return nil, fmt.Errorf("no policy %q: neither a preset (%s) nor a file", name, strings.Join(client.Presets(), ", "))
-	}
-	if err != nil {
-		return nil, err
-	}
-	policy := &apportionv1.Policy{}
-	return policy, document.Unmarshal(name, data, policy)
-}
-
-// moment is the clock of the decisions. Without a flag it is only given if some plugin looks at it, so that equal files have equal
-// answers.
-func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given bool, err error) {
-	switch f.asOf {
-	case "now":
-		return time.Now(), true, nil
-	case "":
-		for _, tier := range policy.GetTiers() {
-			for _, plugin := range tier.GetPlugins() {
-				if row, ok := catalogue.Of(plugin); ok && row.Clock {
-					return time.Now(), true, nil
-				}
-			}
-		}
-		return time.Time{}, false, nil
-	}
-	moment, err = time.Parse(time.RFC3339, f.asOf)
-	if err != nil {
-		return time.Time{}, false, fmt.Errorf("--as-of: not a moment like 2006-01-02T15:04:05Z: %q", f.asOf)
-	}
-	return moment, true, nil
-}
-
-// options say how the server is reached, and who asks.
-func (f *serverFlags) options() ([]client.Option, error) {
-	options := []client.Option{client.WithPlaintext()}
-	if f.tls || f.authority != "" || f.certificate != "" || f.key != "" {
-		config, err := client.TLSFiles(f.authority, f.certificate, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-ca, --tls-certificate, --tls-key: %w", err)
-		}
-		options = []client.Option{client.WithTLS(config)}
-	}
-	if f.token != "" {
-		options = append(options, client.WithToken(client.TokenFile(f.token)))
-	}
-	return options, nil
-}
-
-// decider is who decides. The context ends with the flags' timeout if a server is asked.
-func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
-	if f.address == "" {
-		return client.InProcess(), ctx, func() {}, nil
-	}
-	options, err := f.options()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	decider, err := client.Dial(f.address, options...)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("--server: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	return decider, ctx, func() {
-		cancel()
-		if err := decider.Close(); err != nil {
-			return
-		}
-	}, nil
 }

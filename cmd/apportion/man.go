@@ -3,32 +3,42 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
 // newMan is `apportion man`.
-func newMan(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:     "man DIRECTORY",
-		GroupID: "files",
-		Short:   "Write the manual pages of all commands",
+func newMan(s streams) *cobra.Command {
+	a := &answering{streams: s}
+	command := &cobra.Command{
+		Use:   "man DIRECTORY",
+		Short: "Write the manual pages of all commands",
 		Long: `Write the manual pages of all commands, apportion.1 and one for each command, to a directory, which is
 created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
 		Example: `  apportion man ~/.local/share/man/man1
   man apportion-explain`,
-		Args: exactly(1, "a directory"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args: arguments(1, 1, "a directory"),
+		RunE: func(command *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manual pages are for everyone.
 				return err
 			}
+			root := command.Root()
 			root.DisableAutoGenTag = true
 			header := &doc.GenManHeader{Title: "APPORTION", Section: "1", Source: "Apportion " + version, Manual: "Apportion"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return nil
+			pages, err := filepath.Glob(filepath.Join(args[0], "apportion*.1"))
+			if err != nil {
+				return err
+			}
+			return a.write(pages, func(p *render.Printer) { p.Line("%s in %s", plural(len(pages), "manual page"), args[0]) })
 		},
 	}
+	a.register(command)
+	return command
 }

@@ -1,137 +1,80 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"fmt"
-	"slices"
+	"io"
+	"os"
+	"strings"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// The formats of answers.
+// The formats of answers. Every command writes the first three; lists, reports and files have others besides.
 const (
-	formatTable  = "table"
-	formatJSON   = "json"
-	formatYAML   = "yaml"
-	formatBinary = "binary"
+	formatTable    = "table"
+	formatJSON     = "json"
+	formatYAML     = "yaml"
+	formatWide     = "wide"
+	formatName     = "name"
+	formatMarkdown = "markdown"
+	formatSARIF    = "sarif"
+	formatBinary   = "binary"
+	formatJUnit    = "junit"
+	formatTAP      = "tap"
 )
 
-// question is a command's work once its input is read.
-type question struct {
-	*asking
-	*input
-	decider *client.Client
+// answering is a command that writes an answer.
+type answering struct {
+	streams
+	format    string
+	ascii     bool
+	resources []string
 }
 
-// ask lets the command ask, with --watch again and again.
-func (a *asking) ask(ctx context.Context, do func(context.Context, *question) error) error {
-	if err := a.output.check(); err != nil {
-		return err
+// register adds the flags that say how the answer is written, with formats that only this command has. The default is what the format
+// is set to, else table.
+func (a *answering) register(command *cobra.Command, formats ...string) {
+	if a.format == "" {
+		a.format = formatTable
 	}
-	return a.repeat(ctx, func(ctx context.Context) error { return a.once(ctx, do) })
+	choose(command, &a.format, "output", "o", "format of the answer", append([]string{formatTable, formatJSON, formatYAML}, formats...)...)
+	command.Flags().BoolVar(&a.ascii, "ascii", false, "use only ASCII characters in tables, which is the default if the locale is not UTF-8")
 }
 
-// once reads the input, finds who decides, and lets the command ask once.
-func (a *asking) once(ctx context.Context, do func(context.Context, *question) error) error {
-	loaded, err := a.input.load(ctx, a.streams)
-	if err != nil {
-		return err
-	}
-	return a.askAbout(ctx, loaded, do)
-}
-
-// askAbout is ask with an input that was read.
-func (a *asking) askAbout(ctx context.Context, loaded *input, do func(context.Context, *question) error) error {
-	decider, ctx, done, err := a.server.decider(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := a.output.checkResources(loaded.snapshot); err != nil {
-		return err
-	}
-	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
-}
-
-// check refuses formats that do not exist.
-func (f *outputFlags) check() error {
-	switch f.format {
-	case formatTable, formatJSON, formatYAML:
+// write writes an answer in the format that is asked for: a message of the contract or another value, or as the table that is printed.
+func (a *answering) write(answer any, table func(*render.Printer)) error {
+	if a.format == formatTable || a.format == formatWide {
+		table(&render.Printer{Style: a.style(), Out: a.out, Resources: a.resources})
 		return nil
 	}
-	return fmt.Errorf("--output: %q is neither table, json nor yaml", f.format)
-}
-
-// printer shows tables about the answer that rests on basis, after its warnings.
-func (q *question) printer(basis *apportionv1.Basis) *render.Printer {
-	return &render.Printer{
-		Style: q.output.style(q.out), Out: q.out, Snapshot: q.snapshot, Names: q.snapshot.Names(basis), Resources: q.output.resources,
+	raw, err := marshal(answer)
+	if err == nil && a.format == formatYAML {
+		raw, err = document.YAML(raw)
 	}
-}
-
-// warn writes the warnings of the input and of the answer.
-func (q *question) warn(basis *apportionv1.Basis) {
-	render.Warnings(q.err, q.warnings)
-	render.Warnings(q.err, q.placed(unsaid(basis.GetWarnings(), q.warnings)))
-}
-
-// unsaid leaves out plugins that a warning about the configuration has named already, by file and line.
-func unsaid(warnings, said []*apportionv1.Warning) []*apportionv1.Warning {
-	const undecided = apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
-	if !slices.ContainsFunc(said, func(w *apportionv1.Warning) bool { return w.GetCode() == undecided }) {
-		return warnings
-	}
-	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool { return w.GetCode() == undecided })
-}
-
-// write writes a message in the format that is asked for; table says it in words.
-func (q *question) write(basis *apportionv1.Basis, message proto.Message, table func(*render.Printer)) error {
-	q.warn(basis)
-	if q.output.format == formatTable {
-		table(q.printer(basis))
-		return nil
-	}
-	raw, err := document.JSON(message)
 	if err != nil {
 		return err
 	}
-	return q.output.raw(q.streams, raw)
-}
-
-// writeAny is write for what is no message.
-func (q *question) writeAny(basis *apportionv1.Basis, value any, table func(*render.Printer)) error {
-	q.warn(basis)
-	if q.output.format == formatTable {
-		table(q.printer(basis))
-		return nil
-	}
-	compact, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	raw, err := document.Indent(compact)
-	if err != nil {
-		return err
-	}
-	return q.output.raw(q.streams, raw)
-}
-
-// raw writes JSON, or the same as YAML.
-func (f *outputFlags) raw(s streams, raw []byte) error {
-	if f.format == formatYAML {
-		var err error
-		if raw, err = document.YAML(raw); err != nil {
-			return err
-		}
-	}
-	_, err := s.out.Write(raw)
+	_, err = a.out.Write(raw)
 	return err
+}
+
+// marshal writes a message as the contract's JSON, and any other value as indented JSON.
+func marshal(answer any) ([]byte, error) {
+	if m, ok := answer.(proto.Message); ok {
+		return document.JSON(m)
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(answer)
+	return out.Bytes(), err
 }
 
 // message is a message within a larger JSON value.
@@ -146,4 +89,44 @@ func verdict(yes bool) error {
 		return nil
 	}
 	return errDecidedNo
+}
+
+// style is how tables are drawn.
+func (a *answering) style() render.Style {
+	terminal := terminalOf(a.out)
+	return render.Style{
+		ASCII: a.ascii || !speaksUTF8(), Color: terminal != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Width: widthOf(terminal),
+	}
+}
+
+// terminalOf returns the terminal that is written to, nil if it is none.
+func terminalOf(out io.Writer) *os.File {
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}
+
+// widthOf returns how many columns a terminal has, 0 if that is not known.
+func widthOf(terminal *os.File) int {
+	if terminal == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(terminal.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// speaksUTF8 looks at the locale as the C library does: the first of three variables that is set decides.
+func speaksUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := os.Getenv(name); locale != "" {
+			upper := strings.ToUpper(locale)
+			return strings.Contains(upper, "UTF-8") || strings.Contains(upper, "UTF8")
+		}
+	}
+	return false
 }

@@ -95,8 +95,8 @@ func (c *cause) agrees(t *testing.T) {
 
 // jobOf is how the contract refers to a job, or to what is left out.
 func jobOf(in *input, name string) string {
-	if id, err := jobID(in.snapshot, name); err == nil {
-		return id
+	if index, err := in.snapshot.Job(name); err == nil {
+		return idOf(in.snapshot.GetJobs()[index])
 	}
 	return name
 }

@@ -102,9 +102,9 @@ func (in *input) named(err error) error {
 }
 
 // checkResources refuses names of resources that the snapshot does not have.
-func (f *outputFlags) checkResources(snapshot *lookup.Snapshot) error {
+func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 	known := resourceNames(snapshot)
-	for _, asked := range f.resources {
+	for _, asked := range a.resources {
 		if slices.Contains(known, asked) {
 			continue
 		}

@@ -18,12 +18,16 @@ func isPlugin(path string) bool {
 // becomePlugin makes the command line that of kubectl's plugin: commands ask about the live cluster unless manifests are named.
 func becomePlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl apportion"}
-	for _, command := range root.Commands() {
+	askLive(root)
+}
+
+// askLive lets a command and those below it ask about the live cluster.
+func askLive(parent *cobra.Command) {
+	for _, command := range parent.Commands() {
+		askLive(command)
 		if flag := command.Flags().Lookup("cluster"); flag != nil {
 			flag.DefValue = "true"
-			if err := flag.Value.Set("true"); err != nil {
-				command.PrintErrln(err)
-			}
+			must(command, flag.Value.Set("true"))
 		}
 	}
 }

@@ -86,10 +86,10 @@ func TestANewPolicyIsOneRow(t *testing.T) {
 apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOMMIT",verdict="reject"} 1
 `), "apportion_decisions_total"), "the metrics")
 
-	require.Regexp(t, `(?m)^tide +job enqueued$`, outputOf(t, exitYes, "policies"), "the command line")
-	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "policies"))
+	require.Regexp(t, `(?m)^tide +job enqueued$`, outputOf(t, exitYes, "version", "--policies"), "the command line")
+	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "version", "--policies"))
 	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, tide")
-	require.Contains(t, outputOf(t, exitNo, "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
+	require.Contains(t, outputOf(t, exitNo, "decide", "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
 }
 
 // pendingJob is a cluster with one job that waits.

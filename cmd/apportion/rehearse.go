@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ import (
 
 // rehearsing are the flags of `apportion rehearse`.
 type rehearsing struct {
-	*asking
+	answering
+	input             inputFlags
 	history           historyFlags
 	policies, queues  []string
 	actions           []string
@@ -38,7 +40,7 @@ type rehearsing struct {
 
 // newRehearse is `apportion rehearse`.
 func newRehearse(s streams) *cobra.Command {
-	r := &rehearsing{asking: &asking{streams: s}}
+	r := &rehearsing{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:   "rehearse --trace FILE",
 		Short: "Run a history of jobs under several policies or queues, and compare waits, use and fairness",
@@ -61,11 +63,8 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		},
 	}
 	flags := command.Flags()
-	flags.StringArrayVarP(&r.input.files, "file", "f", nil,
-		"`FILE` or directory of manifests as kubectl prints them, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&r.input.snapshot, "snapshot", "", "`FILE` of a snapshot as written by convert, in place of manifests")
-	r.input.live.Register(flags)
-	r.history.register(flags)
+	r.input.registerCluster(command)
+	r.history.register(command)
 	flags.StringArrayVar(&r.policies, "policy", nil, "a policy to rehearse under: a preset ("+strings.Join(client.Presets(), ", ")+
 		"), a volcano-scheduler.conf `FILE`, or a policy file as written by convert (repeatable); default: Volcano's default configuration")
 	flags.StringArrayVar(&r.policies, "config", nil, "same as --policy, for a volcano-scheduler.conf `FILE`")
@@ -81,32 +80,26 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags.StringVar(&r.entitledBy, "entitled-by", "",
 		"`POLICY` whose deserved shares queues are entitled to; default: capacity if queues say what they deserve, else proportion")
 	flags.StringVar(&r.report, "report", "", "also write a page of HTML with plots into this `FILE`")
-	r.output.register(command, false)
+	r.register(command)
 	for _, flag := range []string{"policy", "entitled-by"} {
 		mustComplete(command, flag, client.Presets()...)
 	}
-	mustComplete(command, "trace-format", formatCSV, formatSWF, formatLog)
-	mustComplete(command, "queue-of", trace.QueueColumns...)
-	mustComplete(command, "actions", "enqueue", "allocate", "preempt", "reclaim")
+	var actions []string
+	for _, action := range rehearsal.AllActions {
+		actions = append(actions, string(action))
+	}
+	mustComplete(command, "actions", actions...)
 	return command
 }
 
 func (r *rehearsing) check() error {
-	if err := r.output.check(); err != nil {
-		return err
-	}
 	if r.every < time.Second || r.every%time.Second != 0 {
 		return fmt.Errorf("--every: %s is no number of whole seconds, 1s or more", r.every)
 	}
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is no number of whole seconds", r.checkpoint)
 	}
-	for _, action := range r.actions {
-		if !slices.Contains(rehearsal.AllActions, rehearsal.Action(action)) {
-			return fmt.Errorf("--actions: no action %q; there are enqueue, allocate, preempt, reclaim", action)
-		}
-	}
-	return r.history.check()
+	return cmp.Or(checkAll("actions", "action", r.actions, rehearsal.AllActions), r.history.check())
 }
 
 func (r *rehearsing) run(ctx context.Context) error {
@@ -162,7 +155,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			if policy != "" {
 				flags = r.input.by(policy)
 			}
-			loaded, err := flags.withQueues(ctx, r.streams, file)
+			loaded, err := withQueues(ctx, r.streams, &flags, file)
 			if err != nil {
 				return nil, err
 			}
@@ -217,28 +210,14 @@ func brief(name string, list []string) string {
 }
 
 // withQueues reads the cluster, with the queues of a file in place of its own.
-func (f *inputFlags) withQueues(ctx context.Context, s streams, file string) (*input, error) {
-	if file == "" {
+func withQueues(ctx context.Context, s streams, f *inputFlags, file string) (*input, error) {
+	switch {
+	case file == "":
 		return f.load(ctx, s)
-	}
-	if f.snapshot != "" {
+	case f.snapshot != "":
 		return nil, errors.New("--queues: a file of queues takes the place of those of manifests, not of those of a --snapshot")
 	}
-	own := *f
-	own.files = []string{file}
-	sources, err := own.sources(ctx, s.in)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := f.sources(ctx, s.in)
-	if err != nil {
-		return nil, err
-	}
-	for _, source := range rest {
-		source.Background = true
-		sources = append(sources, source)
-	}
-	return f.read(s, sources)
+	return f.instead(ctx, s, file, false)
 }
 
 // actionsOf are the actions of a volcano-scheduler.conf that are simulated, unless the flag says which.
@@ -341,12 +320,7 @@ func (r *rehearsing) write(found *report.Report) error {
 			return fmt.Errorf("--report: %w", err)
 		}
 	}
-	q := &question{asking: r.asking, input: &input{}}
-	if r.output.format != formatTable {
-		return q.writeAny(nil, found, nil)
-	}
-	found.Print(&render.Printer{Style: r.output.style(r.out), Out: r.out})
-	return nil
+	return r.answering.write(found, found.Print)
 }
 
 // writeFile writes a file that anyone may read.

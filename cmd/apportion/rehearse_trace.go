@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/contract/quantity"
@@ -37,12 +37,14 @@ type historyFlags struct {
 	swf           trace.SWF
 }
 
-func (f *historyFlags) register(flags *pflag.FlagSet) {
+func (f *historyFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	f.queueOf = "queue"
+	choose(command, &f.queueOf, "queue-of", "", "column of an SWF trace that tells the queue", trace.QueueColumns...)
 	flags.StringArrayVar(&f.files, "trace", nil,
 		"`FILE` of the jobs: .csv, .swf or .jsonl, .gz too; - is standard input (repeatable for the files of a decision log, oldest first)")
-	flags.StringVar(&f.format, "trace-format", "", "`FORMAT` of the trace: csv, swf or log; default: by the name of the file")
+	choose(command, &f.format, "trace-format", "", "format of the trace; default: by the name of the file", formatCSV, formatSWF, formatLog)
 	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store beside the first file")
-	flags.StringVar(&f.queueOf, "queue-of", "queue", "`COLUMN` of an SWF trace that tells the queue: queue, user, group or partition")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
 	flags.StringToStringVar(&f.processor, "processor", map[string]string{"cpu": "1"},
@@ -70,9 +72,6 @@ func (f *historyFlags) check() error {
 			}
 			f.format = formatLog
 		}
-	}
-	if f.format != formatCSV && f.format != formatSWF && f.format != formatLog {
-		return fmt.Errorf("--trace-format: %q is neither csv, swf nor log", f.format)
 	}
 	if len(f.files) > 1 && f.format != formatLog {
 		return errors.New("--trace: only a decision log has several files")
@@ -126,7 +125,7 @@ func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
 	}
 	for _, name := range f.files {
 		file := in
-		if name != "-" {
+		if name != stdin {
 			one, err := os.Open(name)
 			if err != nil {
 				closeAll()

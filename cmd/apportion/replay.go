@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/internal/difference"
@@ -20,7 +18,7 @@ import (
 
 // newReplay is `apportion replay`.
 func newReplay(s streams) *cobra.Command {
-	r := &replaying{streams: s}
+	r := &replaying{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:   "replay LOG...",
 		Short: "Repeat the decisions of a decision log, and list the differences",
@@ -30,27 +28,19 @@ line that is not an entry is reported and skipped.
 
 The exit code is 2 if a decision differs.`,
 		Example: `  apportion replay decisions.jsonl.1 decisions.jsonl --store decisions`,
-		Args:    atLeastOne("the files of a log"),
-		RunE: func(_ *cobra.Command, files []string) error {
-			if err := r.output.check(); err != nil {
-				return err
-			}
-			return r.run(files)
-		},
+		Args:    arguments(1, 0, "the files of a log"),
+		RunE:    func(_ *cobra.Command, files []string) error { return r.run(files) },
 	}
-	r.output.register(command, false)
+	r.register(command)
 	command.Flags().StringVar(&r.store, "store", "", "`DIRECTORY` of snapshots and policies; default: store next to the first file")
-	if err := command.MarkFlagDirname("store"); err != nil {
-		command.PrintErrln(err)
-	}
+	must(command, command.MarkFlagDirname("store"))
 	return command
 }
 
 // replaying is a replay under way.
 type replaying struct {
-	streams
-	output outputFlags
-	store  string
+	answering
+	store string
 
 	found replayed
 }
@@ -99,7 +89,7 @@ func (r *replaying) run(files []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := r.print(); err != nil {
+	if err := r.write(r.found, r.print); err != nil {
 		return err
 	}
 	if r.found.Same+len(r.found.Different) == 0 {
@@ -110,7 +100,7 @@ func (r *replaying) run(files []string) error {
 
 func (r *replaying) file(again *decisionlog.Replayer, name string) error {
 	log := r.in
-	if name != "-" {
+	if name != stdin {
 		file, err := os.Open(name)
 		if err != nil {
 			return err
@@ -140,19 +130,7 @@ func (r *replaying) file(again *decisionlog.Replayer, name string) error {
 	})
 }
 
-func (r *replaying) print() error {
-	if r.output.format != formatTable {
-		compact, err := json.Marshal(r.found)
-		if err != nil {
-			return err
-		}
-		raw, err := document.Indent(compact)
-		if err != nil {
-			return err
-		}
-		return r.output.raw(r.streams, raw)
-	}
-	p := &render.Printer{Style: r.output.style(r.out), Out: r.out}
+func (r *replaying) print(p *render.Printer) {
 	f := &r.found
 	for _, a := range f.Different {
 		p.Line("%s", p.Paint(render.Bad, fmt.Sprintf("%s:%d %s %s (engine %s)", a.File, a.Line, a.Time, a.Method, a.Engine)))
@@ -170,5 +148,4 @@ func (r *replaying) print() error {
 	if f.Lost > 0 {
 		p.Line("%d entries were never written: the log had no room for them", f.Lost)
 	}
-	return nil
 }

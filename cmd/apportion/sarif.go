@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 
 	"github.com/apportion/apportion/client/audit"
@@ -87,8 +86,10 @@ func writeSARIF(to io.Writer, findings []audit.Finding, file string) error {
 			Rule: f.Rule, Level: string(f.Severity), Message: sarifText{f.Witness + ". " + f.Help}, Locations: []sarifLocation{location},
 		})
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(log)
+	raw, err := marshal(log)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(raw)
+	return err
 }

@@ -69,8 +69,6 @@ func settingFlags(command *cobra.Command) *config.Flags {
 			mustComplete(command, setting.Flag(), choices...)
 		}
 	}
-	if err := command.MarkFlagFilename("config", "yaml", "yml"); err != nil {
-		command.PrintErrln(err)
-	}
+	must(command, command.MarkFlagFilename("config", "yaml", "yml"))
 	return flags
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,17 +21,12 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-const stepsHelp = `
-Steps are questions (shares, jobs, enqueue, allocatable, preemptive, reclaim, preempt, order, nodes, inspect) or changes (allocate,
-deallocate, setStatus, addJob, removeJob), or they set a mark and roll back to it. A step that fails changes nothing, and the next one
-runs. docs/cli.md lists the keys of each.`
-
 // newSimulate is `apportion simulate`.
 func newSimulate(s streams) *cobra.Command {
-	a := &asking{streams: s}
+	a := &asking{answering: answering{streams: s}, amounts: true}
 	command := &cobra.Command{
 		Use:   "simulate SCENARIO",
-		Short: "Run the steps of a scenario file",
+		Short: "Run the steps of a scenario, or of standard input line by line",
 		Long: `Run the steps of a scenario, a YAML file that names a cluster (or uses that of -f) and lists steps:
 
   cluster: [cluster.yaml]
@@ -40,39 +37,71 @@ func newSimulate(s streams) *cobra.Command {
   - deallocate: ml/train-worker-0
   - reclaim: {claimant: ml/other-worker-0, explain: true}
   - rollback: before
-` + stepsHelp,
+
+Steps are questions (shares, jobs, enqueue, allocatable, preemptive, reclaim, preempt, order, nodes,
+inspect) or changes (allocate, deallocate, setStatus, addJob, removeJob), or they set a mark and roll
+back to it. A step that fails changes nothing, and the next one runs. docs/cli.md lists the keys of each.
+
+With - in place of a file, answer each line of standard input immediately: a step in one line, about the
+cluster of -f. With a server, all lines share one session. If standard input begins as a scenario
+does, with one of its keys or a list of steps, it is read as one.
+
+  shares
+  reclaim: ml/other-worker-0
+  enqueue: {jobs: [ml/train, ml/evaluate]}
+
+The exit code is 1 if a step fails.`,
 		Example: `  apportion simulate scenario.yaml
-  apportion simulate scenario.yaml -f cluster.yaml --policy capacity -o json`,
-		Args: exactly(1, "a scenario"),
-		RunE: func(command *cobra.Command, names []string) error {
-			if err := a.output.check(); err != nil {
-				return err
-			}
-			read, err := readScenario(s, names[0])
-			if err != nil {
-				return err
-			}
-			a.input.complete(read)
-			return a.ask(command.Context(), func(ctx context.Context, q *question) error { return simulate(ctx, q, names[0], read) })
-		},
+  apportion simulate scenario.yaml -f cluster.yaml --policy capacity -o json
+  echo 'reclaim: ml/train-worker-0' | apportion simulate - -f cluster.yaml`,
+		Args: arguments(1, 1, "a scenario, or -"),
+		RunE: func(command *cobra.Command, names []string) error { return a.simulate(command.Context(), names[0]) },
 	}
-	a.register(command, true)
+	a.register(command)
 	return command
 }
 
-func readScenario(s streams, name string) (*scenario.Scenario, error) {
-	if name == "-" {
-		data, err := io.ReadAll(s.in)
-		if err != nil {
-			return nil, err
+func (a *asking) simulate(ctx context.Context, name string) error {
+	var data []byte
+	var err error
+	if name == stdin {
+		if a.watch.on || slices.Contains(a.input.files, stdin) {
+			return errors.New("standard input holds the steps: name the manifests' file with -f, and do not --watch")
 		}
-		return scenario.Read("stdin", data)
+		lines := bufio.NewReader(a.in)
+		head, isScenario := peek(lines)
+		rest := io.MultiReader(bytes.NewReader(head), lines)
+		if !isScenario {
+			return a.ask(ctx, func(ctx context.Context, q *question) error { return converse(ctx, q, rest) })
+		}
+		name = "stdin"
+		data, err = io.ReadAll(rest)
+	} else {
+		data, err = os.ReadFile(name)
 	}
-	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return scenario.Read(name, data)
+	read, err := scenario.Read(name, data)
+	if err != nil {
+		return err
+	}
+	a.input.complete(read)
+	return a.ask(ctx, func(ctx context.Context, q *question) error { return runScenario(ctx, q, name, read) })
+}
+
+// scenarioBegin matches the first line of a scenario: one of its keys, of which no step has the name, or a list of steps.
+var scenarioBegin = regexp.MustCompile(`^-\s|^\s*\{\s*$|^\s*\{?\s*"?(cluster|snapshot|config|policy|steps)"?\s*:`)
+
+// peek reads up to the first line that is neither empty nor a comment, and reports whether a scenario begins there.
+func peek(lines *bufio.Reader) (head []byte, isScenario bool) {
+	for {
+		line, err := lines.ReadBytes('\n')
+		head = append(head, line...)
+		if text := bytes.TrimSpace(line); err != nil || len(text) > 0 && text[0] != '#' && !bytes.Equal(text, []byte("---")) {
+			return head, scenarioBegin.Match(line)
+		}
+	}
 }
 
 // complete takes from the scenario what the flags do not say.
@@ -85,7 +114,8 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 	}
 }
 
-func simulate(ctx context.Context, q *question, file string, read *scenario.Scenario) error {
+// runScenario runs the steps of a scenario.
+func runScenario(ctx context.Context, q *question, file string, read *scenario.Scenario) error {
 	translator := scenario.NewTranslator(file, q.snapshot)
 	var steps []*scenario.Step
 	var messages []*apportionv1.Step
@@ -110,7 +140,7 @@ func simulate(ctx context.Context, q *question, file string, read *scenario.Scen
 		}
 	}
 	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
-	err = q.write(simulation.Basis, response, func(p *render.Printer) {
+	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
 		for i, answer := range simulation.Answers {
 			if i > 0 {
 				p.Line("")
@@ -126,48 +156,19 @@ func simulate(ctx context.Context, q *question, file string, read *scenario.Scen
 	return err
 }
 
-// newSession is `apportion session`.
-func newSession(s streams) *cobra.Command {
-	a := &asking{streams: s}
-	command := &cobra.Command{
-		Use:   "session",
-		Short: "Answer steps from standard input, line by line",
-		Long: `Answer each line of standard input immediately: a step as in a scenario file, in one line.
-
-  shares
-  reclaim: ml/other-worker-0
-  enqueue: {jobs: [ml/train, ml/evaluate]}
-
-With a server, all lines share one session.` + stepsHelp,
-		Example: `  echo 'reclaim: ml/train-worker-0' | apportion session -f cluster.yaml`,
-		Args:    cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if slices.Contains(a.input.files, "-") {
-				return errors.New("standard input holds the steps: name the manifests' file with -f")
-			}
-			return a.ask(command.Context(), converse)
-		},
-	}
-	a.register(command, true)
-	return command
-}
-
 // maxLine bounds a line of a session.
 const maxLine = 1 << 20
 
-func converse(ctx context.Context, q *question) error {
+// converse answers each line of standard input at once.
+func converse(ctx context.Context, q *question, in io.Reader) error {
 	session, err := q.decider.OpenSession(ctx, q.Input)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			return
-		}
-	}()
+	defer session.Close() //nolint:errcheck // Every answer has come.
 	q.warn(session.Basis())
 	translator := scenario.NewTranslator("stdin", q.snapshot)
-	lines := bufio.NewScanner(q.in)
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	failed := 0
 	for number := 1; lines.Scan(); number++ {
@@ -208,28 +209,21 @@ func converse(ctx context.Context, q *question) error {
 
 // reply writes the answer to one line: a table, or one line of JSON, or a YAML document.
 func (q *question) reply(session *client.Session, step *scenario.Step, answer *apportionv1.Answer) error {
-	switch q.output.format {
-	case formatTable:
-		p := q.printer(session.Basis())
-		p.Snapshot = step.Snapshot
-		p.Line("%s", p.Paint(render.Strong, "> "+step.Text))
-		p.Answer(step.Step, answer)
-		p.Line("")
-		return nil
-	case formatYAML:
-		raw, err := document.JSON(answer)
+	switch q.format {
+	case formatJSON:
+		line, err := document.Line(answer)
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(q.out, "---\n"); err != nil {
-			return err
-		}
-		return q.output.raw(q.streams, raw)
-	}
-	line, err := document.Line(answer)
-	if err != nil {
+		_, err = q.out.Write(line)
 		return err
+	case formatYAML:
+		fmt.Fprintln(q.out, "---")
 	}
-	_, err = q.out.Write(line)
-	return err
+	return q.write(answer, func(p *render.Printer) {
+		p.Snapshot, p.Names = step.Snapshot, q.snapshot.Names(session.Basis())
+		p.Line("%s", p.Paint(render.Strong, "> "+step.Text))
+		p.Answer(step.Step, answer)
+		p.Line("")
+	})
 }

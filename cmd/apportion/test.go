@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,8 @@ import (
 
 // checking are the flags of `apportion test`.
 type checking struct {
-	streams
+	answering
 	server  serverFlags
-	ascii   bool
-	format  string
 	run     string
 	verbose bool
 	update  bool
@@ -36,7 +35,7 @@ type checking struct {
 
 // newTest is `apportion test`.
 func newTest(s streams) *cobra.Command {
-	t := &checking{streams: s}
+	t := &checking{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:   "test [FILE|DIRECTORY]...",
 		Short: "Test queues and policies: run scenarios and compare the answers with expectations",
@@ -68,21 +67,16 @@ current one.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&t.format, "output", "o", "text", "text, json, junit or tap")
+	t.register(command, formatJUnit, formatTAP)
 	flags.StringVar(&t.run, "run", "", "run only the tests whose `NAME` matches this regular expression")
 	flags.BoolVarP(&t.verbose, "verbose", "v", false, "list passing tests, too")
 	flags.BoolVar(&t.update, "update", false, "replace the expected values in the files by the answers")
 	flags.BoolVar(&t.watch, "watch", false, "run again whenever a file changes")
-	flags.BoolVar(&t.ascii, "ascii", false, "use only ASCII characters")
 	t.server.register(flags)
-	mustComplete(command, "output", "text", "json", "junit", "tap")
 	return command
 }
 
 func (t *checking) start(ctx context.Context, paths []string) error {
-	if !slices.Contains([]string{"text", "json", "junit", "tap"}, t.format) {
-		return fmt.Errorf("--output: %q is neither text, json, junit nor tap", t.format)
-	}
 	pattern, err := regexp.Compile(t.run)
 	if err != nil {
 		return fmt.Errorf("--run: %w", err)
@@ -164,26 +158,19 @@ func (t *checking) rewrite(names []string, results []*suite.Result) error {
 func (t *checking) report(results []*suite.Result) error {
 	var err error
 	switch t.format {
-	case "json":
-		err = suite.WriteJSON(t.out, results)
-	case "junit":
+	case formatJUnit:
 		err = suite.WriteJUnit(t.out, results)
-	case "tap":
+	case formatTAP:
 		err = suite.WriteTAP(t.out, results)
 	default:
-		t.table(results)
+		err = t.write(suite.Report(results), func(p *render.Printer) { t.table(p, results) })
 	}
 	failed := slices.ContainsFunc(results, func(r *suite.Result) bool { return !r.Passed() })
-	if err == nil && failed {
-		return errDecidedNo
-	}
-	return err
+	return cmp.Or(err, verdict(!failed))
 }
 
 // table writes the tests that failed, with -v all of them, and how many passed.
-func (t *checking) table(results []*suite.Result) {
-	output := outputFlags{ascii: t.ascii}
-	p := &render.Printer{Style: output.style(t.out), Out: t.out}
+func (t *checking) table(p *render.Printer, results []*suite.Result) {
 	file, passed := "", 0
 	for _, r := range results {
 		if r.Passed() {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
@@ -27,7 +27,7 @@ import (
 
 // looking is `apportion ui`.
 type looking struct {
-	streams
+	answering
 	input  inputFlags
 	watch  watchFlags
 	listen string
@@ -36,7 +36,7 @@ type looking struct {
 
 // newUI is `apportion ui`.
 func newUI(s streams) *cobra.Command {
-	l := &looking{streams: s}
+	l := &looking{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:   "ui",
 		Short: "Show a cluster in the browser",
@@ -54,18 +54,21 @@ in its own process, and runs until an interrupt. Every user of this machine can 
 		},
 	}
 	flags := command.Flags()
-	l.input.register(flags)
-	flags.BoolVar(&l.watch.on, "watch", false, "read the cluster again every --interval, and show changes")
-	flags.DurationVar(&l.watch.interval, "interval", 5*time.Second, "`TIME` between two reads with --watch")
+	l.input.register(command)
+	l.watch.register(command)
+	flags.Lookup("watch").Usage = "read the cluster again every --interval, and show changes"
+	l.register(command)
 	flags.StringVar(&l.listen, "listen", "localhost:0", "loopback `ADDRESS` to serve on; port 0: any free port")
 	flags.BoolVar(&l.stay, "no-open", false, "print the address and do not open a browser")
-	mustComplete(command, "policy", client.Presets()...)
 	return command
 }
 
 func (l *looking) run(ctx context.Context) error {
 	if l.input.policyName != "" {
 		return errors.New("--policy-name names a policy of a server: give --policy or --config")
+	}
+	if err := l.watch.check(&l.input); err != nil {
+		return err
 	}
 	loaded, err := l.input.load(ctx, l.streams)
 	if err != nil {
@@ -82,7 +85,9 @@ func (l *looking) run(ctx context.Context) error {
 	const headers = 10 * time.Second
 	server := &http.Server{Handler: only(listener.Addr(), handler), ReadHeaderTimeout: headers}
 	address := "http://" + listener.Addr().String() + ui.Path
-	fmt.Fprintf(l.out, "%s\n", address)
+	if err := l.write(map[string]string{"address": address}, func(p *render.Printer) { p.Line("%s", address) }); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	if !l.stay {
 		if err := openBrowser(ctx, address); err != nil {
 			fmt.Fprintf(l.err, "no browser was opened: %v\n", err)

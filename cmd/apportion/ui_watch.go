@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -43,12 +41,6 @@ func (r *reading) view(view *apportionv1.SnapshotView) {
 
 // keep gives the server the snapshot, and new versions of it until the context ends.
 func (l *looking) keep(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
-	if l.watch.interval <= 0 {
-		return nil, errors.New("--interval must be above 0")
-	}
-	if l.input.snapshot == "-" || slices.Contains(l.input.files, "-") {
-		return nil, errors.New("--watch reads the source again: standard input can be read once only")
-	}
 	const name = "cluster"
 	r := &reading{}
 	kept := server.Keep(name, r.view)

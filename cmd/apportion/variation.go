@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	"github.com/apportion/apportion/contract/lookup"
@@ -26,33 +25,15 @@ func (a *asking) registerVariation(command *cobra.Command, v *variation.Variatio
 	flags.StringArrayVar(&v.Cordon, "cordon", nil, "`NODE` that takes no new tasks (repeatable)")
 	flags.StringArrayVar(&v.Uncordon, "uncordon", nil, "`NODE` that takes new tasks again (repeatable)")
 	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` to remove as finished (repeatable)")
-	complete := func(names func(*lookup.Snapshot) []string, directive cobra.ShellCompDirective) cobra.CompletionFunc {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			// Cobra reads the flags twice here.
-			again := a.input
-			slices.Sort(again.files)
-			again.files = slices.Compact(again.files)
-			if slices.Contains(again.files, "-") {
-				return nil, directive
-			}
-			loaded, err := again.load(context.Background(), streams{out: io.Discard, err: io.Discard})
-			if err != nil {
-				return nil, directive
-			}
-			return names(loaded.snapshot), directive
-		}
-	}
-	const done = cobra.ShellCompDirectiveNoFileComp
-	for name, of := range map[string]cobra.CompletionFunc{
-		"set":  complete(variation.Completions, done|cobra.ShellCompDirectiveNoSpace),
-		"like": complete(variation.Nodes, done), "remove-node": complete(variation.Nodes, done),
-		"cordon": complete(variation.Nodes, done), "uncordon": complete(variation.Nodes, done),
-		"finish": complete(variation.Jobs, done),
-	} {
-		if err := command.RegisterFlagCompletionFunc(name, of); err != nil {
-			command.PrintErrln(err)
-		}
-	}
+	a.complete(command, "like", nodeNames)
+	a.complete(command, "remove-node", nodeNames)
+	a.complete(command, "cordon", nodeNames)
+	a.complete(command, "uncordon", nodeNames)
+	a.complete(command, "finish", jobNames)
+	must(command, command.RegisterFlagCompletionFunc("set",
+		func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return a.names(variation.Completions, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}))
 }
 
 // trial is a cluster before and after a change.
@@ -83,22 +64,21 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 		q.Upload = nil // The base has more dimensions than what the server holds.
 	}
 	q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
-	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
-	waiting := &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}}
+	shares, waiting := sharesStep(), explainStep(nil)
 	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
-	first, err := simulated(ctx, q, shares, waiting, change, shares, waiting)
+	first, err := q.simulate(ctx, shares, waiting, change, shares, waiting)
 	if err != nil {
 		return err
 	}
 	before := render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
 	after := render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
 	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
-	second, err := simulated(ctx, q, explainNamed(heldBefore), change, explainNamed(heldAfter))
+	second, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Uid: heldBefore}), change, explainStep(&apportionv1.Jobs{Uid: heldAfter}))
 	if err != nil {
 		return err
 	}
 	before.Held, after.Held = second.Answers[0].GetExplain(), second.Answers[2].GetExplain()
-	err = q.writeAny(first.Basis, trial{
+	err = q.answer(first.Basis, trial{
 		Basis: message{first.Basis}, Change: message{made.Change},
 		Before: trialSide{message{before.Shares}, message{before.Waiting}, message{before.Held}},
 		After:  trialSide{message{after.Shares}, message{after.Waiting}, message{after.Held}},
@@ -109,29 +89,10 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 		}
 		p.Difference(before, after)
 	})
-	if err != nil {
-		return err
-	}
-	for _, e := range after.Waiting.GetJobs() {
-		if submitted(jobs, e.GetUid()) && !goesOn(e) {
-			return errDecidedNo
-		}
-	}
-	return nil
-}
-
-// simulated asks steps, each of which must be answered.
-func simulated(ctx context.Context, q *question, steps ...*apportionv1.Step) (*client.Simulation, error) {
-	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
-	if err != nil {
-		return nil, err
-	}
-	for i := range simulation.Answers {
-		if err := simulation.Err(i); err != nil {
-			return nil, err
-		}
-	}
-	return simulation, nil
+	waits := slices.ContainsFunc(after.Waiting.GetJobs(), func(e *apportionv1.Explanation) bool {
+		return submitted(jobs, e.GetUid()) && !goesOn(e)
+	})
+	return cmp.Or(err, verdict(!waits))
 }
 
 // submitted reports whether an answer that names a job means one of these.
@@ -163,11 +124,6 @@ func last(is bool) int {
 		return 1
 	}
 	return 0
-}
-
-// explainNamed asks about jobs one by one.
-func explainNamed(uids []string) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: uids}}}}
 }
 
 var errNothingToTry = errors.New("nothing to try: give --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon or --finish")

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -12,14 +11,15 @@ import (
 
 	"github.com/apportion/apportion/checker"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // newVerify is `apportion verify`.
 func newVerify(s streams) *cobra.Command {
-	a := &asking{streams: s}
+	a := &asking{answering: answering{streams: s}}
 	var keep string
-	command := &cobra.Command{
+	command := a.command(&cobra.Command{
 		Use:   "verify [REQUEST RESPONSE]",
 		Short: "Check the numbers of an answer without the engine",
 		Long: `Check the numbers of an answer with code that is independent of the engine.
@@ -42,54 +42,40 @@ The exit code is 2 if a number is wrong.`,
 			}
 			return nil
 		},
-		RunE: func(command *cobra.Command, files []string) error {
-			if len(files) == 2 {
-				request, response := &apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}
-				if err := errors.Join(readMessage(files[0], request), readMessage(files[1], response)); err != nil {
-					return err
-				}
-				return verify(s.out, request, response)
+	}, func(ctx context.Context, q *question, _ []string) error {
+		step := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}
+		answer, err := q.simulate(ctx, step)
+		if err != nil {
+			return err
+		}
+		request := &apportionv1.SimulateRequest{
+			Input: &apportionv1.Input{
+				Source: &apportionv1.Input_Snapshot{Snapshot: q.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: q.Policy},
+			},
+			Steps: []*apportionv1.Step{step},
+		}
+		response := &apportionv1.SimulateResponse{Basis: answer.Basis, Answers: answer.Answers}
+		if keep != "" {
+			if err := keepFiles(keep, request, response); err != nil {
+				return err
 			}
-			return a.ask(command.Context(), func(ctx context.Context, q *question) error {
-				step := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}
-				answer, err := q.decider.Simulate(ctx, q.Input, step)
-				if err == nil {
-					err = answer.Err(0)
-				}
-				if err != nil {
-					return err
-				}
-				request := &apportionv1.SimulateRequest{
-					Input: &apportionv1.Input{
-						Source: &apportionv1.Input_Snapshot{Snapshot: q.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: q.Policy},
-					},
-					Steps: []*apportionv1.Step{step},
-				}
-				response := &apportionv1.SimulateResponse{Basis: answer.Basis, Answers: answer.Answers}
-				if keep != "" {
-					if err := keepFiles(keep, request, response); err != nil {
-						return err
-					}
-				}
-				return verify(s.out, request, response)
-			})
-		},
+		}
+		return a.verify(request, response)
+	})
+	ask := command.RunE
+	command.RunE = func(command *cobra.Command, files []string) error {
+		if len(files) == 0 {
+			return ask(command, files)
+		}
+		request, response := &apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}
+		if err := errors.Join(readMessage(files[0], "request", request), readMessage(files[1], "response", response)); err != nil {
+			return err
+		}
+		return a.verify(request, response)
 	}
-	a.register(command, false)
 	command.Flags().StringVar(&keep, "keep", "", "write request.json and response.json to `DIRECTORY`")
-	if err := command.MarkFlagDirname("keep"); err != nil {
-		command.PrintErrln(err)
-	}
+	must(command, command.MarkFlagDirname("keep"))
 	return command
-}
-
-// readMessage reads a message from a file.
-func readMessage(file string, message proto.Message) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return document.Unmarshal(file, data, message)
 }
 
 // keepFiles writes what was asked and answered.
@@ -111,27 +97,35 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 	return nil
 }
 
-// verify prints what is wrong with an answer, or what was found right.
-func verify(out io.Writer, request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
-	faults, checked := checker.CheckVolcano(response.GetAnswers()[0].GetShares())
-	what := "each of %d numbers follows from those beside it\n"
-	if checked == 0 {
+// verified is the answer of verify; its JSON form.
+type verified struct {
+	True bool `json:"true"`
+	// Checked counts the numbers that were compared with those beside them; 0: all were computed anew.
+	Checked int      `json:"checked,omitempty"`
+	Faults  []string `json:"faults"`
+}
+
+// verify says what is wrong with an answer, or what was found right.
+func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
+	faults, numbers := checker.CheckVolcano(response.GetAnswers()[0].GetShares())
+	if numbers == 0 {
 		var err error
 		if faults, err = checker.Check(request, response); err != nil {
 			return err
 		}
-		what = "every number is what the rules of fair make of the snapshot\n"
 	}
-	for _, fault := range faults {
-		fmt.Fprintln(out, fault)
-	}
-	if len(faults) > 0 {
-		return errDecidedNo
-	}
-	if checked == 0 {
-		fmt.Fprint(out, "true: "+what)
-	} else {
-		fmt.Fprintf(out, "true: "+what, checked)
-	}
-	return nil
+	found := verified{True: len(faults) == 0, Checked: numbers, Faults: append([]string{}, faults...)}
+	err := a.write(found, func(p *render.Printer) {
+		for _, fault := range faults {
+			p.Line("%s", fault)
+		}
+		switch {
+		case len(faults) > 0:
+		case numbers == 0:
+			p.Line("true: every number is what the rules of fair make of the snapshot")
+		default:
+			p.Line("true: each of %d numbers follows from those beside it", numbers)
+		}
+	})
+	return cmp.Or(err, verdict(found.True))
 }

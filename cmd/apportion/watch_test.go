@@ -16,7 +16,7 @@ import (
 func TestWatchPrintsAnswersThatDifferAndReportsAFaultOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
-		a := &asking{streams: streams{out: &out, err: &errOut}, watch: watchFlags{on: true, interval: time.Second}}
+		a := &asking{answering: answering{streams: streams{out: &out, err: &errOut}}, watch: watchFlags{on: true, interval: time.Second}}
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
 		require.NoError(t, a.repeat(ctx, func(context.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -14,11 +15,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// supposing are the flags of `apportion whatif`.
+type supposing struct {
+	asking
+	file      string
+	variation variation.Variation
+}
+
 // newWhatIf is `apportion whatif`.
 func newWhatIf(s streams) *cobra.Command {
-	a := &asking{streams: s}
-	var file string
-	var v variation.Variation
+	w := &supposing{asking: asking{answering: answering{streams: s}, amounts: true}}
 	command := &cobra.Command{
 		Use:   "whatif [--job FILE] [--set KIND/NAME.FIELD=VALUE]...",
 		Short: "Show what would happen if a job were submitted, or the cluster were different",
@@ -64,110 +70,96 @@ The exit code is 2 if the submitted job would have to wait.`,
   apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := a.output.check(); err != nil {
+			if w.file == "" && w.variation.Empty() {
+				return errNothingToTry
+			}
+			if err := w.watch.check(&w.input); err != nil {
 				return err
 			}
-			return a.whatIf(command.Context(), file, &v)
+			return w.repeat(command.Context(), w.suppose)
 		},
 	}
-	a.register(command, true)
-	command.Flags().StringVar(&file, "job", "", "`FILE` of the job")
-	a.registerVariation(command, &v)
-	if err := command.MarkFlagFilename("job", "yaml", "yml", "json"); err != nil {
-		command.PrintErrln(err)
-	}
+	w.register(command)
+	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job")
+	w.registerVariation(command, &w.variation)
+	must(command, command.MarkFlagFilename("job", "yaml", "yml", "json"))
 	return command
 }
 
-// whatIf asks about a job that is submitted, a cluster that differs, or both.
-func (a *asking) whatIf(ctx context.Context, file string, v *variation.Variation) error {
-	if file == "" {
-		if v.Empty() {
-			return errNothingToTry
-		}
-		loaded, err := a.input.load(ctx, a.streams)
+// suppose asks about a job that is submitted, a cluster that differs, or both.
+func (w *supposing) suppose(ctx context.Context) error {
+	if w.file == "" {
+		loaded, err := w.input.load(ctx, w.streams)
 		if err != nil {
 			return err
 		}
-		return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error { return vary(ctx, q, v, nil) })
+		return w.about(ctx, loaded, func(ctx context.Context, q *question) error { return vary(ctx, q, &w.variation, nil) })
 	}
-	loaded, submitted, err := a.submit(ctx, file)
+	loaded, submitted, err := w.submit(ctx)
 	if err != nil {
 		return err
 	}
-	return a.askAbout(ctx, loaded, func(ctx context.Context, q *question) error {
-		if v.Empty() {
-			return whatIf(ctx, q, submitted)
+	return w.about(ctx, loaded, func(ctx context.Context, q *question) error {
+		if w.variation.Empty() {
+			return submit(ctx, q, submitted)
 		}
-		return vary(ctx, q, v, submitted.Jobs)
+		return vary(ctx, q, &w.variation, submitted.Jobs)
 	})
 }
 
 // submit reads the cluster and the job.
-func (a *asking) submit(ctx context.Context, file string) (*input, *submission.Submission, error) {
-	if a.input.snapshot != "" {
-		return nil, nil, errors.New("whatif reads manifests: give -f in place of --snapshot")
+func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission, error) {
+	f := &w.input
+	if f.snapshot != "" {
+		return nil, nil, errors.New("whatif --job reads manifests: give -f in place of --snapshot")
 	}
-	sources, err := a.input.sources(ctx, a.in)
+	sources, err := f.sources(ctx, w.in)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(w.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	policy, warnings, err := a.input.rules()
+	policy, warnings, err := f.rules()
 	if err != nil {
 		return nil, nil, err
 	}
-	moment, given, err := a.input.moment(policy)
+	moment, given, err := f.moment(policy)
 	if err != nil {
 		return nil, nil, err
 	}
-	submitted, err := submission.Read(file, data, sources, a.input.options(moment, given)...)
+	submitted, err := submission.Read(w.file, data, sources, f.options(moment, given)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	loaded := &input{snapshot: submitted.Snapshot, cluster: submitted.Cluster}
 	loaded.warnings = slices.Concat(submitted.Cluster.Warnings, warnings, submitted.Warnings)
-	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, policy, a.input.policyName
+	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, policy, f.policyName
 	return loaded, submitted, nil
 }
 
-func whatIf(ctx context.Context, q *question, s *submission.Submission) error {
+// submit asks what would happen to jobs that are submitted now.
+func submit(ctx context.Context, q *question, s *submission.Submission) error {
 	larger, indices := q.snapshot, &apportionv1.Jobs{}
-	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
-	steps := []*apportionv1.Step{shares}
+	steps := []*apportionv1.Step{sharesStep()}
 	for _, job := range s.Jobs {
 		var index uint32
 		larger, index = larger.With(job)
 		indices.Index = append(indices.Index, index)
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
 	}
-	steps = append(steps, shares, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: indices}}})
-	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
+	simulation, err := q.simulate(ctx, append(steps, sharesStep(), explainStep(indices))...)
 	if err != nil {
 		return err
-	}
-	for i := range simulation.Answers {
-		if err := simulation.Err(i); err != nil {
-			return err
-		}
 	}
 	answers := simulation.Answers
 	explained := answers[len(answers)-1].GetExplain().GetJobs()
 	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: answers}
-	err = q.write(simulation.Basis, response, func(p *render.Printer) {
+	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
 		p.Snapshot = larger
 		p.Submitted(s.Jobs, explained, answers[0].GetShares(), answers[len(answers)-2].GetShares())
 	})
-	if err != nil {
-		return err
-	}
-	for _, e := range explained {
-		if !goesOn(e) {
-			return errDecidedNo
-		}
-	}
-	return nil
+	waits := slices.ContainsFunc(explained, func(e *apportionv1.Explanation) bool { return !goesOn(e) })
+	return cmp.Or(err, verdict(!waits))
 }

@@ -19,6 +19,9 @@ type Printer struct {
 	Names    text.Names
 	// Resources are the dimensions to show. Empty: all that matter.
 	Resources []string
+	// Program is how the user runs the program, and Input the flags that name the input, for commands that an answer shows.
+	Program string
+	Input   []string
 }
 
 // Line writes a line.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -56,11 +57,11 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool) {
 		if !commands {
 			continue
 		}
+		words := append([]string{"whatif"}, remedy.GetWhatif()...)
 		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
-			p.Line("%s%s", indent, p.Paint(Strong, "apportion plan "+p.Snapshot.JobName(a.GetJob())))
-		} else {
-			p.Line("%s%s", indent, p.Paint(Strong, "apportion whatif "+quoted(remedy.GetWhatif())))
+			words = []string{"plan", p.Snapshot.JobName(a.GetJob())}
 		}
+		p.Line("%s%s", indent, p.Paint(Strong, cmp.Or(p.Program, "apportion")+" "+quoted(append(words, p.Input...))))
 	}
 	if commands && len(a.GetRemedies()) > 0 {
 		p.Line("")

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -46,8 +45,8 @@ func (r *Result) Lines() []string {
 	return lines
 }
 
-// WriteJSON writes results as one JSON array.
-func WriteJSON(to io.Writer, results []*Result) error {
+// Report returns results in the form that is written as JSON.
+func Report(results []*Result) any {
 	type difference struct {
 		Line     int    `json:"line"`
 		Path     string `json:"path"`
@@ -81,10 +80,7 @@ func WriteJSON(to io.Writer, results []*Result) error {
 			list[i].Failed = append(list[i].Failed, s)
 		}
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(list)
+	return list
 }
 
 // WriteTAP writes results in the Test Anything Protocol, version 13.

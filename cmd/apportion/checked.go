@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/audit"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// checked is what a check of an input has found; its JSON form.
+type checked struct {
+	Valid bool `json:"valid"`
+	counts
+	Faults   []diagnostic `json:"faults"`
+	Warnings []diagnostic `json:"warnings"`
+	// Omitted counts the faults that are not listed.
+	Omitted  int             `json:"omittedFaults,omitempty"`
+	Findings []audit.Finding `json:"findings"`
+	Partial  string          `json:"partial,omitempty"`
+
+	warnings []*apportionv1.Warning
+	// audited says that not only the input was checked.
+	audited bool
+}
+
+// diagnostic is a fault or a warning. Place is file:line and the key, or whatever is known of them.
+type diagnostic struct {
+	Code    string `json:"code,omitempty"`
+	Place   string `json:"place,omitempty"`
+	Message string `json:"message"`
+}
+
+// counts says how much a snapshot and a policy hold.
+type counts struct {
+	Queues  int `json:"queues"`
+	Jobs    int `json:"jobs"`
+	Tasks   int `json:"tasks"`
+	Nodes   int `json:"nodes"`
+	Plugins int `json:"plugins"`
+	Tiers   int `json:"tiers"`
+
+	manifests bool
+}
+
+// String lists the counts in words.
+func (c counts) String() string {
+	tiers := fmt.Sprintf("%s in %s", plural(c.Plugins, "plugin"), plural(c.Tiers, "tier"))
+	if !c.manifests {
+		return tiers
+	}
+	return strings.Join([]string{
+		plural(c.Queues, "queue"), plural(c.Jobs, "job"), plural(c.Tasks, "task"), plural(c.Nodes, "node"), tiers,
+	}, ", ")
+}
+
+func plural(n int, what string) string { return text.Count(n, what) }
+
+// countPolicy counts what a policy holds.
+func (c *counts) countPolicy(policy *apportionv1.Policy) {
+	c.Tiers = len(policy.GetTiers())
+	for _, tier := range policy.GetTiers() {
+		c.Plugins += len(tier.GetPlugins())
+	}
+}
+
+// count counts what an input holds, and takes its warnings over.
+func (c *checked) count(in *input) {
+	c.countPolicy(in.Policy)
+	c.manifests, c.Queues, c.Jobs = true, len(in.snapshot.GetQueues()), len(in.snapshot.GetJobs())
+	c.Tasks, c.Nodes = len(in.snapshot.Tasks), len(in.snapshot.GetNodes())
+	c.warnings = in.warnings
+}
+
+// complete lists the warnings, and the faults that an error holds.
+func (c *checked) complete(err error) {
+	c.Valid, c.Faults, c.Warnings = err == nil, []diagnostic{}, []diagnostic{}
+	c.Findings = append([]audit.Finding{}, c.Findings...)
+	for _, w := range c.warnings {
+		c.Warnings = append(c.Warnings, diagnostic{
+			Code: strings.TrimPrefix(w.GetCode().String(), "WARNING_CODE_"), Place: w.GetPath(), Message: w.GetMessage(),
+		})
+	}
+	if err == nil {
+		return
+	}
+	if faults, ok := errors.AsType[*volcano.Error](err); ok {
+		for _, p := range faults.Problems {
+			place := fmt.Sprintf("%s:%d", p.File, p.Line)
+			if p.Path != "" {
+				place += ": " + p.Path
+			}
+			c.Faults = append(c.Faults, diagnostic{Place: place, Message: p.Message})
+		}
+		c.Omitted = faults.Total - len(faults.Problems)
+		return
+	}
+	lines := []string{describe(err)}
+	if _, total := client.Violations(err); total > 1 {
+		lines = strings.Split(lines[0], "\n")
+	}
+	for _, line := range lines {
+		c.Faults = append(c.Faults, diagnostic{Message: line})
+	}
+}

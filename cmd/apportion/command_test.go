@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// everyCommand returns the commands that a user can run or that group others, by their paths without the program's name.
+func everyCommand(root *cobra.Command) map[string]*cobra.Command {
+	all := map[string]*cobra.Command{}
+	for _, command := range root.Commands() {
+		if command.Hidden {
+			continue
+		}
+		all[strings.TrimPrefix(command.CommandPath(), "apportion ")] = command
+		for name, below := range everyCommand(command) {
+			all[strings.TrimPrefix(name, "apportion ")] = below
+		}
+	}
+	return all
+}
+
+func TestEveryCommandIsGroupedDocumentedAndHasTheSameFormats(t *testing.T) {
+	root := newRoot(streams{})
+	root.InitDefaultCompletionCmd()
+	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	require.NoError(t, err)
+	// What these write has a form of its own: a log, and a script for the shell.
+	withoutFormats := regexp.MustCompile(`^(serve|completion.*)$`)
+	var groups []string
+	for _, group := range root.Groups() {
+		groups = append(groups, group.ID)
+	}
+	require.Equal(t, []string{"why", "what-if", "decide", "files", "serve"}, groups)
+	top := 0
+	for name, command := range everyCommand(root) {
+		require.NotEmpty(t, command.Short, name)
+		if strings.HasPrefix(name, "completion ") {
+			continue
+		}
+		require.Regexp(t, "`(apportion )?"+regexp.QuoteMeta(name)+"\\b", string(document), "docs/cli.md explains %s", name)
+		if !strings.HasPrefix(name, "completion") {
+			require.NotEmpty(t, command.Long, name)
+			require.NotEmpty(t, command.Example, name)
+			require.Contains(t, command.Example, "apportion "+name, "an example of %s", name)
+		}
+		if command.Parent() == root {
+			top++
+			require.Contains(t, groups, command.GroupID, name)
+		}
+		if command.HasSubCommands() || withoutFormats.MatchString(name) {
+			continue
+		}
+		flag := command.Flags().Lookup("output")
+		require.NotNil(t, flag, "%s has -o", name)
+		require.Equal(t, "o", flag.Shorthand)
+		formats := flag.Value.(choice).among
+		require.Equal(t, []string{formatTable, formatJSON, formatYAML}, formats[:3], name)
+		require.NotNil(t, command.Flags().Lookup("ascii"), name)
+	}
+	require.LessOrEqual(t, top, 22, "commands are few")
+}
+
+func TestExamplesOfTheHelpNameCommandsAndFlagsThatExist(t *testing.T) {
+	for name, command := range everyCommand(newRoot(streams{})) {
+		for line := range strings.SplitSeq(command.Example, "\n") {
+			_, line, found := strings.Cut(line, "apportion ")
+			if !found {
+				continue
+			}
+			line, _, _ = strings.Cut(line, " > ")
+			words := split(line)
+			root := newRoot(streams{})
+			target, rest, err := root.Find(words)
+			require.NoError(t, err, "%s: %s", name, line)
+			require.NotSame(t, root, target, "%s: %s", name, line)
+			if !slices.Contains(words, "SCENARIO") {
+				require.NoError(t, target.ParseFlags(rest), "%s: %s", name, line)
+			}
+		}
+	}
+}

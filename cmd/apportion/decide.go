@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// newDecide is `apportion decide`.
+func newDecide(s streams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "decide KIND",
+		Short: "Ask for one decision: may a job enter, may a task be allocated, what may it evict, where does it fit",
+		Long: `Ask for one decision, as a scheduler asks for it. Jobs are named NAMESPACE/NAME, or NAME alone; tasks are
+named NAMESPACE/NAME of the pod, or NAME alone.`,
+		Example: `  apportion decide enqueue -f cluster.yaml
+  apportion decide reclaim ml/train-worker-0 -f cluster.yaml --explain`,
+	}
+	return withKinds(command, newEnqueue(s), newAllocatable(s), newVictims(s, false), newVictims(s, true), newNodes(s))
+}
+
+// newEnqueue is `apportion decide enqueue`.
+func newEnqueue(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	command := a.command(&cobra.Command{
+		Use:   "enqueue [JOB...]",
+		Short: "Decide which jobs may enter their queues",
+		Long: `Decide for each job, in the given order, whether it may enter its queue; each permitted job affects the
+next decisions. Without jobs, all pending jobs are checked in the order of Volcano's enqueue action,
+queue by queue. The exit code is 2 if a job may not enter.`,
+		Example: `  apportion decide enqueue -f cluster.yaml
+  apportion decide enqueue ml/train ml/evaluate -f cluster.yaml`,
+	}, func(ctx context.Context, q *question, names []string) error {
+		ask := client.EnqueueQuestion{AsAction: len(names) == 0}
+		for _, name := range names {
+			_, _, id, err := q.jobNamed(name)
+			if err != nil {
+				return err
+			}
+			ask.Jobs = append(ask.Jobs, id)
+		}
+		admissions, err := q.decider.Enqueue(ctx, q.Input, ask)
+		if err != nil {
+			return err
+		}
+		response := &apportionv1.CheckEnqueueResponse{Basis: admissions.Basis, Enqueue: admissions.Answer}
+		err = q.answer(admissions.Basis, response, func(p *render.Printer) { p.Enqueue(admissions.Answer) })
+		refused := slices.ContainsFunc(admissions.Jobs, func(d client.Admission) bool { return !d.Permitted })
+		return cmp.Or(err, verdict(!refused))
+	})
+	a.completeArgs(command, 0, jobNames)
+	return command
+}
+
+// newAllocatable is `apportion decide allocatable`.
+func newAllocatable(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	ask := client.AllocatableQuestion{Preemptive: true}
+	command := a.command(&cobra.Command{
+		Use:   "allocatable TASK...",
+		Short: "Decide whether the queues of tasks may use that much more",
+		Long: `Decide for each task, or for all together, whether its queue may use what it requests, and whether the
+queue may take it from others. The exit code is 2 if a queue may not use it.`,
+		Example: `  apportion decide allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
+		Args:    arguments(1, 0, "one task or more"),
+	}, func(ctx context.Context, q *question, names []string) (err error) {
+		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
+			return err
+		}
+		allowances, err := q.decider.Allocatable(ctx, q.Input, ask)
+		if err != nil {
+			return err
+		}
+		err = q.answer(allowances.Basis, allowances.Response, func(p *render.Printer) {
+			p.Tasks("ALLOCATABLE", allowances.Response.GetAllocatable().GetTasks())
+			p.Line("")
+			p.Tasks("MAY TAKE FROM OTHERS", allowances.Response.GetPreemptive().GetTasks())
+		})
+		refused := slices.ContainsFunc(allowances.Allocatable, func(d client.Allowance) bool { return !d.Permitted })
+		return cmp.Or(err, verdict(!refused))
+	})
+	a.completeArgs(command, 0, waitingTaskNames)
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "check all tasks together; they must belong to one queue")
+	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
+		"use only the numbers, regardless of the queue's state, as in Volcano's preemption simulation")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every comparison")
+	return command
+}
+
+// newNodes is `apportion decide nodes`.
+func newNodes(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	ask := client.NodesQuestion{ByPlugin: true, Explain: true}
+	command := a.command(&cobra.Command{
+		Use:   "nodes TASK...",
+		Short: "Show the nodes on which tasks fit, with scores",
+		Long: `Show for each task the nodes on which it fits (the policy admits it, and there is room) and their scores.
+The exit code is 2 if a task fits no node.`,
+		Example: `  apportion decide nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
+		Args:    arguments(1, 0, "one task or more"),
+	}, func(ctx context.Context, q *question, names []string) (err error) {
+		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
+			return err
+		}
+		scores, err := q.decider.ScoreNodes(ctx, q.Input, ask)
+		if err != nil {
+			return err
+		}
+		response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
+		err = q.answer(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
+		return cmp.Or(err, verdict(fitting(scores.Answer)))
+	})
+	a.completeArgs(command, 0, waitingTaskNames)
+	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also check whether all tasks have room together")
+	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this number of best nodes for each task; 0: all")
+	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "consider only this node (repeatable)")
+	a.complete(command, "node", nodeNames)
+	return command
+}
+
+// fitting reports whether every task fits some node, and all of them together if that was asked.
+func fitting(answer *apportionv1.NodesAnswer) bool {
+	for _, row := range answer.GetTasks() {
+		if !slices.Contains(row.GetFits(), true) {
+			return false
+		}
+	}
+	return answer.GetPlacement() == nil || answer.GetPlacement().GetOutcome() == apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND
+}
+
+// newVictims is `apportion decide reclaim` or, with preempt, `apportion decide preempt`.
+func newVictims(s streams, preempt bool) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "reclaim TASK...",
+		Short: "List the tasks of other queues that a task may evict",
+		Long: `List the tasks of other queues that a task may evict to get what its queue deserves, and why the others
+are protected. Without --candidate the tasks are those that Volcano's reclaim action would consider. The
+exit code is 2 if it may evict none.
+
+Policy fair returns a plan: which tasks to evict, all of them necessary, and where to place the claimant.
+Several tasks of one job are one claimant.`,
+		Example: `  apportion decide reclaim ml/train-worker-0 -f cluster.yaml --explain`,
+		Args:    arguments(1, 0, "one task or more"),
+	}
+	if preempt {
+		command = &cobra.Command{
+			Use:   "preempt TASK",
+			Short: "List the tasks of its own queue that a task may evict",
+			Long: `List the tasks of its own queue that a task may evict, and why the others are protected. Without
+--candidate the tasks are those that Volcano's preempt action would consider. The exit code is 2 if it
+may evict none.`,
+			Example: `  apportion decide preempt ml/urgent-worker-0 -f cluster.yaml`,
+			Args:    arguments(1, 1, "one task"),
+		}
+	}
+	a := &asking{answering: answering{streams: s}}
+	ask := client.VictimsQuestion{Preempt: preempt, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES}
+	var candidates []string
+	var all bool
+	a.command(command, func(ctx context.Context, q *question, names []string) error {
+		claimant, err := q.snapshot.Task(names[0])
+		if err != nil {
+			return err
+		}
+		ids, err := taskIDs(q.snapshot, slices.Concat(names, candidates))
+		if err != nil {
+			return err
+		}
+		ask.Claimant, ask.With = ids[0], ids[1:len(names)]
+		if len(candidates) > 0 {
+			ask.Candidates = ids[len(names):]
+		}
+		victims, err := q.decider.Victims(ctx, q.Input, ask)
+		if err != nil {
+			return err
+		}
+		response := &apportionv1.SelectVictimsResponse{Basis: victims.Basis, Victims: victims.Answer}
+		err = q.answer(victims.Basis, response, func(p *render.Printer) { p.Victims(claimant, victims.Answer, all) })
+		return cmp.Or(err, verdict(len(victims.Tasks) > 0))
+	})
+	a.completeArgs(command, 1, waitingTaskNames)
+	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider only this `TASK` (repeatable), in the given order")
+	a.complete(command, "candidate", placedTaskNames)
+	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first exclude candidates that Volcano's action excludes")
+	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
+	command.Flags().BoolVar(&all, "all", false, "list every protected candidate, not only a few for each reason")
+	return command
+}
+
+// planMeans are the values of --by.
+var planMeans = map[string]apportionv1.PlanMeans{
+	"any": apportionv1.PlanMeans_PLAN_MEANS_ANY, "place": apportionv1.PlanMeans_PLAN_MEANS_PLACE,
+	"reclaim": apportionv1.PlanMeans_PLAN_MEANS_RECLAIM, "preempt": apportionv1.PlanMeans_PLAN_MEANS_PREEMPT,
+}
+
+// newPlan is `apportion plan`.
+func newPlan(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}, amounts: true}
+	var ask client.PlanQuestion
+	by := "any"
+	command := a.command(&cobra.Command{
+		Use:   "plan JOB",
+		Short: "Find a place for a job and the fewest tasks to evict for it",
+		Long: `Find a place for the tasks that the gang of a job needs, and the smallest set of running tasks to evict
+for them: fewer tasks first, then lower priorities, then younger tasks. The plan places all tasks or
+none. Before it is shown, it is executed by the policy's own rules and undone.
+
+If there is no plan, the last lines show what is missing on the nearest node, and what protects the
+tasks there. The exit code is then 2.
+
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
+		Example: `  apportion plan ml/train -f cluster.yaml --config volcano-scheduler.conf
+  apportion plan ml/train --by place -f cluster.yaml`,
+		Args: arguments(1, 1, "one job"),
+	}, func(ctx context.Context, q *question, names []string) (err error) {
+		ask.Means = planMeans[by]
+		if _, _, ask.Job, err = q.jobNamed(names[0]); err != nil {
+			return err
+		}
+		made, err := q.decider.Plan(ctx, q.Input, ask)
+		if err != nil {
+			return err
+		}
+		response := &apportionv1.PlanResponse{Basis: made.Basis, Plan: made.Answer}
+		err = q.answer(made.Basis, response, func(p *render.Printer) { p.Plan(made.Answer) })
+		return cmp.Or(err, verdict(made.Made()))
+	})
+	a.completeArgs(command, 1, waitingJobNames)
+	choose(command, &by, "by", "", "how to make room; place evicts no task, reclaim tasks of other queues, preempt of its own",
+		"any", "place", "reclaim", "preempt")
+	command.Flags().Uint32Var(&ask.MaxVictims, "max-victims", 0, "evict at most `N` tasks; 0: no bound")
+	return command
+}

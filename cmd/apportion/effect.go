@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/client/audit"
+	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// shownResource returns which resources are compared: those named, or all that Kubernetes does not keep for itself.
+func shownResource(named []string) func(string) bool {
+	if len(named) == 0 {
+		return func(resource string) bool { return resource != "pods" && resource != "ephemeral-storage" }
+	}
+	return func(resource string) bool {
+		return slices.ContainsFunc(named, func(n string) bool {
+			return n == "all" || n == resource || strings.HasSuffix(resource, "/"+n)
+		})
+	}
+}
+
+// print shows effects as tables. What queues deserve by two policies has a table of its own.
+func (d *differences) print(p *render.Printer, was, is *apportionv1.SharesAnswer) {
+	switch {
+	case d.Was != nil:
+		p.Line("by %s in place of %s:", d.B, d.A)
+		p.Changes(was, is)
+		p.Line("")
+		d.table(p, "no queue and no job would be decided about otherwise", comparison.LessDeserved, comparison.MoreDeserved)
+	default:
+		p.Line("%s", p.Paint(render.Strong, d.A+" → "+d.B))
+		d.table(p, "nothing is decided otherwise")
+	}
+	printBreaches(p, d.A, d.WasAudit)
+	printBreaches(p, d.B, d.IsAudit)
+}
+
+// table shows the effects but those of some kinds. A kind is named in the first of its rows.
+func (d *differences) table(p *render.Printer, none string, without ...comparison.Kind) {
+	const columns = 60
+	table := p.NewTable("EFFECT", "FOR", "RESOURCE", ">WAS", ">IS", "WHY").Wrap(columns)
+	kind := comparison.Kind("")
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		if slices.Contains(without, e.Kind) {
+			continue
+		}
+		words := ""
+		if e.Kind != kind {
+			kind, words = e.Kind, e.Kind.Words()
+		}
+		table.Row(words, about(e), e.Resource, e.Was, e.Is, reason(e))
+	}
+	if table.Empty() {
+		p.Line("%s", none)
+	} else {
+		table.Write(p.Out)
+	}
+	if d.Omitted > 0 {
+		p.Line("\n%d more jobs wait whose evictions were not compared", d.Omitted)
+	}
+}
+
+func about(e *comparison.Effect) string {
+	if e.Queue != "" {
+		return "queue " + e.Queue
+	}
+	return "job " + e.Job
+}
+
+// reason says why an effect occurs, or names the first of its tasks.
+func reason(e *comparison.Effect) string {
+	const most = 3
+	switch {
+	case len(e.Tasks) == 0:
+		return e.Why
+	case len(e.Tasks) <= most:
+		return strings.Join(e.Tasks, ", ")
+	}
+	return strings.Join(e.Tasks[:most], ", ") + " …"
+}
+
+// audited bounds what is tried to find what is unfair.
+var audited = audit.Limits{Blocks: 200, Moves: 300}
+
+// printBreaches shows what is unfair about a policy; nil: it was not looked for.
+func printBreaches(p *render.Printer, policy string, report *audit.Report) {
+	const columns = 90
+	if report == nil {
+		return
+	}
+	if len(report.Breaches) == 0 {
+		p.Line("\nnothing unfair was found in what %s decides", policy)
+	} else {
+		p.Heading("what %s decides is unfair:", policy)
+		table := p.NewTable("PROPERTY", "", "WITNESS").Wrap(columns)
+		for _, b := range report.Breaches {
+			table.Row(fmt.Sprintf("%2d", b.Property), b.Title, b.Witness)
+		}
+		table.Write(p.Out)
+	}
+	if report.Partial != "" {
+		p.Line("(%s)", report.Partial)
+	}
+}
+
+// markdown shows effects as the text of a comment on a pull request: a summary, and a table for each kind.
+func (d *differences) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### `%s` → `%s`\n\n", d.A, d.B)
+	if len(d.Effects) == 0 {
+		b.WriteString("Nothing is decided otherwise.\n")
+		return b.String()
+	}
+	counts := map[comparison.Kind]int{}
+	for i := range d.Effects {
+		counts[d.Effects[i].Kind]++
+	}
+	for _, kind := range comparison.Kinds {
+		if counts[kind] > 0 {
+			fmt.Fprintf(&b, "- **%s**: %d\n", kind.Words(), counts[kind])
+		}
+	}
+	b.WriteString("\n<details><summary>All effects</summary>\n\n")
+	markdownTable(&b, "effect", "for", "resource", "was:", "is:", "why")
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		markdownRow(&b, e.Kind.Words(), about(e), e.Resource, e.Was, e.Is, reason(e))
+	}
+	b.WriteString("\n</details>\n")
+	if d.Omitted > 0 {
+		fmt.Fprintf(&b, "\n%d more jobs wait whose evictions were not compared.\n", d.Omitted)
+	}
+	return b.String()
+}
+
+// markdownTable begins a table; columns whose heading ends in a colon are aligned to the right.
+func markdownTable(b *strings.Builder, headings ...string) {
+	rule := "|"
+	for i, heading := range headings {
+		plain, right := strings.CutSuffix(heading, ":")
+		headings[i] = plain
+		rule += "---"
+		if right {
+			rule += ":"
+		}
+		rule += "|"
+	}
+	fmt.Fprintf(b, "| %s |\n%s\n", strings.Join(headings, " | "), rule)
+}
+
+var markdownCell = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "`", "'")
+
+func markdownRow(b *strings.Builder, cells ...string) {
+	for i := range cells {
+		cells[i] = markdownCell.Replace(cells[i])
+	}
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}

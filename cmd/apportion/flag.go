@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is the value of a flag with a fixed set of values.
+type choice struct {
+	to    *string
+	among []string
+}
+
+// String returns the value.
+func (c choice) String() string { return *c.to }
+
+// Type returns the name of the type in the help.
+func (choice) Type() string { return "string" }
+
+// Set takes one of the values.
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.among, text) {
+		return fmt.Errorf("%q is not %s", text, orList(c.among))
+	}
+	*c.to = text
+	return nil
+}
+
+// choose adds a flag with a fixed set of values, which the help lists and the shell completes. Its default is what to holds.
+func choose(command *cobra.Command, to *string, name, short, usage string, among ...string) {
+	command.Flags().VarP(choice{to, among}, name, short, usage+": "+orList(among))
+	mustComplete(command, name, among...)
+}
+
+// orList joins names as in "table, json or yaml".
+func orList(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// checkAll refuses values of a repeatable flag that are not in a fixed set.
+func checkAll[T ~string](flag, what string, values []string, among []T) error {
+	for _, value := range values {
+		if !slices.Contains(among, T(value)) {
+			return fmt.Errorf("--%s: no %s %q; there are %s", flag, what, value, inLines(among))
+		}
+	}
+	return nil
+}
+
+// inLines lists names in lines that fit a terminal, in one line if possible.
+func inLines[T ~string](names []T) string {
+	const columns = 100
+	var text strings.Builder
+	width := 0
+	for i, name := range names {
+		if i > 0 {
+			text.WriteString(", ")
+			if width+len(name) > columns {
+				text.WriteString("\n  ")
+				width = 0
+			}
+		}
+		text.WriteString(string(name))
+		width += len(name) + 2
+	}
+	return text.String()
+}
+
+// mustComplete offers fixed values of a flag to the shell.
+func mustComplete(command *cobra.Command, flag string, values ...string) {
+	must(command, command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)))
+}
+
+// must reports a mistake in the declaration of a command.
+func must(command *cobra.Command, err error) {
+	if err != nil {
+		command.PrintErrln(err)
+	}
+}
+
+// arguments refuses a number of arguments outside of least to most, where most 0 is no bound; what says what they name, such as "one task".
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) < least || most > 0 && len(args) > most {
+			return fmt.Errorf("name %s: %s", what, command.UseLine())
+		}
+		return nil
+	}
+}
+
+// withKinds adds the commands below a command that does nothing by itself, and refuses others.
+func withKinds(command *cobra.Command, kinds ...*cobra.Command) *cobra.Command {
+	command.AddCommand(kinds...)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Help()
+		}
+		names := make([]string, len(kinds))
+		for i, kind := range kinds {
+			names[i] = kind.Name()
+		}
+		return fmt.Errorf("%s: there is no %q; there are %s", command.CommandPath(), args[0], strings.Join(names, ", "))
+	}
+	return command
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// listFlags say which jobs are listed, and how.
+type listFlags struct {
+	namespace string
+	all       bool
+	sort      []string
+	// keys are what can be sorted by, the default first.
+	keys []string
+}
+
+func (f *listFlags) register(command *cobra.Command, keys ...string) {
+	flags := command.Flags()
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "only jobs of this `NAMESPACE`")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces, which is the default")
+	flags.StringSliceVar(&f.sort, "sort", keys[:1], "sort by these `KEYS`, most significant first: "+strings.Join(keys, ", "))
+	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+	mustComplete(command, "sort", keys...)
+	f.keys = keys
+}
+
+// checkNamespace refuses a namespace that nothing in the snapshot is in.
+func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
+	known := namespaceNames(snapshot)
+	if f.namespace == "" || slices.Contains(known, f.namespace) {
+		return nil
+	}
+	if like := lookup.Similar(f.namespace, slices.Values(known)); like != "" {
+		return fmt.Errorf("--namespace: no job is in namespace %q; did you mean %q?", f.namespace, like)
+	}
+	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, strings.Join(known, ", "))
+}
+
+// order returns the comparison by all keys asked for.
+func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r T) int, error) {
+	if err := checkAll("sort", "key", f.sort, f.keys); err != nil {
+		return nil, err
+	}
+	return func(l, r T) int {
+		for _, key := range f.sort {
+			if one := compare[key]; one != nil && one(l, r) != 0 {
+				return one(l, r)
+			}
+		}
+		return 0
+	}, nil
+}
+
+// wants reports whether a job is listed.
+func (f *listFlags) wants(job *apportionv1.Job) bool {
+	return f.namespace == "" || job.GetNamespace() == f.namespace
+}
+
+// newGet is `apportion get`.
+func newGet(s streams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "get KIND",
+		Short: "List queues or jobs, with their states and counts",
+		Long:  `List the queues or the jobs of the cluster, with their states and counts.`,
+		Example: `  apportion get queues -f cluster.yaml
+  apportion get jobs -n ml --sort queue,waiting -o wide -f cluster.yaml`,
+	}
+	return withKinds(command, newGetQueues(s), newGetJobs(s))
+}
+
+func newGetJobs(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	var list listFlags
+	command := a.command(&cobra.Command{
+		Use:   "jobs",
+		Short: "List jobs with their queues, phases and numbers of tasks",
+		Long: `List jobs with their queues and phases, and the numbers of their waiting and running tasks. -o wide adds
+the number of all tasks, the priority and the minimum resources. priority, waiting and running sort in
+descending order.`,
+		Example: `  apportion get jobs -n ml --sort queue,waiting -f cluster.yaml`,
+		Args:    cobra.NoArgs,
+	}, func(_ context.Context, q *question, _ []string) error { return q.jobs(&list) }, formatWide, formatName)
+	list.register(command, "name", "queue", "priority", "waiting", "running")
+	a.complete(command, "namespace", namespaceNames)
+	return command
+}
+
+func newGetQueues(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	return a.command(&cobra.Command{
+		Use:   "queues",
+		Short: "List queues with their states and numbers of jobs",
+		Long: `List queues with their states and weights, and count their jobs by phase. -o wide adds the priority and
+the parent.`,
+		Example: `  apportion get queues -f cluster.yaml -o wide`,
+		Args:    cobra.NoArgs,
+	}, func(_ context.Context, q *question, _ []string) error { return q.queues() }, formatWide, formatName)
+}
+
+// column is a column of a list. The table of -o wide has them all.
+type column[R any] struct {
+	heading string
+	wide    bool
+	cell    func(*R) any
+}
+
+// writeList writes rows as a table, by the first column, or as JSON or YAML.
+func writeList[R any](q *question, rows []R, columns []column[R], none string) error {
+	q.warn(nil)
+	switch {
+	case q.format == formatName:
+		names := make([]string, len(rows))
+		for i := range rows {
+			names[i] = fmt.Sprint(columns[0].cell(&rows[i]))
+		}
+		return q.list(names)
+	case q.format != formatWide:
+		columns = slices.DeleteFunc(columns, func(c column[R]) bool { return c.wide })
+	}
+	if len(rows) == 0 && (q.format == formatTable || q.format == formatWide) {
+		return errors.New(none + " is in the input")
+	}
+	return q.write(rows, func(p *render.Printer) {
+		headings := make([]string, len(columns))
+		for i, c := range columns {
+			headings[i] = c.heading
+		}
+		table := p.NewTable(headings...)
+		for i := range rows {
+			cells := make([]string, len(columns))
+			for k, c := range columns {
+				cells[k] = fmt.Sprint(c.cell(&rows[i]))
+			}
+			table.Row(cells...)
+		}
+		table.Write(p.Out)
+	})
+}
+
+// jobRow is one job in a list.
+type jobRow struct {
+	Name         string `json:"name"`
+	Queue        string `json:"queue"`
+	Phase        string `json:"phase"`
+	Priority     int32  `json:"priority"`
+	MinAvailable uint32 `json:"minAvailable"`
+	Waiting      int    `json:"waiting"`
+	Running      int    `json:"running"`
+	Tasks        int    `json:"tasks"`
+	MinResources string `json:"minResources,omitempty"`
+}
+
+var jobColumns = []column[jobRow]{
+	{"JOB", false, func(r *jobRow) any { return r.Name }},
+	{"QUEUE", false, func(r *jobRow) any { return r.Queue }},
+	{"PHASE", false, func(r *jobRow) any { return r.Phase }},
+	{">WAITING", false, func(r *jobRow) any { return r.Waiting }},
+	{">RUNNING", false, func(r *jobRow) any { return r.Running }},
+	{">MINIMUM", false, func(r *jobRow) any { return r.MinAvailable }},
+	{">TASKS", true, func(r *jobRow) any { return r.Tasks }},
+	{">PRIORITY", true, func(r *jobRow) any { return r.Priority }},
+	{"MINIMUM RESOURCES", true, func(r *jobRow) any { return r.MinResources }},
+}
+
+func (q *question) jobRow(job *apportionv1.Job) jobRow {
+	row := jobRow{
+		Name: lookup.JobName(job), Queue: job.GetQueue(), Phase: text.Enum(job.GetPhase(), "JOB_PHASE_"), Priority: job.GetPriority(),
+		MinAvailable: job.GetMinAvailable(),
+	}
+	if job.GetMinResources() != nil {
+		row.MinResources = text.Amounts(snapshotNames(q.snapshot), job.GetMinResources())
+	}
+	for _, group := range job.GetGroups() {
+		for _, task := range group.GetTasks() {
+			row.add(task.GetStatus(), 1)
+		}
+		for _, count := range group.GetCounts() {
+			row.add(count.GetStatus(), int(count.GetCount()))
+		}
+	}
+	return row
+}
+
+func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
+	r.Tasks += n
+	switch status {
+	case apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, apportionv1.TaskStatus_TASK_STATUS_PENDING:
+		r.Waiting += n
+	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING,
+		apportionv1.TaskStatus_TASK_STATUS_BOUND, apportionv1.TaskStatus_TASK_STATUS_RUNNING:
+		r.Running += n
+	default:
+	}
+}
+
+// jobs lists the jobs of the input.
+func (q *question) jobs(list *listFlags) error {
+	compare, err := order(list, map[string]func(l, r jobRow) int{
+		"name":     func(l, r jobRow) int { return cmp.Compare(l.Name, r.Name) },
+		"queue":    func(l, r jobRow) int { return cmp.Compare(l.Queue, r.Queue) },
+		"priority": func(l, r jobRow) int { return cmp.Compare(r.Priority, l.Priority) },
+		"waiting":  func(l, r jobRow) int { return cmp.Compare(r.Waiting, l.Waiting) },
+		"running":  func(l, r jobRow) int { return cmp.Compare(r.Running, l.Running) },
+	})
+	if err := cmp.Or(list.checkNamespace(q.snapshot), err); err != nil {
+		return err
+	}
+	var rows []jobRow
+	for _, job := range q.snapshot.GetJobs() {
+		if list.wants(job) {
+			rows = append(rows, q.jobRow(job))
+		}
+	}
+	slices.SortStableFunc(rows, func(l, r jobRow) int { return cmp.Or(compare(l, r), cmp.Compare(l.Name, r.Name)) })
+	return writeList(q, rows, slices.Clone(jobColumns), "no job")
+}
+
+// queueRow is one queue in a list.
+type queueRow struct {
+	Name     string `json:"name"`
+	Parent   string `json:"parent,omitempty"`
+	State    string `json:"state"`
+	Weight   uint32 `json:"weight"`
+	Priority int32  `json:"priority"`
+	Jobs     int    `json:"jobs"`
+	Pending  int    `json:"pending"`
+	Inqueue  int    `json:"inqueue"`
+	Running  int    `json:"running"`
+}
+
+var queueColumns = []column[queueRow]{
+	{"QUEUE", false, func(r *queueRow) any { return r.Name }},
+	{"STATE", false, func(r *queueRow) any { return r.State }},
+	{">WEIGHT", false, func(r *queueRow) any { return r.Weight }},
+	{">JOBS", false, func(r *queueRow) any { return r.Jobs }},
+	{">PENDING", false, func(r *queueRow) any { return r.Pending }},
+	{">INQUEUE", false, func(r *queueRow) any { return r.Inqueue }},
+	{">RUNNING", false, func(r *queueRow) any { return r.Running }},
+	{">PRIORITY", true, func(r *queueRow) any { return r.Priority }},
+	{"PARENT", true, func(r *queueRow) any { return r.Parent }},
+}
+
+// queues lists the queues of the input.
+func (q *question) queues() error {
+	rows := make(map[string]*queueRow)
+	for _, queue := range q.snapshot.GetQueues() {
+		row := &queueRow{Name: queue.GetName(), Parent: queue.GetParent(), State: "open", Weight: 1, Priority: queue.GetPriority()}
+		if queue.Weight != nil {
+			row.Weight = queue.GetWeight()
+		}
+		if state := queue.GetState(); state != apportionv1.QueueState_QUEUE_STATE_UNSPECIFIED {
+			row.State = text.Enum(state, "QUEUE_STATE_")
+		}
+		rows[row.Name] = row
+	}
+	for _, job := range q.snapshot.GetJobs() {
+		row := rows[job.GetQueue()]
+		if row == nil {
+			continue
+		}
+		row.Jobs++
+		switch job.GetPhase() {
+		case apportionv1.JobPhase_JOB_PHASE_UNSPECIFIED, apportionv1.JobPhase_JOB_PHASE_PENDING:
+			row.Pending++
+		case apportionv1.JobPhase_JOB_PHASE_INQUEUE:
+			row.Inqueue++
+		case apportionv1.JobPhase_JOB_PHASE_RUNNING:
+			row.Running++
+		default:
+		}
+	}
+	var list []queueRow
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		list = append(list, *rows[name])
+	}
+	return writeList(q, list, slices.Clone(queueColumns), "no queue")
+}

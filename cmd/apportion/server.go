@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+)
+
+// serverFlags say who decides.
+type serverFlags struct {
+	address          string
+	tls              bool
+	authority        string
+	certificate, key string
+	token            string
+	timeout          time.Duration
+}
+
+func (f *serverFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.address, "server", "", "use the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
+	flags.BoolVar(&f.tls, "tls", false, "use TLS")
+	flags.StringVar(&f.authority, "tls-ca", "",
+		"`FILE` of the CA certificates for the server's certificate; default: the system's (implies --tls)")
+	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the client certificate (implies --tls)")
+	flags.StringVar(&f.key, "tls-key", "", "`FILE` of the private key of the client certificate")
+	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of the command")
+}
+
+// options say how the server is reached, and who asks.
+func (f *serverFlags) options() ([]client.Option, error) {
+	options := []client.Option{client.WithPlaintext()}
+	if f.tls || f.authority != "" || f.certificate != "" || f.key != "" {
+		config, err := client.TLSFiles(f.authority, f.certificate, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca, --tls-certificate, --tls-key: %w", err)
+		}
+		options = []client.Option{client.WithTLS(config)}
+	}
+	if f.token != "" {
+		options = append(options, client.WithToken(client.TokenFile(f.token)))
+	}
+	return options, nil
+}
+
+// decider is who decides. The context ends with the flags' timeout if a server is asked.
+func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
+	if f.address == "" {
+		return client.InProcess(), ctx, func() {}, nil
+	}
+	options, err := f.options()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	decider, err := client.Dial(f.address, options...)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--server: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	return decider, ctx, func() {
+		cancel()
+		if err := decider.Close(); err != nil {
+			return
+		}
+	}, nil
+}
+
+// newHealth is `apportion health`.
+func newHealth(s streams) *cobra.Command {
+	var f serverFlags
+	var wait bool
+	a := &answering{streams: s}
+	command := &cobra.Command{
+		Use:     "health --server ADDRESS",
+		Short:   "Check whether a server serves",
+		Long:    `Check whether a server serves. The exit code is 3 if it does not.`,
+		Example: `  apportion health --server localhost:7171 --wait --timeout 10s`,
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			asked, ctx, done, err := f.decider(command.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			if err := health(ctx, asked, wait); err != nil {
+				return err
+			}
+			return a.write(map[string]bool{"serving": true}, func(p *render.Printer) { p.Line("serving") })
+		},
+	}
+	f.register(command.Flags())
+	a.register(command)
+	command.Flags().BoolVar(&wait, "wait", false, "retry until it serves, or until the timeout")
+	must(command, command.MarkFlagRequired("server"))
+	return command
+}
+
+// pause is how long to wait before a server is asked again.
+const pause = 50 * time.Millisecond
+
+// health asks once, or until the server serves.
+func health(ctx context.Context, asked *client.Client, wait bool) error {
+	for {
+		err := asked.Health(ctx)
+		if errors.Is(err, client.ErrNotServing) {
+			err = status.Error(codes.Unavailable, err.Error())
+		}
+		if err == nil || !wait {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
