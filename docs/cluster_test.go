@@ -227,7 +227,7 @@ func (r *reader) readTask(l line) error {
 		}
 		spec.CreateTime = int64(number(l.set["created"], &err))
 		spec.Detail = detail(l, &err)
-		r.b.Task(spec)
+		r.b.Task(&spec)
 	}
 	return err
 }

@@ -428,13 +428,13 @@ func (c *console) submit(words []string) {
 	}
 	request := l.flags[len(l.flags)-1]
 	dims := c.view().Dims.Names()
-	c.err = c.s.Change(dims, func(b *model.Builder) {
-		r := &reader{b: b, dims: dims}
+	c.err = c.s.Change(dims, func(b *model.ChangeBuilder) {
+		r := &reader{b: &b.Builder, dims: dims}
 		b.Job(model.JobSpec{UID: l.name, Name: l.name, Queue: l.set["queue"], MinResources: r.optional(l, "needs", &err)})
 		b.Group(model.GroupSpec{Request: r.amounts(request, &err)})
 		for i := range n {
 			uid := fmt.Sprintf("%s-%d", l.name, i)
-			b.Task(model.TaskSpec{UID: uid, Name: uid, Node: model.None, Priority: 1, Index: int32(i), Preemptable: true})
+			b.Task(&model.TaskSpec{UID: uid, Name: uid, Node: model.None, Priority: 1, Index: int32(i), Preemptable: true})
 		}
 	})
 }

@@ -54,7 +54,7 @@ func crowd(t *rapid.T, plugins ...Entry) *Session {
 				if small.Draw(t, "runs") == 3 {
 					task.Node, task.Status = model.NodeID(rapid.IntRange(0, nodes-1).Draw(t, "node")), model.Running
 				}
-				b.Task(task)
+				b.Task(&task)
 			}
 		}
 	}

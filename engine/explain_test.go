@@ -46,7 +46,7 @@ func pendingCluster(t require.TestingT, nodes []float64, jobs ...pendingJob) *en
 		b.Job(spec)
 		for i, x := range job.tasks {
 			b.Group(model.GroupSpec{Role: fmt.Sprint(i), Request: cpu(x)})
-			b.Task(model.TaskSpec{UID: fmt.Sprintf("%s-%d", job.name, i), Node: model.None, Index: -1})
+			b.Task(&model.TaskSpec{UID: fmt.Sprintf("%s-%d", job.name, i), Node: model.None, Index: -1})
 		}
 	}
 	m, err := b.Build()

@@ -55,7 +55,7 @@ func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) 
 				task.Status, task.Node = model.Running, model.NodeID(n)
 			}
 			if !left {
-				b.Task(task)
+				b.Task(&task)
 			}
 		}
 	}
@@ -184,12 +184,12 @@ func TestAForecastOfManyEndsIsFoundByBisection(t *testing.T) {
 			MinAvailable: 1, ExpectedEnd: int64(100 + i),
 		})
 		b.Group(model.GroupSpec{Request: amounts(1, 0)})
-		b.Task(model.TaskSpec{UID: fmt.Sprintf("r%03d", i), Status: model.Running, Node: model.NodeID(i % nodes), Index: -1})
+		b.Task(&model.TaskSpec{UID: fmt.Sprintf("r%03d", i), Status: model.Running, Node: model.NodeID(i % nodes), Index: -1})
 	}
 	b.Job(model.JobSpec{UID: "gang", Queue: "b", Phase: model.PhaseInqueue, MinAvailable: 2})
 	b.Group(model.GroupSpec{Request: amounts(each, 0)})
 	for k := range 2 {
-		b.Task(model.TaskSpec{UID: fmt.Sprintf("gang-%d", k), Node: model.None, Index: -1})
+		b.Task(&model.TaskSpec{UID: fmt.Sprintf("gang-%d", k), Node: model.None, Index: -1})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)

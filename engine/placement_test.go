@@ -24,7 +24,7 @@ func idleNodes(t require.TestingT, nodes, tasks [][2]float64) *engine.Session {
 	b.Job(model.JobSpec{UID: "j", Queue: "q"})
 	b.Group(model.GroupSpec{})
 	for _, task := range tasks {
-		b.Task(model.TaskSpec{Node: model.None, Index: -1, Request: amounts(task), Detail: &model.Detail{}})
+		b.Task(&model.TaskSpec{Node: model.None, Index: -1, Request: amounts(task), Detail: &model.Detail{}})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)

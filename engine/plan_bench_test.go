@@ -34,7 +34,7 @@ func fullCluster(t require.TestingT) (*model.Model, model.JobID) {
 		})
 		b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{2000, 400}}})
 		for k := range each {
-			b.Task(model.TaskSpec{
+			b.Task(&model.TaskSpec{
 				UID: fmt.Sprintf("job-%05d-%d", j, k), Status: model.Running, Node: model.NodeID((next * 7) % nodes), Index: int32(k), Preemptable: true,
 				CreateTime: int64(next % 991),
 			})
@@ -44,7 +44,7 @@ func fullCluster(t require.TestingT) (*model.Model, model.JobID) {
 	b.Job(model.JobSpec{UID: "gang", Queue: "q00", Priority: 2, MinAvailable: 64, Phase: model.PhaseInqueue})
 	b.Group(model.GroupSpec{Request: amounts(8, 2)})
 	for k := range 64 {
-		b.Task(model.TaskSpec{UID: fmt.Sprintf("gang-%02d", k), Node: model.None, Index: int32(k)})
+		b.Task(&model.TaskSpec{UID: fmt.Sprintf("gang-%02d", k), Node: model.None, Index: int32(k)})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)

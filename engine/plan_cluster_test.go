@@ -152,7 +152,7 @@ func (d dice) task(b *model.Builder, uid string, request *model.Amounts, waits b
 	if d.chance(5) {
 		spec.Detail = &model.Detail{ScheduleTime: 999_999, HasScheduleTime: true, Cooldown: int64(d.IntN(3)), HasCooldown: true}
 	}
-	b.Task(spec)
+	b.Task(&spec)
 }
 
 // eachPlan calls try for every waiting job of random clusters under every policy.

@@ -99,7 +99,7 @@ func (l *loop) session(t *testing.T, p engine.Policy) *engine.Session {
 	job := func(uid, queue string, request [2]float64, status model.Status, n model.NodeID) {
 		b.Job(model.JobSpec{UID: uid, Queue: queue, Phase: model.PhaseInqueue, MinAvailable: 1})
 		b.Group(model.GroupSpec{Request: two(request)})
-		b.Task(model.TaskSpec{UID: uid, Status: status, Node: n, Index: -1, Preemptable: true})
+		b.Task(&model.TaskSpec{UID: uid, Status: status, Node: n, Index: -1, Preemptable: true})
 	}
 	for i, x := range l.a {
 		job(fmt.Sprintf("a%d", i), "a", x, model.Running, 0)

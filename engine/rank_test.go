@@ -40,7 +40,7 @@ func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.
 			for j := range small.Draw(t, "jobs") {
 				b.Job(model.JobSpec{UID: fmt.Sprint("j", i, "-", j), Queue: fmt.Sprint("q", i)})
 				b.Group(model.GroupSpec{Request: amount(1)})
-				b.Task(model.TaskSpec{Node: model.None, Index: -1, Status: rapid.SampledFrom([]model.Status{model.Pending, model.Running}).Draw(t, "status")})
+				b.Task(&model.TaskSpec{Node: model.None, Index: -1, Status: rapid.SampledFrom([]model.Status{model.Pending, model.Running}).Draw(t, "status")})
 			}
 		}
 		m, err := b.Build()

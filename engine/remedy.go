@@ -203,7 +203,7 @@ func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 	err := s.tryOut(func() error {
 		// From here on nothing differs from the model.
 		if !s.view.Fresh() {
-			if err := s.Change(nil, func(*model.Builder) {}); err != nil {
+			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 				return err
 			}
 		}

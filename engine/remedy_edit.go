@@ -11,7 +11,7 @@ import (
 // ChangeBy goes on from the cluster after edits that are about a job, as Change does.
 func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 	if !s.view.Fresh() {
-		if err := s.Change(nil, func(*model.Builder) {}); err != nil {
+		if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 			return err
 		}
 	}
@@ -20,15 +20,15 @@ func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 
 // changeBy is ChangeBy for a session that is as its model.
 func (s *Session) changeBy(e *editor) error {
-	return s.Change(s.view.Dims.Names(), func(b *model.Builder) {
-		e.Builder = b
+	return s.Change(s.view.Dims.Names(), func(b *model.ChangeBuilder) {
+		e.ChangeBuilder = b
 		e.feed()
 	})
 }
 
 // editor states parts of a model again, with differences.
 type editor struct {
-	*model.Builder
+	*model.ChangeBuilder
 	*model.Model
 
 	job   model.JobID
@@ -45,12 +45,11 @@ func (e *editor) feed() {
 			e.NodeSet(spec)
 		}
 	}
-	removed, restated := 0, false
+	restated := false
 	for i := range e.edits {
 		switch e.edits[i].Field { //nolint:exhaustive // The others are not about jobs.
 		case JobEnded:
-			e.RemoveJobAt(removed, e.edits[i].Job)
-			removed++
+			e.RemoveJobAt(e.edits[i].Job)
 		case JobQueue, JobMinimum, TaskRequest:
 			restated = true
 		}
@@ -185,7 +184,7 @@ func (e *editor) feedTasks(g model.GroupID) {
 			}
 			spec.Request = spec.Request.With(edit.Dimension, edit.After)
 		}
-		e.AddTask(&spec)
+		e.Builder.Task(&spec)
 	}
 }
 

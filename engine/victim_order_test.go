@@ -47,14 +47,14 @@ func drawSession(t *rapid.T, indices bool) *Session {
 			if indices {
 				index = int32(small("index"))
 			}
-			b.Task(model.TaskSpec{
+			b.Task(&model.TaskSpec{
 				UID: fmt.Sprint("u", j, k), Status: model.Running, Node: model.None, Priority: int32(small("priority")), Index: index,
 				CreateTime: small("created"),
 			})
 		}
 	}
 	b.Group(model.GroupSpec{Role: "claimant"})
-	b.Task(model.TaskSpec{UID: "claimant", Node: model.None, Index: -1})
+	b.Task(&model.TaskSpec{UID: "claimant", Node: model.None, Index: -1})
 	m, err := b.Build()
 	require.NoError(t, err)
 	divider := capacity.Plugin{Hierarchical: rapid.Bool().Draw(t, "hierarchical")}
@@ -105,7 +105,7 @@ func BenchmarkSortVictims(b *testing.B) {
 		m.Job(model.JobSpec{Name: fmt.Sprint("j", j), Queue: fmt.Sprint("q", j%10), Priority: int32(j % 4)})
 		m.Group(model.GroupSpec{})
 		for k := range 2 {
-			m.Task(model.TaskSpec{UID: fmt.Sprint("u", j, k), Status: model.Running, Node: model.None, Priority: 1, Index: int32(k)})
+			m.Task(&model.TaskSpec{UID: fmt.Sprint("u", j, k), Status: model.Running, Node: model.None, Priority: 1, Index: int32(k)})
 		}
 	}
 	built, err := m.Build()

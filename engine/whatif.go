@@ -84,8 +84,8 @@ func (s *Session) Try(change func() error) error {
 // again, jobs admitted before count as Inqueue, tasks count by their current status. Every answer is bit-for-bit that of a session opened
 // on a snapshot of the result. feed makes the change; its violations are a *model.Error, a result that costs more than is left is a
 // *policy.WorkError, and either changes nothing. See model.Model.Change for the numbers of jobs and tasks afterwards.
-func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
-	return s.ChangeIf(dimensions, func(b *model.Builder) error {
+func (s *Session) Change(dimensions []string, feed func(*model.ChangeBuilder)) error {
+	return s.ChangeIf(dimensions, func(b *model.ChangeBuilder) error {
 		feed(b)
 		return nil
 	}, nil)
@@ -93,7 +93,7 @@ func (s *Session) Change(dimensions []string, feed func(*model.Builder)) error {
 
 // ChangeIf is Change with a feed that may fail, and with a check of the result before a session is opened on it. It returns their errors,
 // which change nothing. accept may be nil.
-func (s *Session) ChangeIf(dimensions []string, feed func(*model.Builder) error, accept func(*model.Model) error) error {
+func (s *Session) ChangeIf(dimensions []string, feed func(*model.ChangeBuilder) error, accept func(*model.Model) error) error {
 	if err := s.view.Work.Spend(s.view.Jobs.Len()+s.view.Tasks.Len(), 1); err != nil {
 		return err
 	}
@@ -111,9 +111,9 @@ func (s *Session) ChangeIf(dimensions []string, feed func(*model.Builder) error,
 
 // Remove removes jobs, as if a new scheduling session were opened without them.
 func (s *Session) Remove(jobs []model.JobID) error {
-	return s.Change(nil, func(b *model.Builder) {
-		for i, j := range jobs {
-			b.RemoveJobAt(i, j)
+	return s.Change(nil, func(b *model.ChangeBuilder) {
+		for _, j := range jobs {
+			b.RemoveJobAt(j)
 		}
 	})
 }

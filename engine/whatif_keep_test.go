@@ -17,7 +17,7 @@ func TestARestoredSessionIsAsNewForTheNext(t *testing.T) {
 	b.Queue(model.QueueSpec{Name: "q", Weight: 1})
 	b.Job(model.JobSpec{UID: "j", Queue: "q"})
 	b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0}, Amount: []float64{1}}})
-	b.Task(model.TaskSpec{UID: "t", Node: model.None, Index: -1})
+	b.Task(&model.TaskSpec{UID: "t", Node: model.None, Index: -1})
 	m, err := b.Build()
 	require.NoError(t, err)
 	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}}}}, nil)

@@ -64,7 +64,7 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	defer func() {
 		d.c.b, d.stop = own, nil
 		for _, p := range d.parts[:min(n-1, len(d.parts))] {
-			p.c.b = nil
+			p.c.b = model.Loader{}
 		}
 	}()
 	head, ok := d.changeHead(data, g.Size)
@@ -73,7 +73,7 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	}
 	b := base.Change(head.dimensions)
 	first := g.Size.extents(n)[0]
-	b.Expect(first.Jobs, first.Groups, first.Tasks, share(g.Size.TaskBytes, n))
+	b.Loader().Expect(first.Jobs, first.Groups, first.Tasks, share(g.Size.TaskBytes, n))
 	if err := d.feed(b, &head, n); err != nil {
 		if n > 1 && !errors.Is(err, policy.ErrStopped) {
 			return d.compileChange(base, data, g, 1)
@@ -160,15 +160,15 @@ func (d *Decoder) changeHeadIn(piece []byte, head *changeHead) bool {
 }
 
 // feed hands the change to its builder, with the jobs in n parts.
-func (d *Decoder) feed(b *model.Builder, head *changeHead, n int) error {
-	d.c.b = b
+func (d *Decoder) feed(b *model.ChangeBuilder, head *changeHead, n int) error {
+	d.c.b = b.Loader()
 	if head.hasTime {
 		b.AsOf(head.asOf)
 	}
 	total := d.c.total.of(d.total.message())
 	if head.clearTotal {
 		if total != nil {
-			b.Fault("clear_total", "a total is given too")
+			d.c.b.Fault("clear_total", "a total is given too")
 		}
 		b.SumTotal()
 	}
@@ -176,7 +176,7 @@ func (d *Decoder) feed(b *model.Builder, head *changeHead, n int) error {
 	rest := head.rest
 	ok := d.names(rest, changeRemoveNodes, b.RemoveNode) && d.names(rest, changeRemoveQueues, b.RemoveQueue) &&
 		d.names(rest, changeRemoveSets, b.RemoveNodeSet) && d.nodes(rest) && d.queues(rest) && d.nodeSets(rest) &&
-		d.names(rest, changeRemoveJobs, b.RemoveJob) && d.jobs(head.data, head.size, n, false) && d.updates(rest)
+		d.names(rest, changeRemoveJobs, b.RemoveJob) && d.jobs(head.data, head.size, n, false) && d.updates(b, rest)
 	switch {
 	case ok:
 		return nil
@@ -186,10 +186,9 @@ func (d *Decoder) feed(b *model.Builder, head *changeHead, n int) error {
 	return malformed("change")
 }
 
-// names hands every text of a field to remove, with its position.
-func (d *Decoder) names(pieces [2][]byte, number int32, remove func(int, string)) bool {
+// names hands every text of a field to remove.
+func (d *Decoder) names(pieces [2][]byte, number int32, remove func(string)) bool {
 	var f field
-	n := 0
 	for _, piece := range pieces {
 		for s := (scanner{rest: piece}); s.next(&f); {
 			if f.number != number || f.kind != delimited {
@@ -200,15 +199,14 @@ func (d *Decoder) names(pieces [2][]byte, number int32, remove func(int, string)
 				return false
 			}
 			d.c.text(name)
-			remove(n, strings.Clone(name))
-			n++
+			remove(strings.Clone(name))
 		}
 	}
 	return true
 }
 
 // updates reads the changes of single tasks.
-func (d *Decoder) updates(pieces [2][]byte) bool {
+func (d *Decoder) updates(b *model.ChangeBuilder, pieces [2][]byte) bool {
 	var f field
 	n := 0
 	for _, piece := range pieces {
@@ -216,7 +214,7 @@ func (d *Decoder) updates(pieces [2][]byte) bool {
 			if f.number != changeTasks || f.kind != delimited {
 				continue
 			}
-			if d.stopped() || !d.update(n, f.data) {
+			if d.stopped() || !d.update(b, n, f.data) {
 				return false
 			}
 			n++
@@ -225,7 +223,7 @@ func (d *Decoder) updates(pieces [2][]byte) bool {
 	return true
 }
 
-func (d *Decoder) update(i int, data []byte) bool {
+func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 	var u model.TaskUpdate
 	var f field
 	var uid string
@@ -249,11 +247,11 @@ func (d *Decoder) update(i int, data []byte) bool {
 	if s.bad {
 		return false
 	}
-	b, path := d.c.b, func(field string) string { return fmt.Sprintf("tasks[%d].%s", i, field) }
+	path := func(field string) string { return fmt.Sprintf("tasks[%d].%s", i, field) }
 	u.HasStatus = status != apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
 	var known bool
 	if u.Status, known = statusOf(status); !known {
-		b.Fault(path("status"), "no status %d", status)
+		d.c.b.Fault(path("status"), "no status %d", status)
 		return true
 	}
 	t := model.TaskID(min(number, math.MaxInt32))
@@ -261,11 +259,11 @@ func (d *Decoder) update(i int, data []byte) bool {
 	case updateUID:
 		var found bool
 		if t, found = b.TaskOf(uid); !found {
-			b.Fault(path("uid"), "no task %s", strconv.Quote(cut(uid, maxText)))
+			d.c.b.Fault(path("uid"), "no task %s", strconv.Quote(cut(uid, maxText)))
 			return true
 		}
 	case 0:
-		b.Fault(path("uid"), "a uid or a number is needed")
+		d.c.b.Fault(path("uid"), "a uid or a number is needed")
 		return true
 	}
 	b.UpdateTask(i, t, u)

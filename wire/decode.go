@@ -92,9 +92,9 @@ func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 
 func (d *Decoder) build(stop func() bool, parts int) (*model.Model, error) {
 	if parts > 1 {
-		return d.c.b.BuildBeside(oneByOne(stop), atOnce)
+		return d.c.b.BuildUnless(oneByOne(stop), atOnce)
 	}
-	return d.c.b.BuildUnless(stop)
+	return d.c.b.BuildUnless(stop, nil)
 }
 
 // stopped is meant to be called for everything that is read, and asks once in 1,024 calls.
@@ -111,8 +111,8 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if !ok {
 		return malformed("snapshot")
 	}
-	if d.c.b == nil {
-		d.c.b = model.NewBuilder(asOf)
+	if d.c.b.Builder == nil {
+		d.c.b = model.NewBuilder(asOf).Loader()
 	} else {
 		d.c.b.Reset(asOf)
 	}
@@ -302,7 +302,7 @@ func (d *Decoder) oneTask(at place, data []byte) bool {
 	if d.task.detailed {
 		d.c.details(at, spec, &d.task.detail.m)
 	}
-	d.c.b.AddTask(spec)
+	d.c.b.Task(spec)
 	return true
 }
 

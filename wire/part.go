@@ -138,8 +138,8 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 
 // begin makes p ready to read beside d.
 func (d *Decoder) begin(p *Decoder) {
-	if p.c.b == nil {
-		p.c.b = new(model.Builder)
+	if p.c.b.Builder == nil {
+		p.c.b = new(model.Builder).Loader()
 	}
 	p.c.limits, p.c.longest, p.stop, p.asked, p.tally = d.c.limits, 0, d.stop, 0, d.tally
 }

@@ -24,6 +24,7 @@ var policies = map[string]string{
 	"capacity hierarchical": `tiers { plugins { capacity { hierarchical: true ancestor_reclaim_level: 1 } } }`,
 	"drf":                   `tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { drf {} } }`,
 	"hierarchical drf":      `tiers { plugins { hierarchical_drf {} } }`,
+	"fair":                  `tiers { plugins { gang {} } plugins { fair {} } }`,
 	"default": `tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } }
 		tiers { plugins { overcommit {} } plugins { drf {} } plugins { proportion {} } } tier_walk: TIER_WALK_VOLCANO`,
 	"everything": `tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } }

@@ -12,7 +12,7 @@ import (
 // Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model retains only the
 // snapshot's strings.
 func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
-	c := compiler{b: model.NewBuilder(snapshot.GetAsOf())}
+	c := compiler{b: model.NewBuilder(snapshot.GetAsOf()).Loader()}
 	c.b.Dimensions(snapshot.GetDimensions())
 	c.b.Total(c.total.of(snapshot.GetTotal()))
 	for i, n := range snapshot.GetNodes() {
@@ -59,7 +59,7 @@ func (a *amounts) of(r *apportionv1.Resource) *model.Amounts {
 
 // compiler feeds a Builder.
 type compiler struct {
-	b                     *model.Builder
+	b                     model.Loader
 	total, one, two, more amounts
 	detail                model.Detail
 	closed                model.Unschedulable
@@ -207,7 +207,7 @@ func (c *compiler) task(at place, t *apportionv1.Task) {
 	if d := t.GetDetail(); d != nil {
 		c.details(at, &spec, d)
 	}
-	c.b.Task(spec)
+	c.b.Task(&spec)
 }
 
 func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDetail) {

@@ -25,9 +25,9 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 		}
 	}
 	s.leave()
-	err := s.engine.ChangeIf(q.GetDimensions(), func(b *model.Builder) error {
+	err := s.engine.ChangeIf(q.GetDimensions(), func(b *model.ChangeBuilder) error {
 		b.OnlyNew()
-		c := compiler{b: b, limits: s.limits}
+		c := compiler{b: b.Loader(), limits: s.limits}
 		c.job(0, q.GetJob())
 		return c.exceeded()
 	}, s.accept)
@@ -58,7 +58,7 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	}
 	s.leave()
 	before := s.engine.View()
-	err = s.engine.ChangeIf(head.dimensions, func(b *model.Builder) error {
+	err = s.engine.ChangeIf(head.dimensions, func(b *model.ChangeBuilder) error {
 		if err := d.feed(b, &head, 1); err != nil {
 			return err
 		}

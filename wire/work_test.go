@@ -120,7 +120,9 @@ func TestASessionThatMayNotBeReopenedStaysAsItWas(t *testing.T) {
 // answers, the second does to the last bit.
 func aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t *rapid.T, policy string) {
 	snapshot := drawSnapshot(t, false)
-	roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
+	if policy != policies["fair"] { // which refuses sums above 2^60
+		roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
+	}
 	m, err := wire.Compile(snapshot)
 	require.NoError(t, err)
 	p := &apportionv1.Policy{}

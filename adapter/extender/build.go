@@ -202,5 +202,5 @@ func (f *feeder) task(t *taskRecord, shared int32) {
 	if t.request != shared {
 		spec.Request = f.two.of(f.vectors.list[t.request])
 	}
-	f.b.Task(spec)
+	f.b.Task(&spec)
 }

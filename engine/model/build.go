@@ -92,14 +92,14 @@ func (b *Builder) request(a *Amounts, path func(string) string) int32 {
 	}
 	row := &b.scratch
 	b.fill(row, a, limited, path, "request")
+	row.Has |= resource.Base
 	b.key = requestKey(b.key[:0], *row)
 	if id, ok := b.requestIDs[string(b.key)]; ok {
 		return id
 	}
 	key := string(b.key)
-	row.Has |= resource.Base
 	id := int32(len(b.m.Requests))
-	if known, ok := b.knownRequest(*row); ok {
+	if known, ok := b.knownRequest(); ok {
 		id = known
 	} else {
 		b.m.Requests = append(b.m.Requests, b.slab.clone(*row))
@@ -123,21 +123,17 @@ func (b *Builder) closeJob() {
 	job.EndGroup, job.EndTask = GroupID(len(b.groups)), TaskID(len(b.tasks))
 }
 
-// Build returns the model, or an *Error with every violation. Afterwards only Reset may be called on the builder.
-func (b *Builder) Build() (*Model, error) { return b.BuildUnless(nil) }
+// Build returns the model, or an *Error with every violation. The builder must not be used afterwards.
+func (b *Builder) Build() (*Model, error) { return b.build(nil, oneByOne) }
 
-// BuildUnless is Build, but calls stop periodically, if it is not nil, and returns ErrStopped if it returns true.
-func (b *Builder) BuildUnless(stop func() bool) (*Model, error) {
-	return b.BuildBeside(stop, func(n int, f func(int)) {
-		for i := range n {
-			f(i)
-		}
-	})
+// oneByOne calls f with 0 … n-1.
+func oneByOne(n int, f func(int)) {
+	for i := range n {
+		f(i)
+	}
 }
 
-// BuildBeside is BuildUnless, with work that may be done at the same time: each calls f with 0 … n-1, in any order or at once, and returns
-// when all have returned. stop must be safe for concurrent use.
-func (b *Builder) BuildBeside(stop func() bool, each func(n int, f func(int))) (*Model, error) {
+func (b *Builder) build(stop func() bool, each func(n int, f func(int))) (*Model, error) {
 	b.closeJob()
 	if b.change != nil {
 		return b.changed(each)

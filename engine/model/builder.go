@@ -143,13 +143,12 @@ func (f *flat) textAt(s span) []byte {
 // NewBuilder returns a builder of an empty snapshot at the given time (Unix nanoseconds).
 func NewBuilder(asOf int64) *Builder {
 	b := &Builder{}
-	b.Reset(asOf)
+	b.reset(asOf)
 	return b
 }
 
-// Reset prepares the builder for another snapshot and reuses its memory: the model that it built, and every row of that model, must no
-// longer be used. Strings taken from it stay valid.
-func (b *Builder) Reset(asOf int64) {
+// reset empties the builder, whose memory is used again.
+func (b *Builder) reset(asOf int64) {
 	m := &b.m
 	b.untake()
 	m.queueIndex.reset()
@@ -179,30 +178,6 @@ func (b *Builder) Reset(asOf int64) {
 	b.Dimensions(nil)
 }
 
-// ExpectPlaces reserves memory for nodes and queues. More can be added, at the cost of a reallocation.
-func (b *Builder) ExpectPlaces(nodes, queues int) {
-	b.m.Nodes, b.m.Queues = room(b.m.Nodes, nodes), room(b.m.Queues, queues)
-}
-
-// Expect reserves memory for jobs and their contents; texts is the maximum number of bytes of all uids and names of tasks. More can be
-// added, at the cost of a reallocation. Most texts of a change are those of its base, for which it needs none.
-func (b *Builder) Expect(jobs, groups, tasks, texts int) {
-	b.jobs, b.groups, b.tasks = room(b.jobs, jobs), room(b.groups, groups), room(b.tasks, tasks)
-	if b.change != nil {
-		b.recognized.expect(jobs, tasks)
-		return
-	}
-	b.written = room(b.written, min(texts, maxText))
-}
-
-// room returns s with room for n more. slices.Grow would clear that, and so touch all of it at once: for a million tasks that takes long.
-func room[T any](s []T, n int) []T {
-	if cap(s)-len(s) >= n {
-		return s
-	}
-	return append(make([]T, 0, len(s)+n), s...)
-}
-
 // bare are the dimensions of a snapshot that names none.
 var bare, _, _ = resource.NewDimensions(nil)
 
@@ -225,6 +200,8 @@ func (b *Builder) Dimensions(names []string) {
 		b.requestIDs = map[string]int32{}
 	}
 	clear(b.requestIDs)
+	b.key = requestKey(b.key[:0], b.m.Requests[0])
+	b.requestIDs[string(b.key)] = 0
 }
 
 // Total sets the cluster's total instead of the sum of all nodes.
@@ -404,11 +381,8 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 	b.counts = append(b.counts, Count{Group: GroupID(len(b.groups) - 1), Status: status, Gate: gate, N: int32(n)})
 }
 
-// Task adds a task to the newest group.
-func (b *Builder) Task(s TaskSpec) { b.AddTask(&s) }
-
-// AddTask adds a task to the newest group. The builder does not retain s.
-func (b *Builder) AddTask(s *TaskSpec) {
+// Task adds a task to the newest group. The builder does not retain s.
+func (b *Builder) Task(s *TaskSpec) {
 	b.task++
 	b.counted++
 	// The task is put together where it stays: copying it there costs as much as all the rest.
@@ -440,9 +414,6 @@ func (b *Builder) AddTask(s *TaskSpec) {
 		task.Request = b.request(s.Request, b.detailPath)
 	}
 }
-
-// Fault records a violation found by the caller of the builder, such as an invalid number.
-func (b *Builder) Fault(path, format string, args ...any) { b.faults.Add(path, format, args...) }
 
 // write copies a text of a task.
 func (b *Builder) write(s string) span {

@@ -28,7 +28,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportAllocs()
 	builder := model.NewBuilder(0)
 	for b.Loop() {
-		builder.Reset(0)
+		builder.Loader().Reset(0)
 		builder.Dimensions(dims)
 		for i := range nodes {
 			builder.Node(model.NodeSpec{Name: nodeNames[i], Allocatable: &model.Amounts{Dimension: all, Amount: []float64{64000, 256 << 30, 110, 8000}}})
@@ -40,7 +40,7 @@ func BenchmarkBuild(b *testing.B) {
 			builder.Job(model.JobSpec{Name: jobNames[i], Namespace: "team", Queue: queueNames[i%queues], MinAvailable: 1, MinResources: &model.Amounts{Dimension: all, Amount: []float64{1000, 1 << 30, 1, 0}}})
 			builder.Group(model.GroupSpec{Role: "worker", Request: &model.Amounts{Dimension: all, Amount: []float64{float64(i%16) * 500, 1 << 30, 1, 1000}}})
 			for k := range tasks {
-				builder.Task(model.TaskSpec{UID: uids[i*tasks+k], Status: model.Running, Node: model.NodeID((i*tasks + k) % nodes), Priority: 1, Index: int32(k), Preemptable: true})
+				builder.Task(&model.TaskSpec{UID: uids[i*tasks+k], Status: model.Running, Node: model.NodeID((i*tasks + k) % nodes), Priority: 1, Index: int32(k), Preemptable: true})
 			}
 		}
 		if _, err := builder.Build(); err != nil {

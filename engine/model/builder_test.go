@@ -90,7 +90,7 @@ func TestViolationsAreAllNamedByPath(t *testing.T) {
 			func(b *model.Builder) {
 				wrong := task
 				wrong.Node, wrong.Request = 2, amounts(2, -3)
-				b.Task(wrong)
+				b.Task(&wrong)
 			},
 			[]string{
 				"jobs[0].groups[0].tasks[0].node: no node 2, there are 2 nodes",
@@ -101,10 +101,10 @@ func TestViolationsAreAllNamedByPath(t *testing.T) {
 			func(b *model.Builder) {
 				same := task
 				same.UID = "u"
-				b.Task(same)
+				b.Task(&same)
 				b.Group(model.GroupSpec{Role: "other"})
-				b.Task(task)
-				b.Task(same)
+				b.Task(&task)
+				b.Task(&same)
 			},
 			[]string{`jobs[0].groups[1].tasks[1].uid: uid "u" is that of task 0 already`},
 		},
@@ -132,7 +132,7 @@ func TestViolationsAreAllNamedByPath(t *testing.T) {
 func TestViolationsBeyondFiftyAreCounted(t *testing.T) {
 	b := small()
 	for range 10_000 {
-		b.Task(model.TaskSpec{UID: "same", Node: model.None})
+		b.Task(&model.TaskSpec{UID: "same", Node: model.None})
 	}
 	_, err := b.Build()
 	var violations *model.Error
@@ -152,7 +152,7 @@ func TestTooManyDimensionsAreRefused(t *testing.T) {
 	b.Dimensions(names[:resource.MaxDimensions-2])
 	_, err := b.Build()
 	require.NoError(t, err, "cpu and memory make up the number")
-	b.Reset(0)
+	b.Loader().Reset(0)
 	b.Dimensions(names)
 	b.Total(amounts(1, 1))
 	b.Queue(model.QueueSpec{Name: "q", Capability: amounts(2, 1)})
@@ -163,8 +163,8 @@ func TestTooManyDimensionsAreRefused(t *testing.T) {
 
 func TestModelKnowsWhatWasBuilt(t *testing.T) {
 	b := small()
-	b.Task(model.TaskSpec{UID: "u", Name: "p-0", Status: model.Running, Node: 1, Priority: 3, Index: 0, Preemptable: true})
-	b.Task(model.TaskSpec{Name: "p-1", Status: model.Pending, Gate: model.GateOther, Node: model.None, Request: amounts(1, 1)})
+	b.Task(&model.TaskSpec{UID: "u", Name: "p-0", Status: model.Running, Node: 1, Priority: 3, Index: 0, Preemptable: true})
+	b.Task(&model.TaskSpec{Name: "p-1", Status: model.Pending, Gate: model.GateOther, Node: model.None, Request: amounts(1, 1)})
 	b.Count(model.Succeeded, 0, 4)
 	m, err := b.Build()
 	require.NoError(t, err)
@@ -193,14 +193,14 @@ func TestModelKnowsWhatWasBuilt(t *testing.T) {
 
 func TestAnExtendedModelKeepsTheOldOne(t *testing.T) {
 	b := small()
-	b.Task(model.TaskSpec{UID: "u", Node: model.None})
+	b.Task(&model.TaskSpec{UID: "u", Node: model.None})
 	m, err := b.Build()
 	require.NoError(t, err)
 	extend := func(job, task, queue string) (*model.Model, error) {
 		more := m.Change([]string{"cpu"})
 		more.Job(model.JobSpec{Name: job, Queue: queue})
 		more.Group(model.GroupSpec{Request: amounts(0, 9)})
-		more.Task(model.TaskSpec{UID: task, Node: 0})
+		more.Task(&model.TaskSpec{UID: task, Node: 0})
 		return more.Build()
 	}
 	larger, err := extend("new", "v", "qa")
@@ -224,11 +224,11 @@ func TestAnExtendedModelKeepsTheOldOne(t *testing.T) {
 func TestAResetBuilderBuildsAsANewOne(t *testing.T) {
 	first := small()
 	for i := range 5000 {
-		first.Task(model.TaskSpec{UID: fmt.Sprint("old", i), Node: model.None, Status: model.Running})
+		first.Task(&model.TaskSpec{UID: fmt.Sprint("old", i), Node: model.None, Status: model.Running})
 	}
 	_, err := first.Build()
 	require.NoError(t, err)
-	first.Reset(7)
+	first.Loader().Reset(7)
 	first.Dimensions([]string{"memory", "gpu", "cpu"})
 	first.Queue(model.QueueSpec{Name: "only"})
 	m, err := first.Build()

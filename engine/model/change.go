@@ -16,12 +16,17 @@ type TaskUpdate struct {
 	HasStatus, HasNode bool
 }
 
+// ChangeBuilder builds a model that differs from another; see Model.Change. What it removes is numbered in the order of the calls, in the
+// paths of violations.
+type ChangeBuilder struct{ Builder }
+
 // change is what a Builder collects that makes one model of another.
 type change struct {
 	// given is the model that is changed, base the same or a copy that is as wide as the result.
 	given, base *Model
-	// nodes, nodeSets and queues count those set, for paths.
+	// nodes, nodeSets and queues count those set, for paths, and removed those removed.
 	nodes, nodeSets, queues int
+	removed                 struct{ nodes, nodeSets, queues, jobs int }
 	// The path under which each node, node set and queue was set or removed, and what was said of each job.
 	nodeNames, nodeSetNames, queueNames map[string]string
 	jobs                                claims
@@ -72,11 +77,11 @@ type reached struct {
 //
 // Amounts refer to the given dimensions, or to those of the snapshot if none are given. New dimensions make all rows wider; the cost of
 // this depends on the size of m.
-func (m *Model) Change(dimensions []string) *Builder {
-	b := &Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
+func (m *Model) Change(dimensions []string) *ChangeBuilder {
+	b := &ChangeBuilder{Builder{job: -1, requestIDs: map[string]int32{}, change: &change{
 		given: m, base: m, nodeNames: map[string]string{}, nodeSetNames: map[string]string{},
 		queueNames: map[string]string{},
-	}}
+	}}}
 	given, err := m.allDimensions(dimensions)
 	if err != nil {
 		b.faults.Add("dimensions", "%s", err)
@@ -120,17 +125,18 @@ func (m *Model) allDimensions(dimensions []string) ([]string, error) {
 }
 
 // AsOf sets the time of the snapshot in Unix nanoseconds.
-func (b *Builder) AsOf(t int64) { b.m.AsOf = t }
+func (b *ChangeBuilder) AsOf(t int64) { b.m.AsOf = t }
 
 // OnlyNew requires that the jobs that are set do not exist yet.
-func (b *Builder) OnlyNew() { b.change.onlyNew = true }
+func (b *ChangeBuilder) OnlyNew() { b.change.onlyNew = true }
 
 // SumTotal resets the cluster's total to the sum of all nodes.
-func (b *Builder) SumTotal() { b.m.explicit = false }
+func (b *ChangeBuilder) SumTotal() { b.m.explicit = false }
 
-// RemoveNode removes a node, the i-th removed one.
-func (b *Builder) RemoveNode(i int, name string) {
-	path := fmt.Sprintf("remove_nodes[%d]", i)
+// RemoveNode removes a node.
+func (b *ChangeBuilder) RemoveNode(name string) {
+	path := fmt.Sprintf("remove_nodes[%d]", b.change.removed.nodes)
+	b.change.removed.nodes++
 	if !b.claim(b.change.nodeNames, "node", name, path) {
 		return
 	}
@@ -144,9 +150,10 @@ func (b *Builder) RemoveNode(i int, name string) {
 	b.change.nodesGone = append(b.change.nodesGone, n)
 }
 
-// RemoveQueue removes a queue, the i-th removed one.
-func (b *Builder) RemoveQueue(i int, name string) {
-	path := fmt.Sprintf("remove_queues[%d]", i)
+// RemoveQueue removes a queue.
+func (b *ChangeBuilder) RemoveQueue(name string) {
+	path := fmt.Sprintf("remove_queues[%d]", b.change.removed.queues)
+	b.change.removed.queues++
 	if !b.claim(b.change.queueNames, "queue", name, path) {
 		return
 	}
@@ -160,9 +167,10 @@ func (b *Builder) RemoveQueue(i int, name string) {
 	b.change.queuesGone = append(b.change.queuesGone, gone[QueueID]{q, path})
 }
 
-// RemoveNodeSet removes a node set, the i-th removed one. No group and no task of the result may be restricted to it.
-func (b *Builder) RemoveNodeSet(i int, name string) {
-	path := fmt.Sprintf("remove_node_sets[%d]", i)
+// RemoveNodeSet removes a node set. No group and no task of the result may be restricted to it.
+func (b *ChangeBuilder) RemoveNodeSet(name string) {
+	path := fmt.Sprintf("remove_node_sets[%d]", b.change.removed.nodeSets)
+	b.change.removed.nodeSets++
 	if !b.claim(b.change.nodeSetNames, "node set", name, path) {
 		return
 	}
@@ -176,28 +184,35 @@ func (b *Builder) RemoveNodeSet(i int, name string) {
 	b.change.nodeSetsGone = append(b.change.nodeSetsGone, gone[NodeSetID]{NodeSetID(s), path})
 }
 
-// RemoveJob removes a job, the i-th removed one.
-func (b *Builder) RemoveJob(i int, uid string) {
+// RemoveJob removes a job.
+func (b *ChangeBuilder) RemoveJob(uid string) {
 	j, ok := b.change.base.Job(uid)
 	if !ok {
-		b.faults.Add(claim{int32(i), true}.String(), "no job %q", uid)
+		b.faults.Add(b.removal().String(), "no job %q", uid)
 		return
 	}
-	b.RemoveJobAt(i, j)
+	b.RemoveJobAt(j)
 }
 
 // RemoveJobAt is RemoveJob for an existing job.
-func (b *Builder) RemoveJobAt(i int, j JobID) {
-	if b.claimJob(j, claim{int32(i), true}) {
+func (b *ChangeBuilder) RemoveJobAt(j JobID) {
+	if b.claimJob(j, b.removal()) {
 		b.change.jobsGone = append(b.change.jobsGone, j)
 	}
 }
 
-// TaskOf returns the task with this uid in the changed model.
-func (b *Builder) TaskOf(uid string) (TaskID, bool) { return b.change.base.TaskOf(uid) }
+// removal returns the claim of the next job that is removed.
+func (b *ChangeBuilder) removal() claim {
+	n := &b.change.removed.jobs
+	*n++
+	return claim{int32(*n - 1), true}
+}
 
-// UpdateTask updates a task, the i-th updated one. Its job must be neither set nor removed.
-func (b *Builder) UpdateTask(i int, t TaskID, u TaskUpdate) {
+// TaskOf returns the task with this uid in the changed model.
+func (b *ChangeBuilder) TaskOf(uid string) (TaskID, bool) { return b.change.base.TaskOf(uid) }
+
+// UpdateTask updates a task, whose job must be neither set nor removed. Violations name it as the i-th updated one.
+func (b *ChangeBuilder) UpdateTask(i int, t TaskID, u TaskUpdate) {
 	base := b.change.base
 	switch {
 	case t < 0 || int(t) >= base.Tasks.Len():
@@ -214,7 +229,7 @@ func (b *Builder) UpdateTask(i int, t TaskID, u TaskUpdate) {
 }
 
 // UpdatePhase changes the phase of a job, which must not be set or removed.
-func (b *Builder) UpdatePhase(j JobID, p Phase) {
+func (b *ChangeBuilder) UpdatePhase(j JobID, p Phase) {
 	b.change.phases = append(b.change.phases, reached{j, p})
 }
 
@@ -306,11 +321,10 @@ func (b *Builder) queueToSet(name, path string) QueueID {
 	return QueueID(len(m.Queues))
 }
 
-// knownRequest returns the position of a request that the base of a change has.
-func (b *Builder) knownRequest(request resource.Row) (int32, bool) {
+// knownRequest returns the position of the request with the key b.key, if the base of a change has it.
+func (b *Builder) knownRequest() (int32, bool) {
 	if b.change == nil {
 		return 0, false
 	}
-	b.key = requestKey(b.key[:0], request)
 	return b.m.requestIndex.find(string(b.key), requestTexts{&b.m})
 }

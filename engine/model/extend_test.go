@@ -18,7 +18,7 @@ func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 100 {
 		b := m.Change(nil)
-		addJob(b, "more-"+strconv.Itoa(i), 1)
+		addJob(&b.Builder, "more-"+strconv.Itoa(i), 1)
 		m, err = b.Build()
 		require.NoError(t, err)
 	}
@@ -39,10 +39,10 @@ func TestExtensionsOfExtensionsFindTheirNamesAndKeepNothingElse(t *testing.T) {
 	require.Less(t, memory.HeapAlloc, uint64(100<<20), "a hundred copies of a hundred thousand tasks would be a gigabyte")
 	runtime.KeepAlive(m)
 
-	b = m.Change(nil)
-	addJob(b, "more-3", 1)
-	b.RemoveJob(0, "more-3")
-	_, err = b.Build()
+	twice := m.Change(nil)
+	addJob(&twice.Builder, "more-3", 1)
+	twice.RemoveJob("more-3")
+	_, err = twice.Build()
 	require.ErrorContains(t, err, `jobs[0].uid: job "more-3" is remove_jobs[0] already`)
 }
 
@@ -50,7 +50,7 @@ func addJob(b *model.Builder, uid string, tasks int) {
 	b.Job(model.JobSpec{UID: uid, Queue: "q"})
 	b.Group(model.GroupSpec{})
 	for i := range tasks {
-		b.Task(model.TaskSpec{UID: uid + "-" + strconv.Itoa(i), Node: model.None, Index: -1})
+		b.Task(&model.TaskSpec{UID: uid + "-" + strconv.Itoa(i), Node: model.None, Index: -1})
 	}
 }
 
@@ -63,8 +63,8 @@ func TestTasksOfAJobThatIsSetAgainShareTheirTexts(t *testing.T) {
 	require.NoError(t, err)
 	own := func(from *model.Model, tasks int) int {
 		b := from.Change(nil)
-		addJob(b, "again", tasks)
-		addJob(b, "new", 2)
+		addJob(&b.Builder, "again", tasks)
+		addJob(&b.Builder, "new", 2)
 		next, err := b.Build()
 		require.NoError(t, err)
 		for _, uid := range []string{"again-0", "again-" + strconv.Itoa(tasks-1), "new-0", "new-1"} {

@@ -6,17 +6,18 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Part makes p, whose memory is reused, a builder of jobs that follow those of b. They refer to the queues and nodes of b, which must all
-// exist already; b and its parts may then be fed concurrently. The memory of a part of a Change becomes the result's.
-func (b *Builder) Part(p *Builder) {
+// Part makes p, whose memory is reused, a loader of jobs that follow those of l. They refer to the queues and nodes of l, which must all
+// exist already; l and its parts may then be fed concurrently. The memory of a part of a change becomes the result's.
+func (l Loader) Part(p Loader) {
+	b := l.Builder
 	if b.change != nil {
-		b.changePart(p)
+		b.changePart(p.Builder)
 		return
 	}
 	p.forget()
 	// What p has of these is not its own.
 	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
-	p.Reset(b.m.AsOf)
+	p.reset(b.m.AsOf)
 	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = b.m.Queues, b.m.Nodes, b.m.queueIndex, b.m.nodeIndex
 	p.m.NodeSets, p.m.nodeSetIndex = b.m.NodeSets, b.m.nodeSetIndex
 	p.m.Dims, p.index, p.width, p.known = b.m.Dims, b.index, b.width, b.known
@@ -25,7 +26,7 @@ func (b *Builder) Part(p *Builder) {
 	p.m.Requests = append(p.m.Requests[:0], p.slab.clone(b.m.Requests[0]))
 }
 
-// changePart is Part for the builder of a Change.
+// changePart is Part for a change.
 func (b *Builder) changePart(p *Builder) {
 	*p = Builder{
 		m: b.m, change: b.change, job: -1, requestIDs: map[string]int32{}, index: b.index, width: b.width, known: b.known,
@@ -34,9 +35,10 @@ func (b *Builder) changePart(p *Builder) {
 	p.m.Requests = slices.Clip(b.m.Requests)
 }
 
-// Join appends the jobs of a part to those of b, as if b had been fed with them. It returns false if either has violations, because their
-// paths count from the first job; b must then be Reset and fed with everything. A Change takes no jobs after that.
-func (b *Builder) Join(p *Builder) bool {
+// Join appends the jobs of a part to those of l, as if l had been fed with them. It returns false if either has violations, because their
+// paths count from the first job; l must then be Reset and fed with everything. A change takes no jobs after that.
+func (l Loader) Join(part Loader) bool {
+	b, p := l.Builder, part.Builder
 	b.closeJob()
 	p.closeJob()
 	if b.faults.Total+p.faults.Total > 0 || b.counted+p.counted > maxCount || len(b.written)+len(p.written) > maxText {

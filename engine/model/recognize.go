@@ -75,10 +75,11 @@ func (b *Builder) writeAs(known span, s string) span {
 	return b.write(s)
 }
 
-// queueAgain is QueueID for the queue of a job that was in another one, or mostly in the same.
+// queueAgain returns the queue of a name, or None, for the queue of a job that was in another one, or mostly in the same.
 func (b *Builder) queueAgain(was QueueID, name string) QueueID {
 	if was != None && name != "" && b.m.Queues[was].Name == name {
 		return was
 	}
-	return b.QueueID(name)
+	q, _ := b.m.Queue(name)
+	return q
 }

@@ -44,7 +44,8 @@ type tallied struct {
 //
 // Build returns ErrTally wherever the model might not do for questions about what tasks add up to, and for any fault. The model has no
 // Tasks and no Counts.
-func (b *Builder) Tally(extent Extent, nodes int) {
+func (l Loader) Tally(extent Extent, nodes int) {
+	b := l.Builder
 	t := &b.tally
 	t.on, t.nodes = true, nodes
 	t.all = tallied{sized(b.jobs, extent.Jobs), sized(b.groups, extent.Groups), sized(t.uids, extent.Tasks)}
@@ -53,14 +54,14 @@ func (b *Builder) Tally(extent Extent, nodes int) {
 }
 
 // TallyTo bounds what b itself fills, before its parts are made.
-func (b *Builder) TallyTo(to Extent) { b.take(&b.tally.all, Extent{}, to) }
+func (l Loader) TallyTo(to Extent) { l.take(&l.tally.all, Extent{}, to) }
 
 // TallyPart is Part for a builder that counts tasks: p fills what lies between two places in the snapshot.
-func (b *Builder) TallyPart(p *Builder, from, to Extent) {
-	b.Part(p)
-	p.tally.nodes = b.tally.nodes
-	p.take(&b.tally.all, from, to)
-	p.store = b.store.part(from, to, b.width)
+func (l Loader) TallyPart(p Loader, from, to Extent) {
+	l.Part(p)
+	p.tally.nodes = l.tally.nodes
+	p.take(&l.tally.all, from, to)
+	p.store = l.store.part(from, to, l.width)
 }
 
 // take makes b fill a part of what is shared.
@@ -79,7 +80,8 @@ func (b *Builder) untake() {
 }
 
 // OpenJob begins a job. False: there are more than were expected.
-func (b *Builder) OpenJob() bool {
+func (l Loader) OpenJob() bool {
+	b := l.Builder
 	n := len(b.jobs)
 	if n == cap(b.jobs) {
 		return false
@@ -95,14 +97,9 @@ func (b *Builder) OpenJob() bool {
 	return true
 }
 
-// QueueID returns the queue of a name, or None.
-func (b *Builder) QueueID(name string) QueueID {
-	q, _ := b.m.Queue(name)
-	return q
-}
-
 // CloseJob ends the newest job with what is said of it, its queue excepted, which is given by its position.
-func (b *Builder) CloseJob(s *JobSpec, queue QueueID) {
+func (l Loader) CloseJob(s *JobSpec, queue QueueID) {
+	b := l.Builder
 	n := len(b.jobs) - 1
 	job := &b.jobs[n]
 	b.describe(job, s, queue, &noJob)
@@ -112,7 +109,8 @@ func (b *Builder) CloseJob(s *JobSpec, queue QueueID) {
 }
 
 // OpenGroup begins a group of the newest job. False: there are more than were expected.
-func (b *Builder) OpenGroup() bool {
+func (l Loader) OpenGroup() bool {
+	b := l.Builder
 	n := len(b.groups)
 	if n == cap(b.groups) {
 		return false
@@ -125,7 +123,8 @@ func (b *Builder) OpenGroup() bool {
 }
 
 // CloseGroup ends the newest group with what is said of it, its request excepted, which is at a position in Requests.
-func (b *Builder) CloseGroup(s *GroupSpec, request int32) {
+func (l Loader) CloseGroup(s *GroupSpec, request int32) {
+	b := l.Builder
 	t := &b.tally
 	group := &b.groups[len(b.groups)-1]
 	*group = Group{
@@ -150,19 +149,20 @@ func (b *Builder) CloseGroup(s *GroupSpec, request int32) {
 }
 
 // CountTask adds a task without a detail to the newest group.
-func (b *Builder) CountTask(uid UIDHash, status Status, node NodeID) {
-	b.tally.counts[status]++
-	b.note(uid, node)
+func (l Loader) CountTask(uid UIDHash, status Status, node NodeID) {
+	l.tally.counts[status]++
+	l.note(uid, node)
 }
 
 // CountDetailed adds a task whose request is at a position in Requests to the newest group.
-func (b *Builder) CountDetailed(uid UIDHash, status Status, gate Gate, node NodeID, request int32) {
-	b.book(status, gate, 1, request)
-	b.note(uid, node)
+func (l Loader) CountDetailed(uid UIDHash, status Status, gate Gate, node NodeID, request int32) {
+	l.book(status, gate, 1, request)
+	l.note(uid, node)
 }
 
 // CountEqual adds n equal tasks without identity to the newest group.
-func (b *Builder) CountEqual(status Status, gate Gate, n uint32, request int32) {
+func (l Loader) CountEqual(status Status, gate Gate, n uint32, request int32) {
+	b := l.Builder
 	if b.counted += int64(n); b.counted+int64(b.tally.n) > maxCount {
 		b.faults.Total++
 		return
@@ -186,15 +186,6 @@ func (b *Builder) note(uid UIDHash, node NodeID) {
 	if node != None && uint32(node) >= uint32(t.nodes) {
 		b.faults.Total++
 	}
-}
-
-// RequestID returns the position in Requests of a request of the newest group or one of its tasks.
-func (b *Builder) RequestID(request *Amounts) int32 { return b.request(request, b.groupPath) }
-
-// HasNodeSet reports whether there is a node set of a name.
-func (b *Builder) HasNodeSet(name string) bool {
-	_, ok := b.m.nodeSetIndex.find(name, b.m.nodeSetName)
-	return ok
 }
 
 // joinTally is Join for builders that count tasks.

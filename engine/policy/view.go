@@ -233,7 +233,7 @@ func (v *View) Moved() int { return len(v.moved) }
 // are an *model.Error.
 //
 // Sums are those of a model that was built in that state: moving tasks one by one leaves rounding errors and dimensions behind.
-func (v *View) Changed(dimensions []string, feed func(*model.Builder) error) (*View, error) {
+func (v *View) Changed(dimensions []string, feed func(*model.ChangeBuilder) error) (*View, error) {
 	reached, err := v.reached()
 	if err != nil {
 		return nil, err

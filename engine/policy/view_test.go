@@ -18,7 +18,7 @@ func oneRunningTask(t *testing.T) *policy.View {
 	b.Queue(model.QueueSpec{Name: "q"})
 	b.Job(model.JobSpec{UID: "j", Queue: "q"})
 	b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0}, Amount: []float64{3}}})
-	b.Task(model.TaskSpec{UID: "t", Status: model.Running, Node: 0})
+	b.Task(&model.TaskSpec{UID: "t", Status: model.Running, Node: 0})
 	m, err := b.Build()
 	require.NoError(t, err)
 	return policy.NewView(m, nil)

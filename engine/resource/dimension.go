@@ -60,11 +60,21 @@ type Dimensions struct {
 // fails if a name is empty or given twice, or if there are more than MaxDimensions.
 func NewDimensions(given []string) (Dimensions, []int, error) {
 	others := make([]string, 0, len(given))
+	var base Mask
 	for i, name := range given {
-		switch {
-		case name == "":
+		switch name {
+		case "":
 			return Dimensions{}, nil, fmt.Errorf("dimensions[%d]: a dimension needs a name", i)
-		case name != "cpu" && name != "memory":
+		case "cpu", "memory":
+			d := CPU
+			if name == "memory" {
+				d = Memory
+			}
+			if base.Has(d) {
+				return Dimensions{}, nil, errTwice(i, name)
+			}
+			base = base.With(d)
+		default:
 			others = append(others, name)
 		}
 	}
@@ -80,7 +90,7 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	for i, name := range given {
 		d, _ := dims.Index(name)
 		if seen.Has(d) {
-			return Dimensions{}, nil, fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name)
+			return Dimensions{}, nil, errTwice(i, name)
 		}
 		seen = seen.With(d)
 		order[i] = d
@@ -97,6 +107,8 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	}
 	return dims, order[:len(given):len(given)], nil
 }
+
+func errTwice(i int, name string) error { return fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name) }
 
 // Len returns the number of dimensions, which is the width of rows.
 func (d Dimensions) Len() int { return len(d.names) }

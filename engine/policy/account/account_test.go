@@ -42,7 +42,7 @@ func feed(b *model.Builder, name string, j job) {
 	b.Job(model.JobSpec{Name: name, Queue: j.queue, Phase: j.phase, MinAvailable: j.available, MinResources: sparse(j.min)})
 	for k, each := range j.tasks {
 		b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
-		b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
+		b.Task(&model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
 	}
 }
 
@@ -202,7 +202,7 @@ func TestSumsDoNotDependOnTheOrderOfTheSnapshot(t *testing.T) {
 			for _, i := range order {
 				b.Job(model.JobSpec{Name: string(rune('a' + i)), Queue: jobs[i].queue, Phase: jobs[i].phase, MinResources: sparse(jobs[i].min)})
 				b.Group(model.GroupSpec{Request: sparse(jobs[i].tasks[0].request)})
-				b.Task(model.TaskSpec{Status: model.Running, Node: model.None})
+				b.Task(&model.TaskSpec{Status: model.Running, Node: model.None})
 			}
 			m, err := b.Build()
 			require.NoError(t, err)
@@ -225,13 +225,13 @@ func changed(t *rapid.T, v *policy.View, others []job) *policy.View {
 	for _, j := range v.Present() {
 		switch rapid.IntRange(0, 3).Draw(t, "change") {
 		case 0:
-			b.RemoveJobAt(0, j)
+			b.RemoveJobAt(j)
 		case 1:
 			set = append(set, j)
 		}
 	}
 	for _, j := range set {
-		feed(b, v.Jobs.At(j).Name, rapid.SampledFrom(others).Draw(t, "other"))
+		feed(&b.Builder, v.Jobs.At(j).Name, rapid.SampledFrom(others).Draw(t, "other"))
 	}
 	m, err := b.Build()
 	require.NoError(t, err)

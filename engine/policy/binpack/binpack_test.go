@@ -35,7 +35,7 @@ func open(t require.TestingT, p binpack.Plugin, nodes []node, requests []amounts
 	b.Job(model.JobSpec{Name: "j", Queue: "q"})
 	b.Group(model.GroupSpec{})
 	for _, r := range requests {
-		b.Task(model.TaskSpec{Node: model.None, Request: sparse(r)})
+		b.Task(&model.TaskSpec{Node: model.None, Request: sparse(r)})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func table(t require.TestingT, nodes, tasks int) (policy.NodeScorer, []model.Nod
 	b.Job(model.JobSpec{Name: "j", Queue: "q"})
 	b.Group(model.GroupSpec{})
 	for i := range tasks {
-		b.Task(model.TaskSpec{
+		b.Task(&model.TaskSpec{
 			Node: model.None, Request: sparse(amounts{"cpu": float64(100 * (i%40 + 1)), "memory": 4 << 30, "gpu": 1000, "pods": 1}),
 		})
 	}

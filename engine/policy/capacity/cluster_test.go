@@ -77,7 +77,7 @@ func (c cluster) model(t require.TestingT) *model.Model {
 		b.Job(model.JobSpec{UID: uid, Queue: j.queue, Phase: j.phase, MinResources: sparse(j.min)})
 		for k, each := range j.tasks {
 			b.Group(model.GroupSpec{Role: fmt.Sprint(k), Request: sparse(each.request)})
-			b.Task(model.TaskSpec{
+			b.Task(&model.TaskSpec{
 				UID: fmt.Sprintf("%s.%d", uid, k), Status: each.status, Gate: each.gate, Node: model.None, Index: -1,
 			})
 		}

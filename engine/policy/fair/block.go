@@ -216,26 +216,21 @@ func (s *State) Blocks(q model.QueueID) []Block {
 	return list
 }
 
-// CompareTasks compares tasks of one job by the order in which blocks are made of them.
-func (s *State) CompareTasks(l, r model.TaskID) int { return s.compareTasks(l, r) }
+// CompareTasks puts the task of higher priority first, then the older one, where a time that is not known is the oldest. The frame breaks
+// other ties by names: numbers of tasks depend on the order of jobs.
+func (s *State) CompareTasks(l, r model.TaskID) int {
+	lt, rt := s.v.Tasks.At(l), s.v.Tasks.At(r)
+	return cmp.Or(cmp.Compare(rt.Priority, lt.Priority), cmp.Compare(lt.CreateTime, rt.CreateTime))
+}
 
 // CompareJobs puts the job of higher priority first. Among equals the frame's own order is that of blocks.
 func (s *State) CompareJobs(l, r model.JobID) int {
 	return cmp.Compare(s.v.Jobs.At(r).Priority, s.v.Jobs.At(l).Priority)
 }
 
-// compareTasks puts first what is served first of one job: higher priority, then the older one, where a time that is not known is the
-// oldest, then the smaller number.
-func (s *State) compareTasks(l, r model.TaskID) int {
-	lt, rt := s.v.Tasks.At(l), s.v.Tasks.At(r)
-	if lt.Priority != rt.Priority {
-		return cmp.Compare(rt.Priority, lt.Priority)
-	}
-	if lt.CreateTime != rt.CreateTime {
-		return cmp.Compare(lt.CreateTime, rt.CreateTime)
-	}
-	return cmp.Compare(l, r)
-}
+// compareTasks orders the tasks of one job as they are served: by CompareTasks, then by their numbers, the order in which the job lists
+// them.
+func (s *State) compareTasks(l, r model.TaskID) int { return cmp.Or(s.CompareTasks(l, r), cmp.Compare(l, r)) }
 
 // compareWaits puts first what is served first of one queue: higher priority of the job, then the older one, where a time that is not
 // known is the oldest, then the smaller uid.

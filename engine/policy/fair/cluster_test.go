@@ -135,7 +135,7 @@ func (j *job) add(b *model.Builder, uid string) {
 		b.Count(k.status, model.GateNone, k.n)
 	}
 	for i, t := range j.tasks {
-		b.Task(model.TaskSpec{
+		b.Task(&model.TaskSpec{
 			UID: fmt.Sprintf("%st%d", uid, i), Status: t.status, Gate: t.gate, Node: t.node, Priority: t.priority, CreateTime: t.created,
 			Index: -1, Preemptable: !t.fixed, Request: sparse(t.request),
 		})

@@ -34,7 +34,7 @@ func build(t require.TestingT, groups []string, queues []queue) *model.Model {
 	for _, q := range queues {
 		b.Job(model.JobSpec{Name: "job of " + q.name, Queue: q.name})
 		b.Group(model.GroupSpec{})
-		b.Task(model.TaskSpec{Node: model.None})
+		b.Task(&model.TaskSpec{Node: model.None})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)

@@ -44,10 +44,10 @@ func open(t require.TestingT, p overcommit.Plugin, nodes []node, jobs []job) (*p
 		})
 		b.Group(model.GroupSpec{})
 		for _, r := range j.running {
-			b.Task(model.TaskSpec{Status: model.Running, Node: model.None, Request: sparse(r)})
+			b.Task(&model.TaskSpec{Status: model.Running, Node: model.None, Request: sparse(r)})
 		}
 		for _, r := range j.gated {
-			b.Task(model.TaskSpec{Status: model.Pending, Gate: model.GateOther, Node: model.None, Request: sparse(r)})
+			b.Task(&model.TaskSpec{Status: model.Pending, Gate: model.GateOther, Node: model.None, Request: sparse(r)})
 		}
 	}
 	m, err := b.Build()
@@ -218,7 +218,7 @@ func TestSumsAreThoseOfTheOpening(t *testing.T) {
 			})
 			b.Group(model.GroupSpec{Request: sparse(drawn.Draw(t, "request"))})
 			for range rapid.IntRange(0, 3).Draw(t, "tasks") {
-				b.Task(model.TaskSpec{
+				b.Task(&model.TaskSpec{
 					Status: rapid.SampledFrom(statuses).Draw(t, "status"), Node: model.NodeID(rapid.IntRange(0, nodes-1).Draw(t, "node")),
 				})
 			}

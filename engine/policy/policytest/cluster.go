@@ -87,7 +87,7 @@ func (j Job) add(b *model.Builder, dimensions []string) {
 		b.Group(model.GroupSpec{Role: role, MinAvailable: minimum, HasMin: has})
 		for _, tasks := range roles[role] {
 			for range max(tasks.N, 1) {
-				b.Task(model.TaskSpec{
+				b.Task(&model.TaskSpec{
 					UID: j.Name + "-" + strconv.Itoa(next), Status: tasks.Status, Gate: tasks.Gate, Node: model.None,
 					Priority: tasks.Priority, Index: -1, Preemptable: true, Detail: tasks.Detail,
 					Request: Sparse(dimensions, tasks.Request),

@@ -135,7 +135,7 @@ func slow(tb testing.TB, n, dimensions int) *model.Model {
 		b.Queue(model.QueueSpec{Name: name, Weight: 1})
 		b.Job(model.JobSpec{UID: name, Queue: name})
 		b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{uint32(i % dimensions)}, Amount: []float64{1e15}}})
-		b.Task(model.TaskSpec{Node: model.None, Index: -1})
+		b.Task(&model.TaskSpec{Node: model.None, Index: -1})
 	}
 	m, err := b.Build()
 	require.NoError(tb, err)

@@ -57,7 +57,7 @@ func build(t require.TestingT, node amounts, queues []queue, jobs []job) *model.
 		b.Job(model.JobSpec{Name: string(rune('a' + i)), Queue: j.queue, Phase: j.phase, MinResources: sparse(j.min)})
 		for k, each := range j.tasks {
 			b.Group(model.GroupSpec{Role: string(rune('a' + k)), Request: sparse(each.request)})
-			b.Task(model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
+			b.Task(&model.TaskSpec{Status: each.status, Gate: each.gate, Node: model.None, Index: -1})
 		}
 	}
 	m, err := b.Build()

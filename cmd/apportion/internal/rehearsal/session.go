@@ -15,10 +15,10 @@ func (r *run) follow() error {
 	if r.options.plain || r.sparse() {
 		return r.reopen()
 	}
-	err := r.session.Change(nil, func(b *model.Builder) {
+	err := r.session.Change(nil, func(b *model.ChangeBuilder) {
 		b.AsOf(r.nanoseconds(r.now))
-		for i, j := range r.left {
-			b.RemoveJobAt(i, j.id)
+		for _, j := range r.left {
+			b.RemoveJobAt(j.id)
 		}
 		for _, j := range r.rephased {
 			if want := j.wanted(); j.started != nil && j.phase != want {
@@ -27,7 +27,7 @@ func (r *run) follow() error {
 			}
 		}
 		for _, j := range r.arrived {
-			r.feed(b, j)
+			r.feed(&b.Builder, j)
 		}
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *run) reopen() error {
 		if j.phase != model.PhasePending {
 			j.phase = j.wanted()
 		}
-		r.feed(b, j)
+		r.feed(&b.Builder, j)
 	}
 	m, err := b.Build()
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *run) feed(b *model.Builder, j *job) {
 			if j.started[task] != idle {
 				spec.Status, spec.Node = model.Running, j.nodes[task]
 			}
-			b.AddTask(&spec)
+			b.Task(&spec)
 			task++
 		}
 	}
