@@ -1,12 +1,12 @@
-// Package hierarchy is a tree whose nodes name their parents: what is above and below a node, what two nodes have in common, and what is
-// wrong with names that form no tree.
+// Package hierarchy builds a tree of nodes that name their parents. It finds ancestors, children and common ancestors, and reports the
+// faults of names that form no tree.
 package hierarchy
 
 const (
 	// Root is the name of the node that everything hangs under, and the parent of nodes that name none. Its own parent is ignored.
 	Root = "root"
-	// MaxDepth is how far below the root a node may be. A question about a node walks its ancestors, and an answer may list them for every
-	// node, so the bound keeps both a small multiple of the snapshot; charts of organisations have some ten levels.
+	// MaxDepth is the maximum depth of a node below the root. A question about a node walks its ancestors, and an answer may list them for
+	// every node, so the bound keeps both a small multiple of the snapshot; charts of organisations have some ten levels.
 	MaxDepth = 256
 	// none is no node.
 	none = -1
@@ -25,7 +25,8 @@ const (
 	Cycle
 	// TooDeep: the node is MaxDepth + 1 below the root.
 	TooDeep
-	// NotLeaf: the node has both children and members that only a leaf may have. New never finds this fault; who knows the members does.
+	// NotLeaf: the node has both children and members that only a leaf may have. New does not report this fault, because it does not know the
+	// members.
 	NotLeaf
 )
 
@@ -45,8 +46,8 @@ type Tree[ID ~int32] struct {
 	first    []int32
 }
 
-// New returns the tree of the nodes in order, which are different ones of 0 … n-1 and come in this order in all lists, or what is wrong
-// with it. parent returns the name of a node's parent, empty for Root; index returns the node of a name. Time and memory are linear in n.
+// New returns the tree of the nodes in order, or its faults. order contains distinct numbers of 0 … n-1 and determines the order of all
+// lists. parent returns the name of a node's parent, empty for Root; index returns the node of a name. Time and memory are linear in n.
 func New[ID ~int32](n int, order []ID, parent func(ID) string, index func(string) (ID, bool)) (*Tree[ID], []Fault[ID]) {
 	t := &Tree[ID]{parent: make([]ID, n), depth: make([]int32, n)}
 	for i := range t.parent {
@@ -91,7 +92,7 @@ func (t *Tree[ID]) link(order []ID, parent func(ID) string, index func(string) (
 	return root, faults
 }
 
-// cycles walks up from every node until it meets a node seen before; one that was seen on the same walk closes a cycle.
+// cycles walks up from every node to one that has been visited; if the same walk has visited it, it closes a cycle.
 func (t *Tree[ID]) cycles(order []ID) []Fault[ID] {
 	var faults []Fault[ID]
 	walk := make([]int32, len(t.parent))
@@ -131,7 +132,7 @@ func (t *Tree[ID]) adopt(order []ID) {
 	}
 }
 
-// descend lists the nodes level by level; without faults and cycles it meets them all.
+// descend lists the nodes level by level, which are all nodes if there are no faults and cycles.
 func (t *Tree[ID]) descend(root ID) []Fault[ID] {
 	t.topDown = append(make([]ID, 0, len(t.parent)), root)
 	for at := 0; at < len(t.topDown); at++ {
@@ -190,8 +191,8 @@ func (t *Tree[ID]) Common(l, r ID) ID {
 	return t.parent[l]
 }
 
-// Branches returns the nodes just below the lowest common node that lead to l and to r. Where l is that common node itself, it stands for
-// its own branch; so does r.
+// Branches returns the nodes just below the lowest common node that lead to l and to r. If l or r is that common node, it is its own
+// branch.
 func (t *Tree[ID]) Branches(l, r ID) (ID, ID) {
 	for t.depth[l] > t.depth[r]+1 {
 		l = t.parent[l]

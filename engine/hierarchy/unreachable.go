@@ -2,8 +2,8 @@ package hierarchy
 
 import "slices"
 
-// Unreachable returns for each node of order, which are different ones of 0 … n-1, why its way up does not end at the root: 0 where it
-// does. The root need not be a node; nodes without a parent are below it all the same. Time and memory are linear in n.
+// Unreachable returns for each node of order, which contains distinct numbers of 0 … n-1, the fault on its path to the root, or 0. The root
+// need not be a node; nodes without a parent are below it. Time and memory are linear in n.
 func Unreachable[ID ~int32](n int, order []ID, parent func(ID) string, index func(string) (ID, bool)) []Kind {
 	root, found := index(Root)
 	if !found {
@@ -16,21 +16,22 @@ func Unreachable[ID ~int32](n int, order []ID, parent func(ID) string, index fun
 	return w.why
 }
 
-// walker walks up from nodes and remembers what it found.
+// walker walks up from nodes and caches the results.
 type walker[ID ~int32] struct {
 	root   ID
 	parent func(ID) string
 	index  func(string) (ID, bool)
 	why    []Kind
-	// depth is 0 where no walk has been, and at the root.
+	// depth is 0 for unvisited nodes and for the root.
 	depth []int32
 	way   []ID
 }
 
-// walking marks the depth of a node that the present walk has passed.
+// walking marks a node that the current walk has visited.
 const walking = -1
 
-// walk walks up from a node to the root, to a node that an earlier walk has passed, or to a fault, and enters what it found on its way.
+// walk walks up from a node to the root, to a node that an earlier walk has visited, or to a fault, and records the result for all nodes on
+// its way.
 func (w *walker[ID]) walk(i ID) {
 	w.way = w.way[:0]
 	end := Kind(0)

@@ -30,8 +30,8 @@ func (a *Account) hold(request resource.Row, status Status, gate Gate, group int
 	}
 }
 
-// Move rebooks one task from one status to another. Amounts are subtracted and added, as Volcano's UpdateTaskStatus does, and dimensions
-// that were present stay so.
+// Move rebooks one task from one status to another. It subtracts and adds amounts, as Volcano's UpdateTaskStatus does; dimensions stay
+// present.
 func (a *Account) Move(request resource.Row, from, to Status, gate Gate, group int, bestEffort bool) {
 	a.Tasks[from]--
 	a.GroupTasks[group][from]--

@@ -17,8 +17,7 @@ const (
 	unlimited bound = true
 )
 
-// row returns the dense form of amounts, absent for nil, and records what is wrong with them under path+field, or under the newest job
-// if path is empty.
+// row returns the dense form of amounts, absent for nil. It records violations under path+field, or under the newest job if path is empty.
 func (b *Builder) row(a *Amounts, may bound, path, field string) resource.Row {
 	return b.rowAt(a, may, func(f string) string {
 		switch {
@@ -52,7 +51,7 @@ func (b *Builder) account(a *Amounts, path func(string) string, field string) re
 	return row
 }
 
-// fill sets row, which is cleared first, to the amounts.
+// fill clears row and sets it to the amounts.
 func (b *Builder) fill(row *resource.Row, a *Amounts, may bound, path func(string) string, field string) {
 	row.Clear(0)
 	if len(a.Dimension) != len(a.Amount) {
@@ -157,13 +156,13 @@ func (b *Builder) build(stop func() bool, each func(n int, f func(int))) (*Model
 	return &b.m, nil
 }
 
-// rest returns what is left to do, the longest work first. What is faulty is searched for more faults, but is no model.
+// rest returns the remaining steps, the longest first. They also run for a faulty model, to find more faults.
 func (b *Builder) rest() []func(stop func() bool) bool {
 	switch {
 	case b.faults.Total > 0:
 		return []func(func() bool) bool{b.indexAll}
 	case b.tally.on:
-		return []func(func() bool) bool{b.orderAll, b.bookAll, b.tellApart, b.indexAll}
+		return []func(func() bool) bool{b.orderAll, b.bookAll, b.findClashes, b.indexAll}
 	}
 	return []func(func() bool) bool{b.indexAll, b.bookAll, b.orderAll}
 }
@@ -174,7 +173,7 @@ func (b *Builder) sumAll(stop func() bool) bool {
 	m.sums = b.sums.open(len(m.Queues), b.width)
 	s := m.summing()
 	for i, j := range m.JobOrder {
-		if asked(stop, i) {
+		if pollEach(stop, i) {
 			return false
 		}
 		job := m.Jobs.At(j)
@@ -199,7 +198,7 @@ func (b *Builder) cut() {
 	m.Accounts.cut(b.store.open(b.jobs, len(b.groups), b.width))
 }
 
-// The rest of a model is done at the same time: each returns false only if stop asked to stop, and none looks at what another makes.
+// The functions below run concurrently and independently. Each returns false only if stop returned true.
 
 // indexAll indexes jobs, tasks and requests, and records those whose uid is taken.
 func (b *Builder) indexAll(stop func() bool) bool {
@@ -224,7 +223,7 @@ func (b *Builder) indexAllTasks(stop func() bool) {
 	})
 }
 
-// taken records that the uid of a task is that of an earlier one; a path is put together only if it will be listed.
+// taken records that an earlier task has the same uid. It formats the path only if it will be listed.
 func (b *Builder) taken(t, earlier TaskID) {
 	if b.faults.Full() {
 		b.faults.Total++
@@ -243,21 +242,21 @@ func (b *Builder) pathOf(t TaskID) string {
 	return fmt.Sprintf("jobs[%d].groups[%d].tasks[%d].uid", task.Job, task.Group-b.jobs[task.Job].FirstGroup, t-first)
 }
 
-// bookAll fills the accounts, and forms the sums of the queues in the order of the snapshot, which is as good as any where sums are exact.
+// bookAll fills the accounts, and sums the queues in the order of the snapshot; any order is correct if sums are exact.
 func (b *Builder) bookAll(stop func() bool) bool {
 	m := &b.m
 	bestEffort := m.bestEffort()
 	m.sums = b.sums.open(len(m.Queues), b.width)
 	s := m.summing()
 	for j := range b.jobs {
-		if asked(stop, j) || !b.tally.on && !b.bookJob(&b.store.accounts[j], &b.jobs[j], bestEffort, stop) {
+		if pollEach(stop, j) || !b.tally.on && !b.bookJob(&b.store.accounts[j], &b.jobs[j], bestEffort, stop) {
 			return false
 		}
 		job := &b.jobs[j]
 		s.add(m.sums[job.Queue], job, &b.store.accounts[j], 1)
 	}
 	for _, request := range m.Requests {
-		s.noted.grind(request)
+		s.noted.include(request)
 	}
 	for _, sum := range m.sums {
 		s.noted.add(sum)
@@ -271,7 +270,7 @@ func (b *Builder) bookAll(stop func() bool) bool {
 func (b *Builder) bookJob(account *Account, job *Job, bestEffort []bool, stop func() bool) bool {
 	tasks := b.tasks[job.FirstTask:job.EndTask]
 	for t := range tasks {
-		if asked(stop, t) {
+		if pollEach(stop, t) {
 			return false
 		}
 		task := &tasks[t]
@@ -342,8 +341,8 @@ func (m *Model) sumNodes() {
 	}
 }
 
-// Rebook forms the account of a job anew from the statuses given, which are those of all tasks: the account is then, to the last bit and
-// dimension, that of a model built with these statuses. Moving tasks one by one leaves rounding errors and dimensions behind.
+// rebook computes the account of a job from the statuses of all its tasks. The result equals that of a model built with these statuses, bit
+// for bit; moving tasks one by one leaves rounding errors and dimensions.
 func (m *Model) rebook(a *Account, job *Job) {
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		task := m.Tasks.At(t)

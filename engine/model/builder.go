@@ -71,13 +71,13 @@ type TaskSpec struct {
 	NodeSet string
 }
 
-// NodeSpec is the description of a node in a snapshot.
+// NodeSpec describes a node in a snapshot.
 type NodeSpec struct {
 	Name                      string
 	Allocatable, UsedByOthers *Amounts
 	Group                     string
 	Labelled                  bool
-	// Unschedulable is nil for a node that takes tasks.
+	// Unschedulable is nil for a node that accepts new tasks.
 	Unschedulable *Unschedulable
 }
 
@@ -102,13 +102,13 @@ type Builder struct {
 	roles         map[string]struct{}
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
-	// change is set while a Change is put together.
+	// change is set in the builder of a Change.
 	change     *change
 	recognized recognized
-	// requestAt is what each request of a part of a Change is replaced by.
+	// requestAt maps the requests of a part of a Change to those of the result.
 	requestAt []int32
 	text      text
-	// blank is a task of the newest group of which nothing is known.
+	// blank is a task of the newest group with zero values.
 	blank Task
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition string
@@ -118,7 +118,7 @@ type Builder struct {
 	sums                                             sumStore
 }
 
-// flat is what a builder collects, before it is cut into pages. Positions count from the first entry here.
+// flat holds the entries that a builder collects, before it cuts them into pages. Positions count from the first entry here.
 type flat struct {
 	jobs    []Job
 	groups  []Group
@@ -127,7 +127,7 @@ type flat struct {
 	details []Detail
 	// written holds the uids and names of tasks.
 	written []byte
-	// before is the text of the base of a change, in which tasks may have theirs too, and start where it ends: written counts from there.
+	// before is the text of the base of a change, to which tasks may also refer, and start its end, from which positions in written count.
 	before *paper
 	start  int
 }
@@ -292,8 +292,7 @@ func (b *Builder) Job(s JobSpec) {
 	b.jobs = append(b.jobs, job)
 }
 
-// describe sets what is said of a job itself, the newest one. queue is None if there is none of its name. Texts that the job had before
-// are shared.
+// describe sets the fields of the newest job. queue is None if there is none of its name. It shares texts that the job had before.
 func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 	job.UID, job.Condition = b.text.keepAs(was.UID, s.UID), b.text.keepAs(was.Condition, s.Condition)
 	if job.Namespace = was.Namespace; s.Namespace != was.Namespace {
@@ -347,8 +346,7 @@ func (b *Builder) Group(s GroupSpec) {
 	b.blank = Task{Job: group.Job, Group: id, Request: b.groups[id].Request, Node: None, Detail: None}
 }
 
-// checkRole records a role that one of the groups has that the newest job has had so far. Few jobs have more than a handful, which need no
-// set.
+// checkRole records a role that an earlier group of the newest job has. Most jobs have so few that they need no set.
 func (b *Builder) checkRole(role string, groups []Group) {
 	const few = 16
 	var twice bool
@@ -385,7 +383,7 @@ func (b *Builder) Count(status Status, gate Gate, n uint32) {
 func (b *Builder) Task(s *TaskSpec) {
 	b.task++
 	b.counted++
-	// The task is put together where it stays: copying it there costs as much as all the rest.
+	// Fill the task in place: copying it would double the cost.
 	b.tasks = append(b.tasks, b.blank)
 	task := &b.tasks[len(b.tasks)-1]
 	if b.change == nil {

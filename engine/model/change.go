@@ -20,17 +20,17 @@ type TaskUpdate struct {
 // paths of violations.
 type ChangeBuilder struct{ Builder }
 
-// change is what a Builder collects that makes one model of another.
+// change holds the changes that a Builder collects.
 type change struct {
-	// given is the model that is changed, base the same or a copy that is as wide as the result.
+	// given is the model to change; base is the same, or a copy with the dimensions of the result.
 	given, base *Model
 	// nodes, nodeSets and queues count those set, for paths, and removed those removed.
 	nodes, nodeSets, queues int
 	removed                 struct{ nodes, nodeSets, queues, jobs int }
-	// The path under which each node, node set and queue was set or removed, and what was said of each job.
+	// The path under which each node, node set and queue was set or removed.
 	nodeNames, nodeSetNames, queueNames map[string]string
 	jobs                                claims
-	// Whether the result has copies of its own of the base's nodes, node sets and queues, and of the indexes of their names.
+	// Whether the result has its own copies of the base's nodes, node sets and queues, and of their indexes.
 	ownNodes, ownNodeSets, ownQueues bool
 	ownNodeIndex, ownQueueIndex      bool
 	nodesGone                        []NodeID
@@ -45,7 +45,7 @@ type change struct {
 	onlyNew bool
 }
 
-// gone is a queue or a node set that was removed, and the path that says so.
+// gone is a queue or a node set that was removed, and the path of its removal.
 type gone[ID QueueID | NodeSetID] struct {
 	id   ID
 	path string
@@ -233,8 +233,8 @@ func (b *ChangeBuilder) UpdatePhase(j JobID, p Phase) {
 	b.change.phases = append(b.change.phases, reached{j, p})
 }
 
-// placed reports whether there is a node at a position. Only changes leave positions without one; where none has, the node is not looked
-// at, which would cost more than all else that is done for a task.
+// placed reports whether there is a node at a position. Only a Change leaves gaps; without gaps it avoids reading the node, which would
+// dominate the cost of adding a task.
 func (b *Builder) placed(n NodeID) bool {
 	if n < 0 || int(n) >= len(b.m.Nodes) {
 		return false
@@ -263,28 +263,28 @@ func (b *Builder) claimJob(j JobID, by claim) bool {
 	return true
 }
 
-// takeNodes makes the nodes the result's own.
+// takeNodes copies the nodes for the result.
 func (b *Builder) takeNodes() {
 	if c := b.change; !c.ownNodes {
 		b.m.Nodes, c.ownNodes = slices.Clone(b.m.Nodes), true
 	}
 }
 
-// takeQueues makes the queues the result's own.
+// takeQueues copies the queues for the result.
 func (b *Builder) takeQueues() {
 	if c := b.change; !c.ownQueues {
 		b.m.Queues, c.ownQueues = slices.Clone(b.m.Queues), true
 	}
 }
 
-// takeNodeSets makes the node sets and the index of their names, which are few, the result's own.
+// takeNodeSets copies the node sets and the index of their names for the result.
 func (b *Builder) takeNodeSets() {
 	if c := b.change; c != nil && !c.ownNodeSets {
 		b.m.NodeSets, b.m.nodeSetIndex, c.ownNodeSets = slices.Clone(b.m.NodeSets), b.m.nodeSetIndex.clone(), true
 	}
 }
 
-// nodeToSet returns the position of a node to be set, which is the one after the last if there is none of that name.
+// nodeToSet returns the position of the node with this name, or the one after the last.
 func (b *Builder) nodeToSet(name, path string) NodeID {
 	c, m := b.change, &b.m
 	b.takeNodes()
@@ -299,14 +299,14 @@ func (b *Builder) nodeToSet(name, path string) NodeID {
 	return NodeID(len(m.Nodes))
 }
 
-// nodeSetToSet returns the position of a node set to be set, which is the one after the last if there is none of that name.
+// nodeSetToSet returns the position of the node set with this name, or the one after the last.
 func (b *Builder) nodeSetToSet(name, path string) NodeSetID {
 	b.claim(b.change.nodeSetNames, "node set", name, path)
 	at, _ := b.m.nodeSetIndex.add(name, int32(len(b.m.NodeSets)), b.m.nodeSetName)
 	return NodeSetID(at)
 }
 
-// queueToSet returns the position of a queue to be set, which is the one after the last if there is none of that name.
+// queueToSet returns the position of the queue with this name, or the one after the last.
 func (b *Builder) queueToSet(name, path string) QueueID {
 	c, m := b.change, &b.m
 	b.takeQueues()

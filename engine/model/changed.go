@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// result is the model that a change makes, while it is put together.
+// result is the model that results from a change, under construction.
 type result struct {
 	*Model
 	base     *Model
@@ -23,7 +23,7 @@ type result struct {
 	fresh []JobID
 }
 
-// changed returns the model that a change makes. each does work that may be done at the same time.
+// changed returns the model that results from a change. each runs work concurrently.
 func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	c := b.change
 	c.parts = slices.Insert(c.parts, 0, b)
@@ -68,7 +68,7 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	return &m, nil
 }
 
-// positions returns where each job that was set comes to lie.
+// positions returns the positions in the result of the jobs that were set.
 func (b *Builder) positions() []JobID {
 	n := 0
 	for _, p := range b.change.parts {
@@ -127,7 +127,7 @@ func (b *Builder) checkUpdates() {
 	}
 }
 
-// setJobs puts the jobs of the change with their accounts in their places, and their groups and tasks behind all others.
+// setJobs sets the jobs of the change and their accounts, and appends their groups and tasks.
 func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
 	m := r.Model
 	var groups edit[GroupID, Group]
@@ -156,7 +156,7 @@ func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
 	r.pages = groups.ownPages() + counts.ownPages() + details.ownPages()
 }
 
-// dropJobs leaves holes where jobs were.
+// dropJobs removes jobs and leaves their positions empty.
 func (b *Builder) dropJobs(r *result) {
 	for _, j := range b.change.jobsGone {
 		r.jobs.replace(j, &Job{Queue: None})
@@ -165,7 +165,7 @@ func (b *Builder) dropJobs(r *result) {
 	}
 }
 
-// updateTasks changes tasks and phases, and forms the accounts of their jobs anew.
+// updateTasks changes tasks and phases, and computes the accounts of their jobs again.
 func (b *Builder) updateTasks(r *result) {
 	for _, p := range b.change.phases {
 		r.jobs.change(p.job).Phase = p.phase
@@ -217,7 +217,7 @@ func (b *Builder) leaveNodes(r *result) {
 	}
 }
 
-// index finds what is new by its text. tasks are those of the change.
+// index adds new jobs, requests and tasks to the indexes; tasks are those of the change.
 func (r *result) index(tasks sorted) {
 	m, base := r.Model, r.base
 	var jobs, requests sorted
@@ -310,7 +310,7 @@ func since[ID ~int32](first, n int) []ID {
 	return list
 }
 
-// reordered returns a sorted list without some of its entries and with others; it is the same list if there are none of either.
+// reordered returns a sorted list without the entries gone and with those added. It returns list itself if both are empty.
 func reordered[ID ~int32](list, gone, added []ID, compare func(l, r ID) int) []ID {
 	if len(gone)+len(added) == 0 {
 		return list
@@ -347,7 +347,7 @@ func (b *Builder) checkQueues(r *result) {
 	}
 }
 
-// own counts what the result has of its own.
+// own counts the parts that the result does not share with the base.
 func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
 	o := &Own{

@@ -6,19 +6,19 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// sumParts is in how many parts the sums that change are formed, which may be at the same time.
+// sumParts is the number of parts in which changed sums are computed concurrently.
 const sumParts = 2
 
-// summed is a part of the sums that differ from those of the base.
+// summed is the result for one part of the changed sums.
 type summed struct {
 	// queues counts the sums.
 	queues int
-	// noted is that of the amounts added, more what the sums name in addition to those of the base.
+	// noted is the grain of the amounts added; more are the amounts by which the sums' totals exceed those of the base.
 	noted grain
 	more  []float64
 }
 
-// sum forms the sums of the queues of which a job has changed. each does work that may be done at the same time.
+// sum computes the sums of the queues with a changed job. each runs work concurrently.
 func (r *result) sum(each func(n int, f func(int))) {
 	m, base := r.Model, r.base
 	if slices.Sort(r.touched); len(r.touched) > 0 || len(m.Queues) > len(base.sums) {
@@ -43,8 +43,8 @@ func (r *result) sum(each func(n int, f func(int))) {
 	}
 }
 
-// sumDifference takes what the base has of the touched jobs off the sums of their queues, and adds what the result has of them, for one
-// part of the queues. That is right if joined returns true.
+// sumDifference subtracts the base's amounts of the touched jobs from the sums of their queues and adds the result's, for one part of the
+// queues. This is correct only if joined returns true.
 func (r *result) sumDifference(part int) summed {
 	m, base := r.Model, r.base
 	s, store := m.summing(), sumCopies{}
@@ -103,7 +103,7 @@ func (s *summing) nameTheSame(was *Job, before *Account, job *Job, tasks *Accoun
 // same reports whether two rows are the same bit for bit.
 func same(l, r resource.Row) bool { return l.Has == r.Has && slices.Equal(l.V, r.V) }
 
-// sumCopies is memory for copies of sums. A few lie in one piece, which is kept as long as any of them.
+// sumCopies allocates copies of sums, a few in each piece of memory, which lives as long as any of them.
 type sumCopies struct {
 	sums  []QueueSum
 	cells []float64
@@ -111,7 +111,7 @@ type sumCopies struct {
 	next  int
 }
 
-// copiesTogether is how many copies lie in one piece at most.
+// copiesTogether is the maximum number of copies in one piece.
 const copiesTogether = 16
 
 // clone returns a copy that shares nothing with a sum.
@@ -133,13 +133,13 @@ func (c *sumCopies) clone(sum *QueueSum) *QueueSum {
 	return out
 }
 
-// joined sets the grain of the result, and returns whether the sums of all parts are the same in whatever order they were formed. No sum
-// was ever larger than those of the base and the result together.
+// joined sets the grain of the result, and reports whether the sums of all parts do not depend on the order of summation. No intermediate
+// sum exceeds those of the base and the result together.
 func (r *result) joined(parts []summed) bool {
 	m, base := r.Model, r.base
 	g := grain{bits: slices.Clone(base.grain.bits), total: slices.Clone(base.grain.total)}
 	for _, request := range m.Requests[len(base.Requests):] {
-		g.grind(request)
+		g.include(request)
 	}
 	for _, p := range parts {
 		g.rough = g.rough || p.noted.rough
@@ -152,7 +152,8 @@ func (r *result) joined(parts []summed) bool {
 	return g.exact(g.total) && g.exact(base.grain.total)
 }
 
-// sumAnew forms the sums of the queues that have a touched job from their jobs in the order of their uids, and returns how many there are.
+// sumAnew computes the sums of the queues with a touched job from all their jobs in the order of uids, and returns the number of these
+// queues.
 func (r *result) sumAnew() int {
 	m, base, of := r.Model, r.base, map[QueueID]struct{}{}
 	s := m.summing()

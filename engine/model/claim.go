@@ -42,7 +42,7 @@ func (c *claims) add(j JobID, by claim, n int) {
 	c.list = append(c.list, claimed{j, by})
 }
 
-// of returns the claim of a job that is claimed. It is only needed for what is faulty.
+// of returns the claim of a claimed job. Only error paths need it.
 func (c *claims) of(j JobID) claim {
 	for i := range c.list {
 		if c.list[i].job == j {

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// keys make the hashes of a process unlike those of every other, so that a client cannot look for texts that clash.
+// keys are random per process, so that a client cannot construct texts with equal hashes.
 var keys = func() (k [4]uint64) {
 	for i := range k {
 		k[i] = maphash.Comparable(seed, i) | 1

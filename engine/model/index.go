@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// seed is the same for all models of a process. No answer depends on it: it decides where in a table an entry lies, not what is found.
+// seed is the same for all models of a process. It determines the layout of tables and has no effect on answers.
 var seed = maphash.MakeSeed()
 
 // index finds entries by the text that identifies them. It is a hash table with open addressing that holds positions only: no
@@ -28,7 +28,7 @@ func (x *index) find(key string, at func(int32) string) (int32, bool) {
 	return position(x.slots[i]), true
 }
 
-// add adds a text unless it is there already, in which case it returns the position it was added under, and false.
+// add adds a text. If it exists already, add returns its position and false.
 func (x *index) add(key string, id int32, at func(int32) string) (int32, bool) {
 	if 2*x.n >= len(x.slots) {
 		x.grow()
@@ -43,7 +43,7 @@ func (x *index) add(key string, id int32, at func(int32) string) (int32, bool) {
 	return id, true
 }
 
-// slot returns where a text is, or the free slot where it belongs.
+// slot returns the slot of a text, or the free slot for it.
 func (x *index) slot(tag uint32, key string, at func(int32) string) (int, bool) {
 	mask := len(x.slots) - 1
 	for i := int(tag) & mask; ; i = (i + 1) & mask {
@@ -72,7 +72,7 @@ func (x *index) grow() {
 	}
 }
 
-// clone returns an index to which may be added without changing x.
+// clone returns an independent copy of x.
 func (x *index) clone() index { return index{slices.Clone(x.slots), x.n} }
 
 func (x *index) reset() {

@@ -11,7 +11,7 @@ type LeftOut struct {
 	Queue, Job, Scheduler string
 }
 
-// maxLeftOut bounds what of a cluster is named though it takes part in nothing.
+// maxLeftOut bounds the number of jobs and pods that are listed as left out.
 const maxLeftOut = 100_000
 
 // LeftOut adds a job or a pod that is not considered. The builder keeps its strings.

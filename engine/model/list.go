@@ -7,15 +7,14 @@ import (
 
 // List is a paged sequence. The models of successive snapshots share equal pages, so that many models need little more memory than one.
 type List[ID ~int32, T any] struct {
-	// pages and tail are the table of pages. What successive models append is in tail, so that they share the rest of the table too. Only
-	// the last page of all is not full.
+	// pages and tail together are the table of pages. Successive models append to tail and share pages. Only the last page is not full.
 	pages, tail [][]T
 	n           int
-	// shift is the binary logarithm of what a page holds.
+	// shift is the binary logarithm of the page size.
 	shift uint8
 }
 
-// largePage is the binary logarithm of what a page holds of entries that are small and mostly appended.
+// largePage is the binary logarithm of the page size for small entries that are mostly appended.
 const largePage = 6
 
 // Len returns the number of entries, including removed ones.
@@ -55,7 +54,7 @@ func (l *List[ID, T]) cut(entries []T, shift uint8) {
 	}
 }
 
-// edit is a list that differs from the one it began as, which stays as it is.
+// edit is a modified copy of a list, which itself does not change.
 type edit[ID ~int32, T any] struct {
 	List[ID, T]
 	// own and ownTail say which pages are not shared; nil while the table is.
@@ -87,7 +86,7 @@ func detached[T any](pages [][]T, own []bool) ([][]T, []bool) {
 	return pages, own
 }
 
-// take makes a page e's own.
+// take copies a page unless e owns it.
 func (e *edit[ID, T]) take(pages [][]T, own []bool, p int) {
 	if !own[p] {
 		pages[p], own[p] = slices.Clone(pages[p]), true
@@ -95,7 +94,7 @@ func (e *edit[ID, T]) take(pages [][]T, own []bool, p int) {
 	}
 }
 
-// add appends entries, whose memory it shares but for those that fill the last page up.
+// add appends entries. It shares their memory, except for those that fill up the last page.
 func (e *edit[ID, T]) add(entries ...T) {
 	if len(entries) == 0 {
 		return
@@ -121,8 +120,8 @@ func (e *edit[ID, T]) add(entries ...T) {
 	}
 }
 
-// openTail makes the tail e's own, with a last page in it that is not full. A tail that has grown long joins the other pages, so that what
-// is copied for one model stays small.
+// openTail copies the tail unless e owns it, and ensures that its last page is not full. A long tail is moved to pages, so that each model
+// copies little.
 func (e *edit[ID, T]) openTail() {
 	const least, part = 64, 4
 	if len(e.tail) > least+len(e.pages)/part {

@@ -43,9 +43,9 @@ type Model struct {
 	// QueueJobs lists the jobs of each queue by uid.
 	QueueJobs [][]JobID
 
-	// Own counts what a model built by a Change does not share with its base; nil for a model that was built whole.
+	// Own counts the parts that a model built by a Change does not share with its base; nil for a model built from a snapshot.
 	Own *Own
-	// Tallied counts the tasks of which the model keeps no more than what they add up to; see Builder.Tally.
+	// Tallied counts the tasks of which the model keeps only sums; see Builder.Tally.
 	Tallied int
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
@@ -54,7 +54,7 @@ type Model struct {
 	text paper
 	// sums belong to the queues at the same positions.
 	sums []*QueueSum
-	// exact says that the order in which sums are formed does not matter, because grain and sums say so.
+	// exact says that sums do not depend on the order of summation, by grain and sums.
 	exact bool
 	grain grain
 	// given are the dimensions in the order in which the snapshot names them.
@@ -85,7 +85,7 @@ type Account struct {
 	Total resource.Row
 	// Tasks counts tasks by status.
 	Tasks [NumStatus]int32
-	// PendingBestEffort counts pending tasks that ask for nothing but `pods`.
+	// PendingBestEffort counts pending tasks that request only `pods`.
 	PendingBestEffort int32
 	// GroupTasks counts tasks by status for each group of the job, in group order.
 	GroupTasks [][NumStatus]int32
@@ -128,7 +128,7 @@ func valid(n *[NumStatus]int32) int32 { return ready(n) + n[Pipelined] + n[Pendi
 // Request returns the request of a task.
 func (m *Model) Request(t TaskID) resource.Row { return m.Requests[m.Tasks.At(t).Request] }
 
-// BestEffort reports whether a request asks for nothing but `pods`.
+// BestEffort reports whether a request contains only `pods`.
 func (m *Model) BestEffort(request resource.Row) bool { return request.IsEmpty(m.Dims.Pods()) }
 
 // QueueOf returns the queue of a task's job.
@@ -253,7 +253,7 @@ func (m *Model) Task(key string) (TaskID, bool) {
 	if t, ok := m.TaskOf(key); ok {
 		return t, true
 	}
-	// A path belongs to a job of its namespace, and few jobs are worth a second index of all tasks.
+	// Only jobs of the path's namespace can match, so a second index of all tasks would not pay.
 	for j := range JobID(m.Jobs.Len()) {
 		job := m.Jobs.At(j)
 		for t := job.FirstTask; t < job.EndTask; t++ {

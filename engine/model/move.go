@@ -1,20 +1,20 @@
 package model
 
-// move is where entries that were collected by themselves come to lie behind others.
+// move holds the offsets at which separately collected entries are appended to others.
 type move struct {
 	jobs            JobID
 	groups          GroupID
 	tasks           TaskID
 	counts, details int32
-	// Texts that begin at start and behind it come to lie behind texts.
+	// Texts that begin at start or later are appended at texts.
 	start, texts uint32
-	// at, if not nil, is where each job comes to lie, in place of jobs.
+	// at, if not nil, is the position of each job, instead of jobs.
 	at []JobID
-	// request, if not nil, is what each request is replaced by.
+	// request, if not nil, maps requests.
 	request []int32
 }
 
-// moved returns where what follows the entries of f comes to lie.
+// moved returns the offsets after the entries of f.
 func (f *flat) moved() move {
 	return move{
 		jobs: JobID(len(f.jobs)), groups: GroupID(len(f.groups)), tasks: TaskID(len(f.tasks)),
@@ -22,7 +22,7 @@ func (f *flat) moved() move {
 	}
 }
 
-// behind returns where what follows the entries of a model comes to lie.
+// behind returns the offsets after the entries of a model.
 func (m *Model) behind() move {
 	return move{
 		jobs: JobID(m.Jobs.Len()), groups: GroupID(m.Groups.Len()), tasks: TaskID(m.Tasks.Len()),

@@ -10,8 +10,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// runs finds entries by the text that identifies them, as sorted does, in a sequence that successive models extend: each run indexes what
-// one of them added, and is never changed. A run is at least four times as long as the next, so that there are few.
+// runs finds entries by the text that identifies them in a sequence that successive models extend: each run is an immutable index of the
+// entries that one of them added. A run is at least four times as long as the next, so that there are few.
 type runs struct{ list []sorted }
 
 // find returns the position of a text among the entries that are still there.
@@ -27,7 +27,7 @@ func (x *runs) find(key string, of texts) (int32, bool) {
 	return None, false
 }
 
-// one returns the only run of an index that is built at once, in the memory of what the index held before.
+// one returns the single run of an index that is built at once, and reuses the index's memory.
 func (x *runs) one() *sorted {
 	if len(x.list) != 1 {
 		x.list = make([]sorted, 1)
@@ -35,8 +35,7 @@ func (x *runs) one() *sorted {
 	return &x.list[0]
 }
 
-// with returns an index that finds the entries of another run too. Runs that are not much longer are merged with it, without the entries
-// that gone reports.
+// with returns an index with another run. It merges runs that are not much longer, without the entries that gone reports.
 func (x *runs) with(last sorted, gone func(id int32) bool) runs {
 	if len(last.entries) == 0 {
 		return *x
@@ -66,7 +65,7 @@ func merged(l, r sorted, gone func(id int32) bool) sorted {
 	return sorted{entries: entries}
 }
 
-// bytes returns what the entries take.
+// bytes returns the memory of the entries.
 func (x *runs) bytes() int64 {
 	n := 0
 	for i := range x.list {
@@ -75,7 +74,7 @@ func (x *runs) bytes() int64 {
 	return 8 * int64(n)
 }
 
-// The texts that sorted indexes are built of.
+// The texts of sorted indexes.
 type (
 	jobTexts  struct{ m *Model }
 	taskTexts struct{ m *Model }
@@ -124,7 +123,7 @@ func (x requestTexts) tag(r int32) (uint32, bool) {
 	return uint32(maphash.Bytes(seed, requestKey(make([]byte, 0, maxKey), x.m.Requests[r]))), true
 }
 
-// equal is not asked: no two requests of a model are equal but for the absence of cpu and memory.
+// equal is never called: no two requests of a model are equal except for absent cpu and memory.
 func (x requestTexts) equal(int32, int32) bool { return false }
 
 func (x requestTexts) is(r int32, key string) bool {
@@ -134,7 +133,7 @@ func (x requestTexts) is(r int32, key string) bool {
 // maxKey is the length of the longest key of a request.
 const maxKey = 8 + 8*resource.MaxDimensions
 
-// requestKey appends what identifies a request: which dimensions are present, and their amounts.
+// requestKey appends the key of a request: the set of its dimensions, and their amounts.
 func requestKey(key []byte, request resource.Row) []byte {
 	key = binary.LittleEndian.AppendUint64(key, uint64(request.Has))
 	for m := request.Has; m != 0; m = m.Rest() {

@@ -175,8 +175,8 @@ func (m *Model) restrictedToNone() map[NodeSetID]restricted {
 	return jobs
 }
 
-// taskIsRestrictedToNone reports whether a task, also one of a job that is gone, is itself restricted to a removed node set. It saves a
-// walk over all tasks.
+// taskIsRestrictedToNone reports whether any task, including those of removed jobs, has itself a removed node set. It avoids a walk over
+// all tasks.
 func (m *Model) taskIsRestrictedToNone() bool {
 	for d := range int32(m.Details.Len()) {
 		if s := m.Details.At(d).NodeSet; s != AllNodes && m.NodeSets[s].Name == "" {

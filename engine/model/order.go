@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// orderUnless returns positions 0 … n-1 sorted by name; equal names, which no valid model has, stay as they are. What it returns is not in
-// order if stop, which may be nil, asked to stop.
+// orderUnless returns positions 0 … n-1 sorted by name; equal names, which no valid model has, keep their order. The result is unsorted if
+// stop, which may be nil, returned true.
 func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID {
 	ids := make([]ID, n)
 	sorted := true
@@ -23,11 +23,11 @@ func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID 
 	return ids
 }
 
-// orderNames sorts positions, of which there are some, by name.
+// orderNames sorts positions by name; there must be at least one.
 func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
-	// Names mostly begin alike. Eight bytes after that are sorted by their digits, the last four first, and tell most names apart.
+	// Names often have a common prefix. A radix sort by the eight bytes after it, the last four first, separates most names.
 	common := len(commonPrefix(len(ids), func(i int) string { return name(ids[i]) }))
-	// Setting up the digits costs more than comparing so few.
+	// For so few names, comparing is faster than a radix sort.
 	const few = 256
 	if len(ids) <= few {
 		compareNames(ids, name, common, stop)
@@ -56,12 +56,12 @@ func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
 	compareNames(ids[from:], name, common, stop)
 }
 
-// compareNames sorts positions whose names have so many bytes in common.
+// compareNames sorts positions whose names have a common prefix of this length.
 func compareNames[ID ~int32](ids []ID, name func(ID) string, common int, stop func() bool) {
 	if len(ids) == 1 {
 		return
 	}
-	// The sixteen bytes after those tell most of them apart without looking at the names again.
+	// The next sixteen bytes separate most names without another access to them.
 	type entry struct {
 		high, low uint64
 		id        ID
@@ -85,7 +85,7 @@ func compareNames[ID ~int32](ids []ID, name func(ID) string, common int, stop fu
 	}
 }
 
-// commonPrefix returns what all of n > 0 names begin with.
+// commonPrefix returns the common prefix of n > 0 names.
 func commonPrefix(n int, name func(int) string) string {
 	prefix := name(0)
 	for i := 1; i < n && prefix != ""; i++ {
@@ -99,7 +99,7 @@ func commonPrefix(n int, name func(int) string) string {
 	return prefix
 }
 
-// prefixKey returns the first sixteen bytes of s as two numbers that are ordered as they are; missing bytes are 0.
+// prefixKey returns the first sixteen bytes of s as two numbers in the same order; missing bytes are 0.
 func prefixKey(s string) (high, low uint64) {
 	var b [16]byte
 	copy(b[:], s)

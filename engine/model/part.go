@@ -15,7 +15,7 @@ func (l Loader) Part(p Loader) {
 		return
 	}
 	p.forget()
-	// What p has of these is not its own.
+	// p shares these with another builder.
 	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
 	p.reset(b.m.AsOf)
 	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = b.m.Queues, b.m.Nodes, b.m.queueIndex, b.m.nodeIndex
@@ -74,8 +74,8 @@ func (l Loader) Join(part Loader) bool {
 	return true
 }
 
-// joinRequests returns the positions in b of a part's requests, in whose order those that b has not yet are added. The first are the same
-// in both: that of nothing, or those of the base of a Change.
+// joinRequests adds a part's requests to b, in their order, and returns their positions in b. The first ones are the same in both: the
+// empty request, or those of the base of a Change.
 func (b *Builder) joinRequests(p *Builder) []int32 {
 	first := 1
 	if b.change != nil {

@@ -14,11 +14,11 @@ type QueueSum struct {
 	// Allocated sums the tasks that hold resources. Request adds those that are pending, and Gated sums those of them that are held by a
 	// gate other than the scheduler's own.
 	Allocated, Request, Gated resource.Row
-	// Inqueue sums what admitted jobs still lack of their minimum.
+	// Inqueue sums the parts of their minimum that admitted jobs lack.
 	Inqueue resource.Row
-	// Elastic sums what jobs hold above their minimum.
+	// Elastic sums the resources that jobs hold above their minimum.
 	Elastic resource.Row
-	// Named sums the requests of all tasks and the minimum resources of all jobs. It names what groups without tasks request too.
+	// Named sums the requests of all tasks and the minimum resources of all jobs. It also names the requests of groups without tasks.
 	Named resource.Row
 	// Jobs counts the jobs of any phase and size.
 	Jobs int32
@@ -42,7 +42,7 @@ const (
 // QueueSumOf returns the sums over the jobs of a queue.
 func (m *Model) QueueSumOf(q QueueID) *QueueSum { return m.sums[q] }
 
-// sumStore is the memory of the sums of a model that is built at once.
+// sumStore allocates the sums of a model.
 type sumStore struct {
 	sums  []QueueSum
 	of    []*QueueSum
@@ -70,7 +70,7 @@ func (s *QueueSum) open(cells []float64, named []int32) {
 	}
 }
 
-// lay puts the amounts of the rows into cells.
+// lay makes cells the memory of the rows.
 func (s *QueueSum) lay(cells []float64) {
 	width := len(cells) / rowsOfSum
 	for i, row := range s.rows() {
@@ -94,7 +94,7 @@ type summing struct {
 	*Model
 	unbooked resource.Mask
 	part     resource.Row
-	// noted is that of the minima added and of the requests.
+	// noted is the grain of the minima added and of the requests.
 	noted grain
 }
 
@@ -111,13 +111,13 @@ func (s *summing) fill(q QueueID, sum *QueueSum) {
 	}
 }
 
-// add adds a job n times, where n is 1, or -1 to take it off again. The latter is right only where all sums are exact.
+// add adds a job n times: n is 1, or -1 to subtract it, which is correct only if all sums are exact.
 func (s *summing) add(sum *QueueSum, job *Job, tasks *Account, n int32) {
 	sum.Jobs += n
 	sum.put(rowNamed, &sum.Named, tasks.Total, n)
 	if !job.MinResources.Absent() {
 		sum.put(rowNamed, &sum.Named, job.MinResources, n)
-		s.noted.grind(job.MinResources)
+		s.noted.include(job.MinResources)
 	}
 	sum.put(rowNamed, &sum.Named, resource.Row{Has: s.requested(job)}, n)
 	s.addHeld(sum, job, tasks, n)
@@ -137,7 +137,7 @@ func (s *summing) addHeld(sum *QueueSum, job *Job, tasks *Account, n int32) {
 	if tasks.Tasks[Pipelined]+tasks.Tasks[Releasing] > 0 {
 		sum.Moving += n
 	}
-	// Rows of no task are zeros that name cpu and memory; adding them changes nothing.
+	// Rows without tasks are zeros that name cpu and memory; adding them has no effect.
 	if tasks.Holding() > 0 {
 		sum.put(rowAllocated, &sum.Allocated, tasks.Allocated, n)
 		sum.put(rowRequest, &sum.Request, tasks.Allocated, n)
@@ -172,18 +172,18 @@ func (s *QueueSum) put(i int, sum *resource.Row, row resource.Row, n int32) {
 	}
 }
 
-// grain says what all amounts of a model are multiples of, and what they come to. It may say less than is true of the former.
+// grain determines whether sums of a model's amounts are exact: a common divisor of the amounts, possibly too small, and their totals.
 type grain struct {
-	// bits has, by dimension, every bit that is set in some amount.
+	// bits is, for each dimension, the union of the bits of all amounts.
 	bits []uint64
-	// total adds up, by dimension, what the sums of all queues name. It may be rounded, but not by half.
+	// total is, for each dimension, the total over all queues, with a rounding error below a half of it.
 	total []float64
-	// rough says that some amount is no integer.
+	// rough says that some amount is not an integer.
 	rough bool
 }
 
-// grind notes the amounts of a row.
-func (g *grain) grind(row resource.Row) {
+// include adds the amounts of a row to bits and rough.
+func (g *grain) include(row resource.Row) {
 	for d, x := range row.V {
 		whole := int64(x)
 		g.rough = g.rough || float64(whole) != x
@@ -198,8 +198,8 @@ func (g *grain) add(sum *QueueSum) {
 	}
 }
 
-// exact reports whether sums that come to so much are the same in whatever order they were formed: all amounts are multiples of a power of
-// two, and come to less than 2^53 times that power together, so that no sum and no difference of them was rounded.
+// exact reports whether sums up to total do not depend on the order of summation: all amounts are multiples of a power of two, and their
+// total is less than 2^53 times that power, so that no sum or difference of them is rounded.
 func (g *grain) exact(total []float64) bool {
 	if g.rough {
 		return false
@@ -212,15 +212,15 @@ func (g *grain) exact(total []float64) bool {
 	return true
 }
 
-// InqueueNeed sets dst to what the permit of a job books as inqueue: its minimum resources minus the requests of its gated tasks, floored
-// at 0; every dimension of the minimum stays named. tasks is the account of its tasks now.
+// InqueueNeed sets dst to the amount that a permit of a job books as inqueue: its minimum resources minus the requests of its gated tasks,
+// floored at 0; every dimension of the minimum stays named. tasks is the account of its tasks now.
 func (m *Model) InqueueNeed(job *Job, tasks *Account, dst *resource.Row) {
 	job.setMinimum(dst)
 	m.deductGated(tasks, dst)
 }
 
-// InqueueLack sets dst to what is booked as inqueue for a running job: the part of its minimum that it does not hold, minus the requests of
-// its gated tasks.
+// InqueueLack sets dst to the amount booked as inqueue for a running job: the part of its minimum that it does not hold, minus the requests
+// of its gated tasks.
 func (m *Model) InqueueLack(job *Job, tasks *Account, dst *resource.Row) {
 	m.setLack(job, tasks, m.unbooked(), dst)
 	m.deductGated(tasks, dst)
@@ -236,7 +236,7 @@ func (j *Job) setMinimum(dst *resource.Row) {
 	dst.Has |= resource.Base
 }
 
-// Elastic sets dst to what a job holds above its minimum; without a minimum that is everything (Volcano's GetElasticResources).
+// Elastic sets dst to the resources that a job holds above its minimum; without a minimum these are all (Volcano's GetElasticResources).
 func (j *Job) Elastic(tasks *Account, dst *resource.Row) {
 	j.setMinimum(dst)
 	dst.SetExceeded(tasks.Allocated, *dst)
@@ -255,7 +255,7 @@ func isAdmitted(job *Job, tasks *Account) bool {
 	}
 }
 
-// setLack sets dst to what a job holds less than its minimum (Volcano's GetInqueueResource). cpu and memory are floored at 0. A
+// setLack sets dst to the part of its minimum that a job does not hold (Volcano's GetInqueueResource). cpu and memory are floored at 0. A
 // scalar that the job holds some of is named only where it lacks some; one that it holds none of is named even with 0, except `pods`.
 func (m *Model) setLack(job *Job, tasks *Account, unbooked resource.Mask, dst *resource.Row) {
 	dst.Clear(resource.Base)
@@ -269,7 +269,7 @@ func (m *Model) setLack(job *Job, tasks *Account, unbooked resource.Mask, dst *r
 	}
 }
 
-// unbooked returns the dimensions that no job's lack is booked of, though a permit books them: Volcano's sum passes over ephemeral storage.
+// unbooked returns the dimensions that a permit books but a job's lack does not: Volcano's sum skips ephemeral storage.
 func (m *Model) unbooked() resource.Mask {
 	if d, ok := m.Dims.Index("ephemeral-storage"); ok {
 		return resource.Mask(0).With(d)
@@ -277,8 +277,8 @@ func (m *Model) unbooked() resource.Mask {
 	return 0
 }
 
-// deductGated takes the requests of a job's gated tasks off dst, floored at 0; no dimension appears or disappears. Gated tasks that ask
-// for nothing but `pods` take nothing off (Volcano's DeductSchGatedResources).
+// deductGated subtracts the requests of a job's gated tasks from dst, floored at 0; no dimension appears or disappears. Gated tasks that
+// request only `pods` are ignored (Volcano's DeductSchGatedResources).
 func (m *Model) deductGated(tasks *Account, dst *resource.Row) {
 	if m.BestEffort(tasks.Gated) {
 		return

@@ -1,28 +1,28 @@
 package model
 
-// recognized is what a change's builder, or a part of it, finds of its jobs in the base.
+// recognized relates the jobs and tasks of a change's builder, or of a part of it, to those of the base.
 type recognized struct {
 	// was are the positions in the base of the jobs that were set, None for those that the base does not have.
 	was []JobID
-	// next is the task of the base that the next one set is compared with, and end the one after the last of its job.
+	// next is the task of the base with which the next task is compared, and end the one after the last of its job.
 	next, end TaskID
-	// met are the tasks whose uid another task of the base has, in order.
+	// met lists the tasks whose uid another task of the base has, in order.
 	met []meeting
-	// entries are those of the tasks in a sorted index of their uids, in the order of the tasks.
+	// entries are the tasks' entries for a sorted index of uids, in the order of the tasks.
 	entries []uint64
 }
 
 // meeting is a task that was set, and the one of the base that has its uid.
 type meeting struct{ task, earlier TaskID }
 
-// noJob is a job with nothing in it.
+// noJob is an empty job.
 var noJob = Job{Queue: None}
 
 func (r *recognized) expect(jobs, tasks int) {
 	r.was, r.entries = room(r.was, jobs), room(r.entries, tasks)
 }
 
-// recognize returns what the base of a change has of a job that is set, or a job with nothing in it.
+// recognize returns the base's job with the same uid as s, or an empty one.
 func (b *Builder) recognize(s *JobSpec) *Job {
 	if b.change == nil {
 		return &noJob
@@ -42,9 +42,8 @@ func (b *Builder) recognize(s *JobSpec) *Job {
 	return was
 }
 
-// recognizeTask gives a task of a change its texts, which it shares with the task of the base that has the same ones, and looks for its uid
-// in the base. Most jobs that are set have their tasks in the order in which they had them. Whether a task of the base stays is known
-// only when all jobs were given.
+// recognizeTask sets the texts of a task, sharing those of an equal task of the base, and looks up its uid in the base. Most jobs keep the
+// order of their tasks. Whether a task of the base remains is known only after the last job.
 func (b *Builder) recognizeTask(task *Task, s *TaskSpec) {
 	base, r := b.change.base, &b.recognized
 	var uid, name span
@@ -53,7 +52,7 @@ func (b *Builder) recognizeTask(task *Task, s *TaskSpec) {
 		uid, name = was.uid, was.name
 		r.next++
 	}
-	task.uid, task.name = b.writeAs(uid, s.UID), b.writeAs(name, s.Name)
+	task.uid, task.name = b.writeOrShare(uid, s.UID), b.writeOrShare(name, s.Name)
 	if s.UID == "" {
 		return
 	}
@@ -67,8 +66,8 @@ func (b *Builder) recognizeTask(task *Task, s *TaskSpec) {
 	}
 }
 
-// writeAs is write for a text that the base may have at a place.
-func (b *Builder) writeAs(known span, s string) span {
+// writeOrShare is write for a text that the base may have at known.
+func (b *Builder) writeOrShare(known span, s string) span {
 	if !known.empty() && string(b.before.at(known)) == s {
 		return known
 	}

@@ -4,10 +4,10 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// What a snapshot says of parts of a model, for a Change that states them again with differences. Amounts refer to the dimensions in the
-// order of Dims.Names, which such a Change names as its own.
+// The functions below return specs of a model's parts, for a Change that modifies them. Amounts refer to the dimensions in the order of
+// Dims.Names.
 
-// NodeSpecOf returns what the snapshot says of a node.
+// NodeSpecOf returns the spec of a node.
 func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	node := &m.Nodes[n]
 	return NodeSpec{
@@ -16,7 +16,7 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	}
 }
 
-// NodeSetSpecOf returns what the snapshot says of a node set that is not AllNodes, without nodes that a Change has removed.
+// NodeSetSpecOf returns the spec of a node set other than AllNodes, without nodes that a Change has removed.
 func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	set := &m.NodeSets[s]
 	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: make([]uint32, 0, len(set.Nodes))}
@@ -28,7 +28,7 @@ func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	return spec
 }
 
-// QueueSpecOf returns what the snapshot says of a queue.
+// QueueSpecOf returns the spec of a queue.
 func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
 	queue := &m.Queues[q]
 	return QueueSpec{
@@ -38,7 +38,7 @@ func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
 	}
 }
 
-// JobSpecOf returns what the snapshot says of a job; its groups and tasks follow.
+// JobSpecOf returns the spec of a job without its groups and tasks.
 func (m *Model) JobSpecOf(j JobID) JobSpec {
 	job := m.Jobs.At(j)
 	return JobSpec{
@@ -48,7 +48,7 @@ func (m *Model) JobSpecOf(j JobID) JobSpec {
 	}
 }
 
-// GroupSpecOf returns what the snapshot says of a task group; its counts and tasks follow.
+// GroupSpecOf returns the spec of a task group without its counts and tasks.
 func (m *Model) GroupSpecOf(g GroupID) GroupSpec {
 	group := m.Groups.At(g)
 	return GroupSpec{
@@ -57,7 +57,7 @@ func (m *Model) GroupSpecOf(g GroupID) GroupSpec {
 	}
 }
 
-// TaskSpecOf returns what the snapshot says of a task.
+// TaskSpecOf returns the spec of a task.
 func (m *Model) TaskSpecOf(t TaskID) TaskSpec {
 	task := m.Tasks.At(t)
 	spec := TaskSpec{
@@ -76,7 +76,7 @@ func (m *Model) TaskSpecOf(t TaskID) TaskSpec {
 	return spec
 }
 
-// requestSpec returns the amounts of a row of Requests, nil for the first, which asks for nothing.
+// requestSpec returns the amounts of a row of Requests, nil for the first, the empty one.
 func (m *Model) requestSpec(request int32) *Amounts {
 	if request == 0 {
 		return nil
@@ -104,7 +104,7 @@ func amountsOf(row resource.Row) *Amounts {
 	return a
 }
 
-// At returns the amount of a dimension, and whether it is there.
+// At returns the amount of a dimension, and whether it is present.
 func (a *Amounts) At(d int) (float64, bool) {
 	if a != nil {
 		for i, given := range a.Dimension {
@@ -116,7 +116,7 @@ func (a *Amounts) At(d int) (float64, bool) {
 	return 0, false
 }
 
-// With returns amounts with another amount of a dimension; a stays as it is.
+// With returns a copy of a with another amount of a dimension.
 func (a *Amounts) With(d int, x float64) *Amounts {
 	out := &Amounts{}
 	if a != nil {

@@ -5,17 +5,17 @@ import (
 	"errors"
 )
 
-// ErrParts means that a Change whose jobs were given in parts has violations, whose paths count from the first job: it must be built again
-// from jobs that are given in one go.
-var ErrParts = errors.New("the jobs of a faulty change must be given in one go")
+// ErrParts means that a Change built in parts has violations. Their paths need the positions of all jobs, so it must be built again without
+// parts.
+var ErrParts = errors.New("a change with violations must be built without parts")
 
-// settled is what a part of the jobs of a change is found by, and what its tasks add up to.
+// settled holds the indexes and accounts of one part of a change's jobs.
 type settled struct {
 	accounts []Account
 	tasks    sorted
 }
 
-// places returns where the entries of each part come to lie, given where each job does.
+// places returns the offsets of each part's entries, given the positions of all jobs.
 func (c *change) places(at []JobID) []move {
 	places := make([]move, len(c.parts))
 	to := c.base.behind()
@@ -32,13 +32,13 @@ func (c *change) places(at []JobID) []move {
 	return places
 }
 
-// settle indexes the tasks of a part by uid, records those whose uid another task has, books all in the accounts of their jobs, and lets
-// all refer to each other where they come to lie. Parts may settle at the same time.
+// settle indexes the tasks of a part by uid, records duplicate uids, books the tasks in the accounts of their jobs, and converts references
+// to positions in the result. Parts may settle concurrently.
 func (b *Builder) settle(to *move) (s settled) {
 	base := b.change.base
 	s.tasks.entries = b.recognized.entries
 	s.tasks.sort()
-	s.tasks.tellApart(flatTexts{&b.flat}, nil, func(earlier, later int32) {
+	s.tasks.findClashes(flatTexts{&b.flat}, nil, func(earlier, later int32) {
 		b.taken(TaskID(later), TaskID(base.Tasks.Len())+TaskID(earlier))
 	})
 	for _, met := range b.recognized.met {
@@ -72,7 +72,7 @@ func (b *Builder) settle(to *move) (s settled) {
 	return s
 }
 
-// faults returns the violations of the change, or ErrParts if they do not lie in one part.
+// faults returns the violations of the change, or ErrParts if it was built in several parts.
 func (c *change) faults() error {
 	for _, p := range c.parts {
 		if p.faults.Total > 0 && len(c.parts) > 1 {

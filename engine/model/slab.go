@@ -2,13 +2,14 @@ package model
 
 import "github.com/apportion/apportion/engine/resource"
 
-// slab hands out rows from large pieces of memory, all of which a reset takes back at once.
+// slab allocates rows from large pieces of memory. A reset frees all of them.
 type slab struct {
 	pieces   [][]float64
 	at, used int
 }
 
-// Pieces hold so many amounts at first, and twice as many each up to so many, so that small models stay small.
+// The sizes of the first and of the largest piece, in amounts. Each piece is twice as large as the one before, so that small models stay
+// small.
 const (
 	firstCells = 512
 	slabCells  = 8 << 10
@@ -45,10 +46,10 @@ type accountStore struct {
 	bestEffort []int32
 }
 
-// rowsOfAccount is how many rows an account has.
+// rowsOfAccount is the number of rows in an account.
 const rowsOfAccount = 4
 
-// open returns accounts of the given jobs, which are neighbours, with no task in them.
+// open returns empty accounts of the given adjacent jobs.
 func (s *accountStore) open(jobs []Job, groups, width int) []Account {
 	s.accounts, s.cells = zeroed(s.accounts, len(jobs)), zeroed(s.cells, rowsOfAccount*len(jobs)*width)
 	s.counts, s.bestEffort = zeroed(s.counts, groups), zeroed(s.bestEffort, groups)

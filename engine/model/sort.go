@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// sortUnless sorts list; if stop, which may be nil, asks to stop, the list is left in no order. compare tells any two entries apart.
+// sortUnless sorts list; if stop, which may be nil, returns true, the order is undefined. compare never returns 0.
 //
 // The pieces that it sorts and then merges are small enough for stop to be asked every few milliseconds.
 func sortUnless[T any](list []T, stop func() bool, compare func(l, r T) int) {
@@ -32,10 +32,10 @@ func sortUnless[T any](list []T, stop func() bool, compare func(l, r T) int) {
 	}
 }
 
-// merge merges two sorted lists into one of their length, or returns false if stop asks to stop.
+// merge merges two sorted lists, or returns false if stop returns true.
 func merge[T any](into, l, r []T, stop func() bool, compare func(l, r T) int) bool {
 	for i := range into {
-		if asked(stop, i) {
+		if pollEach(stop, i) {
 			return false
 		}
 		if len(r) == 0 || len(l) > 0 && compare(l[0], r[0]) <= 0 {

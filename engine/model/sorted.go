@@ -2,14 +2,14 @@ package model
 
 import "slices"
 
-// sorted finds entries by the text that identifies them, like index, but is put together at once: sorting a hundred thousand hashes by
-// their digits takes a fraction of the time of that many visits to random places of a table.
+// sorted finds entries by the text that identifies them, like index, but is built at once: a radix sort of a hundred thousand hashes takes
+// a fraction of the time of as many random accesses to a table.
 type sorted struct {
 	// entries hold 32 bits of the hash above the position, in ascending order.
 	entries, scratch []uint64
 }
 
-// texts tells an index the texts of positions.
+// texts returns the texts of positions to an index.
 type texts interface {
 	// tag returns 32 bits of the hash of a text, and whether there is one.
 	tag(id int32) (uint32, bool)
@@ -17,12 +17,12 @@ type texts interface {
 	is(id int32, key string) bool
 }
 
-// build indexes positions 0 … n-1 from first on; those without a text are left out. It calls clash for every position whose text
-// a smaller position has already. If stop, which may be nil, asks to stop, the index is not complete.
+// build indexes positions 0 … n-1 from first on; those without a text are left out. It calls clash for every position whose text a smaller
+// position has already. If stop, which may be nil, returns true, the index is incomplete.
 func (x *sorted) build(first, n int, of texts, stop func() bool, clash func(earlier, later int32)) {
 	x.entries = slices.Grow(x.entries[:0], n)
 	for i := first; i < first+n; i++ {
-		if asked(stop, i) {
+		if pollEach(stop, i) {
 			return
 		}
 		if tag, ok := of.tag(int32(i)); ok {
@@ -30,14 +30,14 @@ func (x *sorted) build(first, n int, of texts, stop func() bool, clash func(earl
 		}
 	}
 	x.sort()
-	x.tellApart(of, stop, clash)
+	x.findClashes(of, stop, clash)
 }
 
-// tellApart calls clash as build does.
-func (x *sorted) tellApart(of texts, stop func() bool, clash func(earlier, later int32)) {
+// findClashes calls clash as build does.
+func (x *sorted) findClashes(of texts, stop func() bool, clash func(earlier, later int32)) {
 	var heads []int32
 	for i, groups := 0, 0; i < len(x.entries); groups++ {
-		if asked(stop, groups) {
+		if pollEach(stop, groups) {
 			return
 		}
 		end := i + 1
@@ -60,8 +60,8 @@ func (x *sorted) tellApart(of texts, stop func() bool, clash func(earlier, later
 	}
 }
 
-// asked asks stop for one of many steps whether to stop.
-func asked(stop func() bool, step int) bool {
+// pollEach calls stop for one of many steps.
+func pollEach(stop func() bool, step int) bool {
 	return stop != nil && step&(1<<13-1) == 1<<13-1 && stop()
 }
 
@@ -74,10 +74,10 @@ func (x *sorted) sort() {
 	x.sortByDigits()
 }
 
-// The hash is sorted by three digits.
+// Three digits cover the hash.
 const digitBits, digits = 11, 1 << 11
 
-// sortByDigits is apart from sort because its counts make a frame so large that the stack has to grow for it.
+// sortByDigits is separate from sort because its counts need a large stack frame.
 func (x *sorted) sortByDigits() {
 	x.scratch = slices.Grow(x.scratch[:0], len(x.entries))[:len(x.entries)]
 	var counts [3][digits]uint32
@@ -112,8 +112,8 @@ func (x *sorted) find(key string, of texts) (int32, bool) {
 	return None, false
 }
 
-// first returns the position of the first entry whose hash is not below tag. Hashes are spread evenly, so that it begins where the entry
-// would be if they were spread perfectly, and searches around that place.
+// first returns the position of the first entry whose hash is not below tag. Hashes are evenly distributed, so the search begins at the
+// interpolated position.
 func (x *sorted) first(tag uint64) int {
 	n, target := len(x.entries), tag<<32
 	if n == 0 {

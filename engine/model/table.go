@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Table is a List of entries that are large and replaced one by one. Its pages hold pointers, so that what a change copies beside the
-// entries that it replaces is small.
+// Table is a List of large entries that are replaced individually. Its pages hold pointers, so that a change copies little besides the
+// entries that it replaces.
 type Table[ID ~int32, T any] struct {
 	list List[ID, *T]
-	// all are the pointers of a table that was cut, whose memory is reused.
+	// all holds the pointers of the table from cut, for reuse.
 	all []*T
 }
 
-// tablePage is the binary logarithm of how many pointers a page holds.
+// tablePage is the binary logarithm of the number of pointers in a page.
 const tablePage = 5
 
 // Len returns the number of entries, including removed ones.
@@ -51,7 +51,7 @@ func (t *Table[ID, T]) cut(entries []T) {
 	t.list.cut(t.all, tablePage)
 }
 
-// tableEdit is a table that differs from the one it began as, which stays as it is.
+// tableEdit is a modified copy of a table, which itself does not change.
 type tableEdit[ID ~int32, T any] struct {
 	Table[ID, T]
 
@@ -66,7 +66,7 @@ func (e *tableEdit[ID, T]) begin(t *Table[ID, T]) {
 	e.list = t.list
 }
 
-// replace puts an entry in the place of another, or behind all.
+// replace replaces an entry, or appends one.
 func (e *tableEdit[ID, T]) replace(id ID, entry *T) {
 	if int(id) < e.Len() {
 		*e.pointers.change(id) = entry
@@ -84,5 +84,5 @@ func (e *tableEdit[ID, T]) change(id ID) *T {
 	return &entry
 }
 
-// ownBytes returns what its own pages take.
+// ownBytes returns the memory of its own pages.
 func (e *tableEdit[ID, T]) ownBytes() int { return 8 * e.pointers.fresh }

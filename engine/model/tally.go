@@ -9,25 +9,25 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// ErrTally means that a snapshot must be read again with all its tasks: it is or may be invalid, or sums depend on the order of tasks.
-var ErrTally = errors.New("the tasks of the snapshot cannot be counted only")
+// ErrTally means that the snapshot must be read again with all its tasks: it may be invalid, or sums depend on the order of tasks.
+var ErrTally = errors.New("the snapshot cannot be built without its tasks")
 
 // Extent counts jobs, and the groups and tasks in them.
 type Extent struct{ Jobs, Groups, Tasks int }
 
-// tally is what a builder keeps while tasks are only counted.
+// tally is the state of a builder that only counts tasks.
 type tally struct {
 	on bool
-	// counts are those of the tasks without details of the newest group.
+	// counts are the tasks without details in the newest group, by status.
 	counts [NumStatus]int32
 	// uids are the hashes of the uids of all tasks.
 	uids []uint64
-	// places and late are memory to find equal ones, and repeated says that there may be some.
+	// places and late are scratch memory for finding equal ones; repeated says that there may be some.
 	places, late []uint64
 	repeated     bool
 	// n is how many tasks were counted, nodes how many nodes there are.
 	n, nodes int
-	// all are the jobs, groups and hashes of all parts. Each part fills what begins at from, so that no part is copied behind another.
+	// all holds the jobs, groups and hashes of all parts. Each part fills its range, which begins at from, so that nothing is copied.
 	all  tallied
 	from Extent
 }
@@ -39,11 +39,11 @@ type tallied struct {
 	uids   []uint64
 }
 
-// Tally makes the builder take a snapshot of exactly this extent and so many nodes, of whose tasks the model keeps no more than what they
-// add up to. Jobs then come by OpenJob and CloseJob, groups by OpenGroup and CloseGroup, tasks by CountTask and CountDetailed.
+// Tally prepares the builder for a snapshot of exactly this extent and number of nodes. The model keeps only the sums of its tasks. Jobs
+// then come by OpenJob and CloseJob, groups by OpenGroup and CloseGroup, tasks by CountTask and CountDetailed.
 //
-// Build returns ErrTally wherever the model might not do for questions about what tasks add up to, and for any fault. The model has no
-// Tasks and no Counts.
+// Build returns ErrTally for any fault, and if the model might be insufficient for questions about sums of tasks. The model has no Tasks
+// and no Counts.
 func (l Loader) Tally(extent Extent, nodes int) {
 	b := l.Builder
 	t := &b.tally
@@ -53,10 +53,10 @@ func (l Loader) Tally(extent Extent, nodes int) {
 	b.take(&t.all, Extent{}, extent)
 }
 
-// TallyTo bounds what b itself fills, before its parts are made.
+// TallyTo sets the end of b's own range, before Parts are made.
 func (l Loader) TallyTo(to Extent) { l.take(&l.tally.all, Extent{}, to) }
 
-// TallyPart is Part for a builder that counts tasks: p fills what lies between two places in the snapshot.
+// TallyPart is Part for a builder that counts tasks: p fills the range of the snapshot between from and to.
 func (l Loader) TallyPart(p Loader, from, to Extent) {
 	l.Part(p)
 	p.tally.nodes = l.tally.nodes
@@ -64,7 +64,7 @@ func (l Loader) TallyPart(p Loader, from, to Extent) {
 	p.store = l.store.part(from, to, l.width)
 }
 
-// take makes b fill a part of what is shared.
+// take makes b fill a range of the shared memory.
 func (b *Builder) take(all *tallied, from, to Extent) {
 	b.tally.from = from
 	b.jobs = all.jobs[from.Jobs:from.Jobs:to.Jobs]
@@ -72,7 +72,7 @@ func (b *Builder) take(all *tallied, from, to Extent) {
 	b.tally.uids = all.uids[from.Tasks:from.Tasks:to.Tasks]
 }
 
-// untake gives b back all that it shared with its parts.
+// untake returns the shared memory to b.
 func (b *Builder) untake() {
 	if t := &b.tally; t.on {
 		b.jobs, b.groups, t.uids = t.all.jobs, t.all.groups, t.all.uids
@@ -97,7 +97,7 @@ func (l Loader) OpenJob() bool {
 	return true
 }
 
-// CloseJob ends the newest job with what is said of it, its queue excepted, which is given by its position.
+// CloseJob ends the newest job and sets its fields. The queue is given by its position.
 func (l Loader) CloseJob(s *JobSpec, queue QueueID) {
 	b := l.Builder
 	n := len(b.jobs) - 1
@@ -122,7 +122,7 @@ func (l Loader) OpenGroup() bool {
 	return true
 }
 
-// CloseGroup ends the newest group with what is said of it, its request excepted, which is at a position in Requests.
+// CloseGroup ends the newest group and sets its fields. The request is given by its position in Requests.
 func (l Loader) CloseGroup(s *GroupSpec, request int32) {
 	b := l.Builder
 	t := &b.tally
@@ -151,13 +151,13 @@ func (l Loader) CloseGroup(s *GroupSpec, request int32) {
 // CountTask adds a task without a detail to the newest group.
 func (l Loader) CountTask(uid UIDHash, status Status, node NodeID) {
 	l.tally.counts[status]++
-	l.note(uid, node)
+	l.record(uid, node)
 }
 
 // CountDetailed adds a task whose request is at a position in Requests to the newest group.
 func (l Loader) CountDetailed(uid UIDHash, status Status, gate Gate, node NodeID, request int32) {
 	l.book(status, gate, 1, request)
-	l.note(uid, node)
+	l.record(uid, node)
 }
 
 // CountEqual adds n equal tasks without identity to the newest group.
@@ -176,8 +176,8 @@ func (b *Builder) book(status Status, gate Gate, n, request int32) {
 	b.store.accounts[len(b.jobs)-1].put(row, status, gate, b.group, n, b.m.BestEffort(row))
 }
 
-// note notes a task's uid, and whether its node is there.
-func (b *Builder) note(uid UIDHash, node NodeID) {
+// record records a task's uid, and whether its node exists.
+func (b *Builder) record(uid UIDHash, node NodeID) {
 	t := &b.tally
 	t.n++
 	if uid != NoUID {
@@ -207,8 +207,8 @@ func (b *Builder) joinTally(p *Builder) bool {
 	return b.counted+int64(t.n) <= maxCount
 }
 
-// tellApart notes whether tasks may have the same uid.
-func (b *Builder) tellApart(func() bool) bool {
+// findRepeated records whether tasks may have the same uid.
+func (b *Builder) findClashes(func() bool) bool {
 	b.tally.repeated = !b.tally.distinct()
 	return true
 }
@@ -248,10 +248,10 @@ func (t *tally) distinct() bool {
 	return len(slices.Compact(met)) == len(met)
 }
 
-// reset empties t, whose memory is used again.
+// reset empties t and keeps its memory.
 func (t *tally) reset() { *t = tally{uids: t.uids[:0], places: t.places, late: t.late} }
 
-// forget leaves the memory that b fills to the builder whose part b was.
+// forget drops b's references to the memory of the builder whose part it was.
 func (b *Builder) forget() {
 	if b.change != nil {
 		*b = Builder{}
@@ -269,13 +269,13 @@ func sized[T any](list []T, n int) []T {
 	return list[:n]
 }
 
-// size makes room for the accounts of so many jobs with so many groups in all.
+// size allocates the accounts of this many jobs and groups.
 func (s *accountStore) size(jobs, groups, width int) {
 	s.accounts, s.cells = sized(s.accounts, jobs), sized(s.cells, rowsOfAccount*jobs*width)
 	s.counts, s.bestEffort = sized(s.counts, groups), sized(s.bestEffort, groups)
 }
 
-// part returns the memory of the accounts between two places.
+// part returns the memory of the accounts between from and to.
 func (s *accountStore) part(from, to Extent, width int) accountStore {
 	cells := rowsOfAccount * width
 	return accountStore{
@@ -284,7 +284,7 @@ func (s *accountStore) part(from, to Extent, width int) accountStore {
 	}
 }
 
-// begin empties the account of a job whose groups begin at a position.
+// begin empties the account of a job whose groups begin at groups.
 func (s *accountStore) begin(job, groups, width int) {
 	a := &s.accounts[job]
 	clear(s.cells[rowsOfAccount*job*width : rowsOfAccount*(job+1)*width])
@@ -292,13 +292,13 @@ func (s *accountStore) begin(job, groups, width int) {
 	s.lay(a, job, width)
 }
 
-// end bounds the account of a job by where its groups end.
+// end sets the end of a job's groups in its account.
 func (s *accountStore) end(job, from, to int) {
 	a := &s.accounts[job]
 	a.GroupTasks, a.GroupPendingBestEffort = s.counts[from:to:to], s.bestEffort[from:to:to]
 }
 
-// lay puts the rows of an account into the job's cells.
+// lay makes the job's cells the memory of an account's rows.
 func (s *accountStore) lay(a *Account, job, width int) {
 	for i, row := range [rowsOfAccount]*resource.Row{&a.Allocated, &a.Pending, &a.Gated, &a.Total} {
 		from := (rowsOfAccount*job + i) * width

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Pieces of memory for text grow from the one size to the other, so that small models stay small.
+// The sizes of the first and of the largest piece of memory for text. Pieces grow, so that small models stay small.
 const (
 	firstPiece = 512
 	largePiece = 64 << 10
 )
 
-// text keeps copies of strings in few large pieces of memory: a hundred thousand uids cost some dozens of allocations, and the model
-// holds on to nothing of what it was built from.
+// text copies strings into a few large pieces of memory: a hundred thousand uids need some dozens of allocations, and the model retains no
+// part of its input.
 type text struct {
 	b     *strings.Builder
 	piece int
@@ -28,7 +28,7 @@ func (t *text) keep(s string) string {
 	return room.String()[room.Len()-len(s):]
 }
 
-// keepAs is keep for a string that may equal one that is kept already.
+// keepAs is keep for a string that may equal kept, an earlier result.
 func (t *text) keepAs(kept, s string) string {
 	if s == kept {
 		return kept
@@ -44,7 +44,7 @@ func (t *text) again(last *string, s string) string {
 	return *last
 }
 
-// join returns namespace/name, or name alone if there is no namespace.
+// join returns namespace/name, or name if there is no namespace.
 func (t *text) join(namespace, name string) string {
 	if namespace == "" {
 		return t.keep(name)
@@ -57,7 +57,7 @@ func (t *text) join(namespace, name string) string {
 	return room.String()[room.Len()-n:]
 }
 
-// room returns a builder that n more bytes fit into without moving what is in it: strings cut from it stay valid.
+// room returns a builder with capacity for n more bytes, so that strings cut from it stay valid.
 func (t *text) room(n int) *strings.Builder {
 	if t.b == nil || t.b.Cap()-t.b.Len() < n {
 		t.piece = min(max(2*t.piece, firstPiece), largePiece)
@@ -67,7 +67,7 @@ func (t *text) room(n int) *strings.Builder {
 	return t.b
 }
 
-// span is where a text of a task lies in Model.text. Equal texts may lie in different places.
+// span is the range of a task's text in Model.text. Equal texts may have different spans.
 type span struct{ from, to uint32 }
 
 func (s span) empty() bool { return s.from == s.to }
@@ -75,8 +75,8 @@ func (s span) empty() bool { return s.from == s.to }
 // maxText bounds the text of all tasks of a model, so that a span fits into two halves of a word.
 const maxText = 1<<32 - 1
 
-// paper holds text in pages. A page begins where its number says and goes on to the end of the piece of memory it lies in, so that no text
-// of one piece is cut.
+// paper holds text in pages. A page begins at the position given by its number and extends to the end of its piece of memory, so that no
+// text is split.
 type paper struct {
 	pages [][]byte
 	n     int
@@ -95,7 +95,7 @@ func (p *paper) at(s span) []byte {
 	return page[from : from+s.to-s.from]
 }
 
-// cut makes p the text given, whose memory it shares.
+// cut sets p to text and shares its memory.
 func (p *paper) cut(text []byte) {
 	p.pages, p.n = p.pages[:0], len(text)
 	p.put(text)
@@ -108,10 +108,10 @@ func (p *paper) put(text []byte) {
 	}
 }
 
-// longPaper is from how many pages on more text begins a page of its own, so that it need not be copied behind the last one.
+// longPaper is the number of pages from which additional text begins its own page instead of being appended to a copy of the last one.
 const longPaper = 2
 
-// begin returns where so much more text begins behind n bytes.
+// begin returns the position of more bytes of text after n bytes.
 func (p *paper) begin(n, more int) int {
 	if more >= longPaper<<paperShift {
 		return (n + 1<<paperShift - 1) &^ (1<<paperShift - 1)
@@ -119,7 +119,7 @@ func (p *paper) begin(n, more int) int {
 	return n
 }
 
-// with returns p with more text behind it, which p shares all but its last page with. Long texts become its own.
+// with returns p with text appended. It shares all pages but the last one with p, and the memory of long texts.
 func (p *paper) with(text []byte) paper {
 	if len(text) == 0 {
 		return *p

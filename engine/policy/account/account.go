@@ -1,5 +1,4 @@
-// Package account adds up what the jobs of a session mean to their queues, the way Volcano's proportion and capacity both do when a
-// session opens.
+// Package account sums the jobs of each queue when a session opens, as both proportion and capacity do in Volcano.
 package account
 
 import (
@@ -12,9 +11,9 @@ import (
 type Queues struct {
 	// Allocated and Inqueue are the caller's own.
 	Allocated, Inqueue []resource.Row
-	// Request and Elastic are those of the model, which the caller only reads.
+	// Request and Elastic belong to the model and are read-only.
 	Request, Elastic []resource.Row
-	// Jobs counts the jobs, of whatever phase and size.
+	// Jobs counts the jobs, regardless of phase and size.
 	Jobs []int32
 }
 

@@ -6,11 +6,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Changing holds the rows of the queues for which they differ from those of the model. Most sessions change few queues or none. The zero
-// value holds none.
+// Changing holds the rows of those queues for which they differ from the model's, which are few in most sessions. The zero value holds
+// none.
 type Changing struct{ rows []resource.Row }
 
-// At returns the row of a queue; otherwise is the one of the model.
+// At returns the row of a queue; otherwise is the model's row.
 func (c *Changing) At(q model.QueueID, otherwise resource.Row) resource.Row {
 	if c.rows == nil || c.rows[q].Absent() {
 		return otherwise

@@ -8,9 +8,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// ResolveCapability sets dst to a queue's capability as both plugins read it and reports whether it limits anything. One that names
-// something leaves cpu and memory unlimited where they are 0 or not named, while a scalar of 0 is 0; one that names nothing is zeros
-// and no limit.
+// ResolveCapability sets dst to a queue's effective capability in both plugins and reports whether it limits anything. If it names any
+// dimension, cpu and memory are unlimited where they are 0 or not named, while a scalar of 0 is 0; if it names none, dst is zeros and there
+// is no limit.
 func ResolveCapability(written resource.Row, dst *resource.Row) bool {
 	if written.Has == 0 {
 		dst.Clear(resource.Base)
@@ -27,8 +27,8 @@ func ResolveCapability(written resource.Row, dst *resource.Row) bool {
 }
 
 // Fits reports whether minimum + allocated + inqueue - elastic stays within limit, strictly and without tolerance, in every dimension that
-// the minimum asks for; what limit does not name is 0, and `pods` does not count. why gets a reason for each dimension that does not fit,
-// which holds what is there in Have and the minimum in Need.
+// the minimum asks for; what limit does not name is 0, and `pods` does not count. why receives a reason for each dimension that does not
+// fit, with the current amount in Have and the minimum in Need.
 func Fits(
 	plugin string, q model.QueueID, minimum, allocated, inqueue, elastic, limit resource.Row, pods resource.Mask, why *policy.Reasons,
 ) bool {

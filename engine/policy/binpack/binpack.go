@@ -22,7 +22,7 @@ type Plugin struct {
 	Weight float64
 	// CPU and Memory are the weights of these dimensions.
 	CPU, Memory float64
-	// Resources are the other dimensions that count. `cpu` and `memory` change nothing here; of a name given twice the last counts.
+	// Resources are the other dimensions that count. `cpu` and `memory` have no effect here; of a repeated name the last one counts.
 	Resources []Weight
 }
 
@@ -32,13 +32,13 @@ type Weight struct {
 	Weight float64
 }
 
-// Default returns the settings of a configuration that says nothing.
+// Default returns the default settings.
 func Default() Plugin { return Plugin{Weight: 1, CPU: 1, Memory: 1} }
 
 // Name returns "binpack".
 func (Plugin) Name() string { return Name }
 
-// Normal returns settings of the same meaning in which every weight is written as it counts, and Resources holds no `cpu` or `memory`.
+// Normal returns equivalent settings with effective weights, in which Resources contains no `cpu` or `memory`.
 func (p Plugin) Normal() Plugin {
 	if !finite(p.Weight) {
 		p.Weight = 1
@@ -91,11 +91,11 @@ type state struct {
 	// weights are by dimension; weighted are the dimensions whose weight is not 0: the others neither score nor refuse.
 	weights  []float64
 	weighted resource.Mask
-	// terms is room for the dimensions of one task.
+	// terms is scratch memory for the dimensions of one task.
 	terms []term
 }
 
-// term is one dimension that a task asks for.
+// term is one dimension that a task requests.
 type term struct {
 	dimension       int
 	request, weight float64
@@ -116,8 +116,7 @@ func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) 
 	}
 }
 
-// demand returns what the request asks for in the weighted dimensions, and the sum of their weights. The list is valid until the next
-// call.
+// demand returns the requested amounts in the weighted dimensions, and the sum of their weights. The list is valid until the next call.
 func (s *state) demand(request resource.Row) ([]term, float64) {
 	terms, sum := s.terms[:0], 0.0
 	for m := request.AtLeastThreshold() & s.weighted; m != 0; m = m.Rest() {

@@ -1,5 +1,5 @@
-// Package capacity gives every queue what its specification says it deserves, and lets queues borrow from each other up to a real
-// capability: Volcano's plugin of that name (pkg/scheduler/plugins/capacity/capacity.go), flat or along a tree of queues.
+// Package capacity gives every queue its specified deserved amount, and lets queues borrow from each other up to a real capability:
+// Volcano's plugin of that name (pkg/scheduler/plugins/capacity/capacity.go), flat or along a tree of queues.
 //
 // Flat, a queue with jobs has
 //
@@ -12,8 +12,8 @@
 //	real capability = min(capability, ExceededPart(parent's, guarantees of siblings and own) + own guarantee)
 //	deserved        = max(written deserved, guarantee)
 //
-// where the root is unlimited unless its capability says otherwise, and guarantees and deserves what its children do. A queue that deserves
-// nothing (but `pods`) is best effort.
+// where the root is unlimited unless it has a capability, and its guarantee and deserved are the sums over its children. A queue that
+// deserves nothing (but `pods`) is best effort.
 package capacity
 
 import (
@@ -30,15 +30,15 @@ const name = "capacity"
 type Plugin struct {
 	// Hierarchical: queues form a tree by their parents, and only its leaves may have jobs.
 	Hierarchical bool
-	// AncestorReclaimLevel is the number of ancestors that decide whether one queue may take from another; below 0 counts as 0. It means
-	// nothing if flat.
+	// AncestorReclaimLevel is the number of ancestors that decide whether one queue may take from another; below 0 counts as 0. It is ignored
+	// if flat.
 	AncestorReclaimLevel int
 }
 
 // Name is Volcano's name of the plugin.
 func (Plugin) Name() string { return name }
 
-// Normal returns settings of the same meaning, with the AncestorReclaimLevel that counts.
+// Normal returns equivalent settings with the effective AncestorReclaimLevel.
 func (p Plugin) Normal() Plugin {
 	if p.AncestorReclaimLevel = max(p.AncestorReclaimLevel, 0); !p.Hierarchical {
 		p.AncestorReclaimLevel = 0
@@ -117,7 +117,7 @@ func (s *State) openFlat(jobs []int32) {
 	}
 }
 
-// limit sets the real capability of a queue. free is what the guarantees leave of what the queue has a part in.
+// limit sets the real capability of a queue. free is the parent's real capability (flat: the total) less the guarantees.
 func (s *State) limit(q model.QueueID, free resource.Row, limited bool) {
 	realCapability := &s.realCapability[q]
 	realCapability.CopyFrom(free)
@@ -127,7 +127,7 @@ func (s *State) limit(q model.QueueID, free resource.Row, limited bool) {
 	}
 }
 
-// settle computes what follows from deserved, which is final, and from allocated.
+// settle computes the values that depend on deserved, which is final, and on allocated.
 func (s *State) settle(q model.QueueID) {
 	s.some[q] = s.deserved[q].AtLeastThreshold()
 	s.relevant[q] = (s.some[q]&resource.Base | s.deserved[q].Has&^resource.Base) &^ s.v.Dims.Pods()
@@ -147,7 +147,7 @@ func (s *State) updateShare(q model.QueueID) {
 // bestEffort reports whether a queue deserves nothing but `pods`.
 func (s *State) bestEffort(q model.QueueID) bool { return s.some[q]&^s.v.Dims.Pods() == 0 }
 
-// above returns the parent of a queue, or model.None: the next account that what happens to the queue also happens to.
+// above returns the parent of a queue, or model.None: the next account that changes with the queue's.
 func (s *State) above(q model.QueueID) model.QueueID {
 	if s.tree == nil {
 		return model.None
@@ -172,13 +172,13 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	return share, true
 }
 
-// Allocate books a task that starts to hold resources, on its queue and all ancestors. Only the queue's own share follows: ancestors keep
-// theirs from when the session opened, and the order of queues follows those.
+// Allocate books a task that starts to hold resources, on its queue and all ancestors. It updates only the queue's own share: ancestors
+// keep the share from when the session opened, which orders the queues.
 func (s *State) Allocate(t model.TaskID) {
 	s.book(t, (*resource.Row).Add)
 }
 
-// Deallocate gives a task's resources back, as Allocate booked them.
+// Deallocate undoes Allocate.
 func (s *State) Deallocate(t model.TaskID) {
 	s.book(t, (*resource.Row).SubWithin)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Level says how one queue got its limits. Rows are absent where there is nothing to say.
+// Level is the derivation of one queue's limits. Rows without a value are absent.
 type Level struct {
 	Queue model.QueueID
 	// Parent is model.None for the root, and if flat.
@@ -41,7 +41,7 @@ func (s *State) Derivation(queues []model.QueueID) []Level {
 	return levels
 }
 
-// derive returns the level of one queue. guarantees holds the sums of what siblings guarantee, by parent, as far as they are known.
+// derive returns the level of one queue. guarantees caches the sums of the siblings' guarantees, by parent.
 func (s *State) derive(q model.QueueID, guarantees map[model.QueueID]resource.Row) Level {
 	queue := &s.v.Queues[q]
 	level := Level{

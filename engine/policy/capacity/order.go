@@ -54,10 +54,10 @@ func (s *TreeState) CompareQueues(l, r model.QueueID) int {
 	return s.compareShare(l, r)
 }
 
-// nearness remembers how near queues are to one claimant's queue, because a sort asks for the same few again and again.
+// nearness caches how near queues are to one claimant's queue, because a sort compares the same few queues repeatedly.
 type nearness struct {
 	to model.QueueID
-	// depth[q] is valid if stamp[q] is the present epoch.
+	// depth[q] is valid if stamp[q] is the current epoch.
 	depth []int32
 	stamp []uint32
 	epoch uint32
@@ -67,7 +67,7 @@ func newNearness(n int) nearness {
 	return nearness{to: model.None, depth: make([]int32, n), stamp: make([]uint32, n)}
 }
 
-// from forgets what it remembers if that is about another claimant.
+// from clears the cache if it belongs to another claimant.
 func (n *nearness) from(claimant model.QueueID) {
 	if n.to == claimant {
 		return
@@ -79,8 +79,8 @@ func (n *nearness) from(claimant model.QueueID) {
 	}
 }
 
-// CompareVictimQueues puts the queue first whose ancestors have more in common with the claimant's: who is near pays first. A sibling of
-// the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
+// CompareVictimQueues puts the queue first that shares more ancestors with the claimant's: near queues lose tasks first. A sibling of the
+// claimant's queue is as near as that queue itself, and the root's children are as near as the root.
 func (s *TreeState) CompareVictimQueues(l, r, claimant model.QueueID) int {
 	if s.tree == nil {
 		return 0

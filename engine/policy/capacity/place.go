@@ -30,19 +30,19 @@ func (s *State) priorityPlace(q model.QueueID) uint64 {
 	return uint64(math.MaxInt32 - int64(s.v.Queues[q].Priority))
 }
 
-// branching ranks leaves by where they are in the tree. Its memory is used again.
+// branching ranks leaves by their position in the tree. Its memory is reused.
 type branching struct {
-	// branch is valid where stamp is the present epoch.
+	// branch is valid where stamp is the current epoch.
 	branch []branch
 	stamp  []uint32
 	epoch  uint32
 	// rank is that of the leaf ranked last.
 	rank uint64
-	// siblings is a stack of the children of the nodes from the root to the present one.
+	// siblings is a stack of the children of the nodes from the root to the current one.
 	siblings []model.QueueID
 }
 
-// branch is a node with leaves that are to be ranked.
+// branch is a node with leaves to rank.
 type branch struct {
 	// child is the first of the children on the way to such leaves, next the next child of the same parent.
 	child, next model.QueueID
@@ -52,8 +52,8 @@ type branch struct {
 }
 
 // PlaceQueues implements policy.QueuePlacer: the high half is the priority and the low half the rank among the given leaves of a walk
-// through the tree that visits siblings by their shares. Siblings of equal shares tell nothing of the leaves below them, whose ages then
-// count: there is an order, and a place, only if each leads to one leaf.
+// through the tree that visits siblings by their shares. Siblings with equal shares do not order the leaves below them, which are then
+// ordered by age: places exist only if each such sibling leads to one leaf.
 func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	if s.tree == nil || len(queues) == 0 {
 		clear(places)
@@ -69,7 +69,7 @@ func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePla
 	return true
 }
 
-// plant marks the ways from the root to leaves. It returns nil if a queue is none.
+// plant marks the paths from the root to the leaves. It returns nil if a queue is not a leaf.
 func (s *TreeState) plant(leaves []model.QueueID) *branching {
 	b := &s.branches
 	if b.branch == nil {

@@ -6,16 +6,16 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// trial is what queues would still have allocated after the victims chosen so far; the accounts themselves stay.
+// trial holds the allocated amounts of queues after the victims chosen so far; the accounts do not change.
 type trial struct {
 	rows []resource.Row
-	// rows[q] is valid if stamp[q] is the present epoch.
+	// rows[q] is valid if stamp[q] is the current epoch.
 	stamp      []uint32
 	epoch      uint32
 	candidates []model.TaskID
 	// queues are those of the candidates.
 	queues []model.QueueID
-	// tested are the ancestors that a candidate was tested at.
+	// tested are the ancestors at which a candidate was tested.
 	tested []model.QueueID
 }
 
@@ -23,7 +23,7 @@ type trial struct {
 type party struct {
 	task  model.TaskID
 	queue model.QueueID
-	// request is what the task asks for: some of the dimensions in some, anything at all of those in positive.
+	// request is the task's request; some and positive are the dimensions with at least Threshold and with more than 0.
 	request        resource.Row
 	some, positive resource.Mask
 }
@@ -40,7 +40,7 @@ func (t *trial) begin(candidates []model.TaskID) {
 	}
 }
 
-// left returns what a queue has left of its allocated.
+// left returns the remaining allocated amount of a queue.
 func (s *State) left(q model.QueueID) resource.Row {
 	if s.reclaim.stamp[q] == s.reclaim.epoch {
 		return s.reclaim.rows[q]
@@ -48,7 +48,7 @@ func (s *State) left(q model.QueueID) resource.Row {
 	return s.allocated[q]
 }
 
-// take takes a victim off what a queue has left.
+// take subtracts a victim from the remaining amount of a queue.
 func (s *State) take(q model.QueueID, request resource.Row) {
 	t := &s.reclaim
 	if t.stamp[q] != t.epoch {
@@ -107,8 +107,7 @@ func (s *State) Reclaimable(
 	return dst, policy.Permit
 }
 
-// isOver reports whether the candidate's queue and ancestors have more than they deserve, and leaves in tested at which ancestors it
-// asked.
+// isOver reports whether the candidate's queue and ancestors have more than they deserve, and sets tested to the ancestors tested.
 func (s *State) isOver(by, victim *party, g *policy.Grounds) bool {
 	s.reclaim.tested = s.reclaim.tested[:0]
 	if victim.some&s.some[victim.queue] == 0 && s.uncontended(by, victim) {
@@ -137,7 +136,7 @@ func (s *State) isOver(by, victim *party, g *policy.Grounds) bool {
 	return true
 }
 
-// shares reports whether claimant and candidate ask for a common dimension; `pods` is none.
+// shares reports whether claimant and candidate request a common dimension other than `pods`.
 func (s *State) shares(by, victim *party, g *policy.Grounds) bool {
 	common := by.some & victim.some &^ s.v.Dims.Pods()
 	if common == 0 {

@@ -19,7 +19,7 @@ type TreeState struct {
 
 type fault = hierarchy.Fault[model.QueueID]
 
-// openTree computes the accounts along the tree, or finds out why there is none.
+// openTree computes the accounts along the tree, or the faults of the tree.
 func (s *State) openTree(jobs []int32, level int) *TreeState {
 	s.level = level
 	tree, faults := hierarchy.New(len(s.v.Queues), s.v.QueueOrder,
@@ -54,7 +54,7 @@ func (s *State) openTree(jobs []int32, level int) *TreeState {
 	return &TreeState{State: s, near: newNearness(len(s.v.Queues))}
 }
 
-// raise adds what happens in a queue to its parent.
+// raise adds the sums of a queue to its parent.
 func (s *State) raise(q, parent model.QueueID) {
 	s.allocated[parent].Add(s.allocated[q])
 	s.request[parent].Add(s.request[q])
@@ -63,8 +63,8 @@ func (s *State) raise(q, parent model.QueueID) {
 	s.deserved[q].Max(s.guarantee[q])
 }
 
-// setRoot gives the root what its children guarantee and deserve in sum, and the limits of its capability. Without one it is unlimited, in
-// the scalars that the cluster has; one that names something is taken literally: what it leaves out is 0.
+// setRoot gives the root what its children guarantee and deserve in sum, and the limits of its capability. Without a capability the root is
+// unlimited, in the scalars that the cluster has; otherwise dimensions that the capability does not name are 0.
 func (s *State) setRoot(root model.QueueID) {
 	s.guarantee[root].Clear(resource.Base)
 	s.deserved[root].Clear(resource.Base)
@@ -121,14 +121,14 @@ func (s *TreeState) Accepted(why *policy.Reasons) bool {
 	return len(s.faults) == 0
 }
 
-// refusal names the queue at fault, if there is one, and the fault.
+// refusal returns the reason for a fault.
 func refusal(f fault) policy.Reason {
 	reason := policy.Because(name, policy.HierarchyRefused, f.Node)
 	reason.Fault = uint8(f.Kind)
 	return reason
 }
 
-// refused reports whether nothing can be decided because the tree is refused, and gives the first fault as the reason.
+// refused reports whether the tree is refused, so that nothing can be decided, and adds the first fault as the reason.
 func (s *State) refused(why *policy.Reasons, checks *policy.Checks) bool {
 	if len(s.faults) == 0 {
 		return false

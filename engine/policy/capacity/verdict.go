@@ -9,7 +9,7 @@ import (
 )
 
 // Allocatable reports whether a queue and all its ancestors stay within real capability in every dimension that is asked for, `pods` left
-// out. A session asks for an open queue (the states of ancestors do not count), a simulation only for the numbers. why gets the first
+// out. A session asks for an open queue (the states of ancestors do not count), a simulation only for the numbers. why receives the first
 // account that does not fit, checks all of them.
 func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if s.refused(why, checks) || !s.admits(q, mode, why, checks) {
@@ -58,8 +58,8 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 }
 
 // Enqueueable permits a job if in its queue and in all ancestors the job's minimum, what is allocated and what is admitted, less what is
-// elastic, stay within real capability, in the dimensions that the minimum asks for, `pods` left out. A permit adds the minimum, less
-// what gated tasks ask for, to what is admitted in all of them. A job without a minimum needs no more than an open queue.
+// elastic, stay within real capability, in the dimensions that the minimum asks for, `pods` left out. A permit adds the minimum, less what
+// gated tasks ask for, to what is admitted in all of them. A job without a minimum needs only an open queue.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	if s.refused(why, nil) || !s.admits(job.Queue, policy.InSession, why, nil) {
@@ -81,7 +81,7 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	return policy.Permit
 }
 
-// admits reports whether a queue takes tasks and jobs at all: it takes part, is open (a simulation does not ask that), and is a leaf.
+// admits reports whether a queue accepts tasks and jobs at all: it takes part, is open (ignored in a simulation), and is a leaf.
 func (s *State) admits(q model.QueueID, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if !s.partOf(q, why, checks) || mode == policy.InSession && !s.open(q, why, checks) {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Warnings names what Volcano decides in ways that surprise: guarantees beyond the cluster or the own capability, idle guarantees, scalars
-// guaranteed away, and capabilities of 0.
+// Warnings reports input that Volcano decides in surprising ways: guarantees beyond the cluster or the own capability, idle guarantees,
+// scalars guaranteed away, and capabilities of 0.
 func (s *State) Warnings(add func(policy.Warning)) {
 	for m := s.totalGuarantee.Has; m != 0; m = m.Rest() {
 		d := m.First()
@@ -25,7 +25,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		if d > resource.Memory && guaranteed >= total && s.v.Total.Has.Has(d) {
 			add(policy.Warning{
 				Code: policy.ScalarGuaranteedAway, Path: "queues", Queue: model.None,
-				Text: fmt.Sprintf("all %s is guaranteed: queues without a guarantee of it are given none, whatever they deserve",
+				Text: fmt.Sprintf("all %s is guaranteed: queues without a guarantee of it get none, regardless of what they deserve",
 					s.v.Dims.Name(d)),
 			})
 		}
@@ -35,7 +35,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 		if !s.takesPart[q] {
 			if !queue.Guarantee.Absent() && queue.Guarantee.Positive() != 0 {
 				s.warn(add, policy.IdleGuarantee, q, "guarantee",
-					"the queue has no jobs, yet its guarantee is taken off the real capability of the others")
+					"the queue has no jobs, but its guarantee reduces the real capability of the others")
 			}
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 	}
 }
 
-// Warnings names, besides what a flat plugin warns of, what is wrong with a refused tree, and where children claim more than their parent
+// Warnings reports, in addition to those of a flat plugin, the faults of a refused tree, and children that claim more than their parent
 // has, which Volcano only logs.
 func (s *TreeState) Warnings(add func(policy.Warning)) {
 	for _, f := range s.faults {
@@ -94,12 +94,12 @@ func (s *TreeState) warnOfFault(add func(policy.Warning), f fault) {
 
 func (s *TreeState) warnOfRoot(add func(policy.Warning), root model.QueueID) {
 	if s.v.Queues[root].Parent != "" {
-		s.warn(add, policy.SettingIgnored, root, "parent", "the root has no parent: the one that it names counts for nothing")
+		s.warn(add, policy.SettingIgnored, root, "parent", "the root has no parent: the one that it names is ignored")
 	}
 	for m := resource.Base; m != 0; m = m.Rest() {
 		if d := m.First(); s.capability[root].V[d] == 0 {
 			s.warn(add, policy.PartialRootCapability, root, "capability",
-				fmt.Sprintf("the root names a capability, but no %s: nothing that asks for it is admitted anywhere", s.v.Dims.Name(d)))
+				fmt.Sprintf("the root names a capability without %s: no job or task that requests it is admitted", s.v.Dims.Name(d)))
 		}
 	}
 }
@@ -116,8 +116,8 @@ func (s *TreeState) warnOfParent(add func(policy.Warning), q, parent model.Queue
 	}
 }
 
-// warnOfChildren compares what the children of a queue guarantee and deserve in sum with what the queue does, or for the root, which does
-// what they do, the guarantees with the cluster.
+// warnOfChildren compares the sums of the guarantees and deserved amounts of a queue's children with the queue's own; for the root, whose
+// own are these sums, it compares the guarantees with the cluster.
 func (s *TreeState) warnOfChildren(add func(policy.Warning), q model.QueueID) {
 	if q == s.tree.Root() {
 		if over := resource.Uncovered(s.v.Total, s.guarantee[q]); over != 0 {

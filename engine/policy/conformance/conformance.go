@@ -1,4 +1,4 @@
-// Package conformance protects what the cluster itself needs to run (Volcano's pkg/scheduler/plugins/conformance).
+// Package conformance protects the cluster's system tasks (Volcano's pkg/scheduler/plugins/conformance).
 package conformance
 
 import (
@@ -17,7 +17,7 @@ func (Plugin) Name() string { return name }
 // Open returns a *State.
 func (Plugin) Open(v *policy.View) (policy.State, error) { return &State{v}, nil }
 
-// State answers from the model alone.
+// State uses only the model.
 type State struct {
 	view *policy.View
 }
@@ -27,8 +27,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 	return s.Preemptable(claimant, candidates, dst, g)
 }
 
-// Preemptable takes every task but those of a system priority class or of the system's namespace. Only names count: a task of high
-// priority that has neither is taken.
+// Preemptable permits every task except those of a system priority class or of the system's namespace. The value of the priority does not
+// count.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	for i, t := range candidates {
 		s.view.Yield(i)

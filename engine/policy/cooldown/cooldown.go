@@ -17,7 +17,7 @@ func (Plugin) Name() string { return name }
 // Open returns a *State.
 func (Plugin) Open(v *policy.View) (policy.State, error) { return &State{v}, nil }
 
-// State answers from the model and from the status of tasks in the view.
+// State uses the model and the statuses of tasks in the view.
 type State struct {
 	view *policy.View
 }
@@ -27,8 +27,8 @@ func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskI
 	return s.Preemptable(claimant, candidates, dst, g)
 }
 
-// Preemptable takes every task but those that were scheduled less than their cooldown ago, by the time of the snapshot. A task scheduled
-// after that time is protected unless its cooldown reaches as far back.
+// Preemptable permits every task except those scheduled less than their cooldown before the time of the snapshot. A task scheduled after
+// that time is protected unless its cooldown is negative enough.
 func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	for i, t := range candidates {
 		s.view.Yield(i)
@@ -47,8 +47,8 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 	return dst, policy.Permit
 }
 
-// cooling returns the times of a task that may be protected, or nil. Only a pod in phase Running may be: one that is being deleted is so,
-// in all likelihood.
+// cooling returns the times of a task that may be protected, or nil. Only a pod in phase Running may be; a pod that is being deleted counts
+// as running.
 func (s *State) cooling(t model.TaskID) *model.Detail {
 	at := s.view.Tasks.At(t).Detail
 	if at == model.None {
@@ -62,8 +62,8 @@ func (s *State) cooling(t model.TaskID) *model.Detail {
 	return detail
 }
 
-// since returns now - then, and whether it is at least cooldown. The second answer is exact even where the difference is no int64: it is
-// then beyond every cooldown on the side that the order of the two times tells.
+// since returns now - then, and whether it is at least cooldown. The comparison is exact even if the difference overflows int64: it is then
+// above or below every cooldown, depending on the order of the two times.
 func since(then, now, cooldown int64) (elapsed float64, over bool) {
 	difference := now - then
 	if (now >= then) != (difference >= 0) {

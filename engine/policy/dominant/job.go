@@ -1,5 +1,5 @@
-// Package dominant keeps the dominant share of every job: the largest part that it has of any dimension of the cluster (Ghodsi et al.,
-// Dominant Resource Fairness, NSDI 2011). It is what drf and hierarchical drf have in common.
+// Package dominant keeps the dominant share of every job: the largest part that it holds of any dimension of the cluster (Ghodsi et al.,
+// Dominant Resource Fairness, NSDI 2011). Both drf and hierarchical drf use it.
 package dominant
 
 import (
@@ -14,15 +14,15 @@ import (
 // Name is Volcano's name of the plugin, with and without hierarchy.
 const Name = "drf"
 
-// delta is how close two shares may be to count as equal where victims are chosen (Volcano's shareDelta).
+// delta is the tolerance for equal shares when victims are chosen (Volcano's shareDelta).
 const delta = 0.000001
 
 // Jobs is the account of every job.
 type Jobs struct {
 	view *policy.View
-	// base are the dimensions that the cluster has something of; `pods` is one like any other.
+	// base are the dimensions of which the cluster has a positive amount, `pods` included.
 	base resource.Mask
-	// allocated are rows of the model until a task of the job changes. Jobs that are not there have none.
+	// allocated are rows of the model until a task of the job changes. Removed jobs have none.
 	allocated []resource.Row
 	share     []float64
 	// gained is the claimant's account with its request; left holds the accounts of candidates' jobs without the candidates.
@@ -53,7 +53,7 @@ func Open(v *policy.View) (*Jobs, error) {
 	return s, nil
 }
 
-// Base returns the dimensions in which shares are taken: those of which the cluster has something.
+// Base returns the dimensions of which the cluster has a positive amount, in which shares are computed.
 func (s *Jobs) Base() resource.Mask { return s.base }
 
 // Of returns the dominant share of an account and its dimension, -1 if the share is 0. Of equal shares the first dimension is dominant;
@@ -95,7 +95,7 @@ func (s *Jobs) Allocate(t model.TaskID) {
 	s.share[j], _ = s.Of(s.allocated[j])
 }
 
-// Deallocate takes a task off its job.
+// Deallocate undoes Allocate.
 func (s *Jobs) Deallocate(t model.TaskID) {
 	j := s.save(t)
 	s.allocated[j].SubWithin(s.view.Request(t))
@@ -112,9 +112,8 @@ func (s *Jobs) save(t model.TaskID) model.JobID {
 	return j
 }
 
-// Preemptable takes a task if the claimant's job, having gained the claimant, has no larger share than the task's job has without it.
-// A candidate that is refused is taken off its job all the same, so the next one of that job is judged as if it were gone: Volcano
-// subtracts before it compares.
+// Preemptable permits a task if the share of the claimant's job with the claimant is not larger than that of the task's job without the
+// task. Refused candidates are subtracted too, before the next one of that job is judged: Volcano subtracts before it compares.
 func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	s.gained.CopyFrom(s.allocated[s.view.Tasks.At(claimant).Job])
 	s.gained.Add(s.view.Request(claimant))
@@ -136,7 +135,7 @@ func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID
 	return dst, policy.Permit
 }
 
-// without takes a candidate off what is left of its job and returns that.
+// without subtracts a candidate from the remaining account of its job, and returns the account.
 func (s *Jobs) without(t model.TaskID) *resource.Row {
 	j := s.view.Tasks.At(t).Job
 	left, first := s.left.At(j)

@@ -21,7 +21,7 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	return &State{jobs}, nil
 }
 
-// State is the accounts of jobs; queues take no part.
+// State holds the accounts of jobs; queues take no part.
 type State struct {
 	*dominant.Jobs
 }

@@ -22,7 +22,7 @@ type Plugin struct {
 	Hierarchical bool
 }
 
-// Default returns the settings of a configuration that says nothing.
+// Default returns the default settings.
 func Default() Plugin { return Plugin{Strict: true} }
 
 // Name returns "nodegroup".

@@ -23,7 +23,7 @@ type Plugin struct {
 	Factor float64
 }
 
-// Default returns the settings of a configuration that says nothing.
+// Default returns the default settings.
 func Default() Plugin { return Plugin{Factor: defaultFactor} }
 
 // Name returns "overcommit".
