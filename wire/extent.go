@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Extent counts the entities that steps are about, the plugins, and those of them that choose victims.
@@ -43,9 +44,7 @@ func (e *Extent) ask(p *apportionv1.Policy) {
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
 			e.Plugins++
-			switch plugin.GetPlugin().(type) {
-			case *apportionv1.Plugin_Binpack, *apportionv1.Plugin_NodeGroup, *apportionv1.Plugin_Overcommit, *apportionv1.Plugin_Undecided:
-			default:
+			if row, ok := catalogue.Of(plugin); !ok || row.ChoosesVictims() {
 				e.Voters++
 			}
 		}

@@ -7,13 +7,6 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/engine/policy/capacity"
-	"github.com/apportion/apportion/engine/policy/conformance"
-	"github.com/apportion/apportion/engine/policy/drf"
-	"github.com/apportion/apportion/engine/policy/gang"
-	"github.com/apportion/apportion/engine/policy/overcommit"
-	"github.com/apportion/apportion/engine/policy/priority"
-	"github.com/apportion/apportion/engine/policy/proportion"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -48,32 +41,16 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 	return out, nil
 }
 
-// OnlySums reports whether all steps request shares or ask who may be enqueued, by plugins that use only sums of tasks for that. The plugin
-// overcommit sums what tasks use of each node, but only for admissions.
+// OnlySums reports whether all steps request shares or ask who may be enqueued, under a policy that needs only sums of tasks for that.
 func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
-	compiled, err := Policy(p)
-	if err != nil {
-		return false
-	}
-	admits := true
-	for _, tier := range compiled.Tiers {
-		for _, e := range tier {
-			switch e.Plugin.(type) {
-			case proportion.Plugin, capacity.Plugin, drf.Plugin, gang.Plugin, priority.Plugin, conformance.Plugin:
-			case overcommit.Plugin:
-				admits = false
-			default:
-				return false
-			}
-		}
-	}
+	sums := catalogue.SumsOf(p)
 	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
 		// A step without settings has no message of its own.
 		switch s.GetStep().(type) {
 		case *apportionv1.Step_Shares:
-			return false
+			return sums < catalogue.SumsForShares
 		case *apportionv1.Step_Enqueue:
-			return !admits
+			return sums < catalogue.SumsForEnqueue
 		}
 		return true
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // DefaultAnswerBytes bounds the answers of one call, and DefaultExplainBytes the answer to one step that explains, where Options says
@@ -91,10 +92,12 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 		s.digest = canonicalDigest(s.policy())
 	}
 	s.work, s.plugins, s.dividers = work, 1, len(e.Dividers())
-	for _, tier := range p.GetTiers() {
-		for _, plugin := range tier.GetPlugins() {
+	for i, tier := range p.GetTiers() {
+		for k, plugin := range tier.GetPlugins() {
 			s.plugins++
-			s.layered = s.layered || plugin.GetCapacity().GetHierarchical() || plugin.GetFair() != nil || plugin.GetHierarchicalDrf() != nil
+			if row, ok := catalogue.Of(plugin); ok && row.Levels != nil {
+				s.layered = s.layered || row.Levels(compiled.Tiers[i][k].Plugin)
+			}
 		}
 	}
 	s.follow()

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // fields is a set of ShareField.
@@ -61,7 +62,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 		if q.GetExplain() == nil {
 			continue
 		}
-		if err := s.derive(plugin, d.State, explained); err != nil {
+		if err := catalogue.Derive(plugin, d.State, explained, derivation{s}); err != nil {
 			return nil, err
 		}
 	}

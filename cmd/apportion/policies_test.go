@@ -34,6 +34,11 @@ func (p tide) Normal() tide {
 
 func (p tide) Open(*policy.View) (policy.State, error) { return p, nil }
 
+// Share: every queue is under water.
+func (tide) Share(model.QueueID) (policy.Share, bool) {
+	return policy.Share{Dominant: -1, Overused: true}, true
+}
+
 func (tide) Enqueueable(_ model.JobID, why *policy.Reasons) policy.Vote {
 	why.Add(policy.Because("tide", policy.AboveOvercommit, model.None))
 	return policy.Reject
@@ -51,15 +56,23 @@ func addTide(t *testing.T) {
 			Settings: catalogue.SettingsOf(
 				func(m *apportionv1.Overcommit, _ catalogue.Fault) tide { return tide{m.GetFactor()} },
 				func(p tide) *apportionv1.Overcommit { return &apportionv1.Overcommit{Factor: &p.level} }),
-			Decisions: engine.DecisionsOf(engine.JobEnqueued),
+			Decisions: engine.DecisionsOf(engine.JobEnqueued, engine.Reclaimable),
+			Sums:      catalogue.SumsForEnqueue,
+			Levels:    func(p policy.Plugin) bool { return p == policy.Plugin(tide{5}) },
+			Derive: catalogue.DerivationOf(func(s *apportionv1.PluginShares, p tide, _ []model.QueueID, answer catalogue.Answer) error {
+				s.Proportion = &apportionv1.ProportionDerivation{Rounds: []*apportionv1.ProportionRound{{TotalWeight: uint64(p.level)}}}
+				answer.Count(1)
+				return answer.Check()
+			}),
+			Terms: catalogue.Terms{Deserved: "afloat", Would: "would be afloat", Overused: "under water"},
 			Forms: []catalogue.Form{
 				{Name: "tide", Settings: &apportionv1.Overcommit{Factor: new(1.0)}, Preset: [][]string{{"gang"}, {"tide", "proportion"}}},
 			},
 		})
 }
 
-// TestANewPolicyIsOneRow shows that nothing but the catalogue names policies: one more row, and the client, digests, metrics and the
-// command line know it.
+// TestANewPolicyIsOneRow shows that nothing but the catalogue names policies: one more row, and the client, digests, metrics, limits,
+// derivations and the command line know it.
 func TestANewPolicyIsOneRow(t *testing.T) {
 	addTide(t)
 
@@ -86,10 +99,42 @@ func TestANewPolicyIsOneRow(t *testing.T) {
 apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOMMIT",verdict="reject"} 1
 `), "apportion_decisions_total"), "the metrics")
 
-	require.Regexp(t, `(?m)^tide +job enqueued$`, outputOf(t, exitYes, "version", "--policies"), "the command line")
+	enqueue := []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{}}}
+	require.True(t, wire.OnlySums(chosen, enqueue), "sums of tasks")
+	require.EqualValues(t, 3, wire.ExtentOf(compiled(t, pendingJob()), chosen).Voters, "memory for victims")
+	deep := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Overcommit{Overcommit: &apportionv1.Overcommit{Factor: new(5.0)}}}
+	chosen.Tiers[1].Plugins[0] = deep
+	require.NoError(t, enqueueWithin(t, preset, 100), "work at one level")
+	require.ErrorContains(t, enqueueWithin(t, chosen, 100), "costs more than is allowed", "work at each level")
+
+	require.Regexp(t, `(?m)^tide +job enqueued, reclaimable$`, outputOf(t, exitYes, "version", "--policies"), "the command line")
 	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "version", "--policies"))
 	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, tide")
 	require.Contains(t, outputOf(t, exitNo, "decide", "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
+	shares := outputOf(t, exitYes, "shares", "-f", "testdata/cluster.yaml", "--policy", "tide", "--explain")
+	require.Contains(t, shares, "AFLOAT", "the words of its numbers")
+	require.Contains(t, shares, "(under water)")
+	require.Contains(t, shares, "by weights of 2 in all", "how it came by its numbers")
+}
+
+func compiled(t *testing.T, snapshot *apportionv1.Snapshot) *model.Model {
+	t.Helper()
+	m, err := wire.Compile(snapshot)
+	require.NoError(t, err)
+	return m
+}
+
+// enqueueWithin asks ten times whether a job in a queue at the fourth level may be enqueued, for a bounded amount of work.
+func enqueueWithin(t *testing.T, p *apportionv1.Policy, work int64) error {
+	t.Helper()
+	snapshot := pendingJob()
+	snapshot.Queues = []*apportionv1.Queue{{Name: "root"}, {Name: "a", Parent: "root"}, {Name: "b", Parent: "a"}, {Name: "q", Parent: "b"}}
+	session, err := wire.Open(compiled(t, snapshot), p, wire.Options{Work: work})
+	require.NoError(t, err)
+	_, err = session.Ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
+		Jobs: &apportionv1.Jobs{Index: make([]uint32, 10)},
+	}}})
+	return err
 }
 
 // pendingJob is a cluster with one job that waits.

@@ -29,6 +29,62 @@ type Policy struct {
 	Volcano bool
 	// Clock is true if answers depend on the snapshot's `as_of`.
 	Clock bool
+	// Sums are the questions that the plugin answers from sums of tasks, so that a snapshot need not be read task by task.
+	Sums Sums
+	// Levels reports whether a plugin does work for a queue at each level of the tree of queues. nil: never.
+	Levels func(policy.Plugin) bool
+	// Derive adds to the shares of the plugin how it came by them. nil: they stand alone.
+	Derive Derivation
+	// Terms are the words for what the plugin divides; see TermsOf for the usual ones.
+	Terms Terms
+}
+
+// Sums is a set of questions: each value contains the questions of those before it.
+type Sums uint8
+
+const (
+	// SumsNever is the value of a plugin that reads single tasks for every question.
+	SumsNever Sums = iota
+	// SumsForShares is the value of a plugin that reads single tasks only for questions other than shares.
+	SumsForShares
+	// SumsForEnqueue is the value of a plugin that reads single tasks only for questions other than shares and who may be enqueued.
+	SumsForEnqueue
+)
+
+// SumsOf returns the questions that all plugins of a policy answer from sums of tasks.
+func SumsOf(p *apportionv1.Policy) Sums {
+	sums := SumsForEnqueue
+	for _, tier := range p.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			row, ok := Of(plugin)
+			if !ok {
+				return SumsNever
+			}
+			sums = min(sums, row.Sums)
+		}
+	}
+	return sums
+}
+
+// Terms are words in which people read the numbers of a plugin that divides.
+type Terms struct {
+	// Deserved is what the division gives a queue, Would what it would give, Overused a queue that gets nothing more.
+	Deserved, Would, Overused string
+}
+
+// TermsOf returns the words for the numbers of the plugin with a name.
+func TermsOf(name string) Terms {
+	for i := range Policies {
+		if row := &Policies[i]; row.Name == name && row.Terms != (Terms{}) {
+			return row.Terms
+		}
+	}
+	return Terms{Deserved: "deserved", Would: "would deserve", Overused: "overused"}
+}
+
+// ChoosesVictims reports whether the plugin takes part in decisions about victims.
+func (r *Policy) ChoosesVictims() bool {
+	return r.Decisions.Has(engine.Reclaimable) || r.Decisions.Has(engine.Preemptable)
 }
 
 // Form is a plugin with settings, under a name.

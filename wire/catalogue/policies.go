@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/binpack"
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/conformance"
@@ -25,14 +26,15 @@ import (
 // Policies are the policies of this program. Only tests change the list.
 var Policies = []Policy{
 	{
-		Name: "proportion", Volcano: true,
+		Name: "proportion", Volcano: true, Sums: SumsForEnqueue, Derive: DerivationOf(deriveProportion),
 		Settings: withoutSettings[*apportionv1.Proportion](proportion.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.Overused, engine.Allocatable, engine.JobEnqueued, engine.Preemptive,
 			engine.Reclaimable),
 		Forms: []Form{{Name: "proportion", Preset: volcanoDefault("drf", "proportion")}},
 	},
 	{
-		Name: "capacity", Volcano: true,
+		Name: "capacity", Volcano: true, Sums: SumsForEnqueue, Derive: DerivationOf(deriveCapacity),
+		Levels:   when(func(p capacity.Plugin) bool { return p.Hierarchical }),
 		Settings: SettingsOf(readCapacity, writeCapacity),
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.Allocatable, engine.JobEnqueued, engine.Preemptive, engine.Reclaimable,
 			engine.VictimQueueOrder),
@@ -45,32 +47,32 @@ var Policies = []Policy{
 		},
 	},
 	{
-		Name: "drf", Volcano: true,
+		Name: "drf", Volcano: true, Sums: SumsForEnqueue,
 		Settings:  withoutSettings[*apportionv1.Drf](drf.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.Preemptable),
 		Forms:     []Form{{Name: "drf"}},
 	},
 	{
-		Name: "drf", Volcano: true,
+		Name: "drf", Volcano: true, Levels: always,
 		Settings:  withoutSettings[*apportionv1.HierarchicalDrf](hdrf.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.Preemptable, engine.QueueOrder, engine.Reclaimable),
 		Forms:     []Form{{Name: "drf" + Hierarchical, Preset: volcanoDefault("drf" + Hierarchical)}},
 	},
 	{
-		Name: "gang", Volcano: true,
+		Name: "gang", Volcano: true, Sums: SumsForEnqueue,
 		Settings: withoutSettings[*apportionv1.Gang](gang.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobValid, engine.JobReady, engine.JobPipelined, engine.JobStarving,
 			engine.Reclaimable, engine.Preemptable),
 		Forms: []Form{{Name: "gang"}},
 	},
 	{
-		Name: "priority", Volcano: true,
+		Name: "priority", Volcano: true, Sums: SumsForEnqueue,
 		Settings:  withoutSettings[*apportionv1.Priority](priority.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.TaskOrder, engine.JobStarving, engine.Preemptable),
 		Forms:     []Form{{Name: "priority"}},
 	},
 	{
-		Name: "conformance", Volcano: true,
+		Name: "conformance", Volcano: true, Sums: SumsForEnqueue,
 		Settings:  withoutSettings[*apportionv1.Conformance](conformance.Plugin{}),
 		Decisions: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable),
 		Forms:     []Form{{Name: "conformance"}},
@@ -97,13 +99,14 @@ var Policies = []Policy{
 		},
 	},
 	{
-		Name: "overcommit", Volcano: true,
+		Name: "overcommit", Volcano: true, Sums: SumsForShares,
 		Settings:  SettingsOf(readOvercommit, writeOvercommit),
 		Decisions: engine.DecisionsOf(engine.JobEnqueued),
 		Forms:     []Form{{Name: "overcommit"}},
 	},
 	{
-		Name:     "fair",
+		Name: "fair", Levels: always, Derive: DerivationOf(deriveFair),
+		Terms:    Terms{Deserved: "entitled", Would: "would be entitled", Overused: "not served"},
 		Settings: SettingsOf(readFair, writeFair),
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.JobOrder, engine.TaskOrder, engine.Overused, engine.Allocatable,
 			engine.JobEnqueued, engine.Preemptive, engine.Reclaimable),
@@ -116,6 +119,16 @@ var Policies = []Policy{
 // that take no part in the decisions made here (`predicates`, `nodeorder`).
 func volcanoDefault(plugins ...string) [][]string {
 	return [][]string{{"priority", "gang", "conformance"}, append([]string{"overcommit"}, plugins...)}
+}
+
+func always(policy.Plugin) bool { return true }
+
+// when returns whether the settings of a plugin of type P fulfil a condition; those of other types do not.
+func when[P policy.Plugin](condition func(P) bool) func(policy.Plugin) bool {
+	return func(p policy.Plugin) bool {
+		own, ok := p.(P)
+		return ok && condition(own)
+	}
 }
 
 func readCapacity(m *apportionv1.Capacity, _ Fault) capacity.Plugin {

@@ -2,9 +2,11 @@ package render
 
 import (
 	"math"
+	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Changes shows which queues deserve something else after than before.
@@ -22,11 +24,8 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 		resources = append(resources, q.GetDeserved())
 	}
 	dimensions := p.shown(nil, resources...)
-	would := "WOULD DESERVE"
-	if vocabularyOf(is) != vocabularyOf(nil) {
-		would = "WOULD BE ENTITLED"
-	}
-	table := p.NewTable("QUEUE", "RESOURCE", ">"+vocabularyOf(was).deserved, ">"+would, ">CHANGE", ">ALLOCATED")
+	deserved, would := catalogue.TermsOf(was.GetPlugin()).Deserved, catalogue.TermsOf(is.GetPlugin()).Would
+	table := p.NewTable("QUEUE", "RESOURCE", ">"+strings.ToUpper(deserved), ">"+strings.ToUpper(would), ">CHANGE", ">ALLOCATED")
 	for _, q := range is.GetQueues() {
 		old, name := earlier[q.GetQueue()], p.Names.Queue(q.GetQueue())
 		if len(q.GetChildren()) > 0 && old.GetDeserved() == nil {

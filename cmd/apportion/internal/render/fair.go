@@ -12,20 +12,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// vocabulary is what the numbers of a plugin that divides are called.
-type vocabulary struct {
-	// deserved is what a queue deserves, unserved marks queues that get nothing more.
-	deserved, unserved string
-}
-
-// vocabularyOf returns the words of a plugin.
-func vocabularyOf(plugin *apportionv1.PluginShares) vocabulary {
-	if plugin.GetPlugin() == "fair" {
-		return vocabulary{deserved: "ENTITLED", unserved: " (not served)"}
-	}
-	return vocabulary{deserved: "DESERVED", unserved: " (overused)"}
-}
-
 // divisions shows how fair divides, dimension by dimension, parents first, and what it keeps for tasks that are entitled to it.
 func (p *Printer) divisions(d *apportionv1.FairDerivation) {
 	p.Heading("fair divides %s", Amounts(p.Names, d.GetTotal()))

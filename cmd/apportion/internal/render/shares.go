@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Shares shows who deserves what, in queue order.
@@ -47,9 +48,10 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetRequest(), q.GetGuarantee())
 	}
 	dimensions := p.shown(dominant, resources...)
-	words := vocabularyOf(plugin)
-	bars := "ALLOCATED OF " + words.deserved
-	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">"+words.deserved, ">ALLOCATED", ">REQUEST", ">AT MOST", bars).
+	terms := catalogue.TermsOf(plugin.GetPlugin())
+	deserves := strings.ToUpper(terms.Deserved)
+	bars := "ALLOCATED OF " + deserves
+	table := p.NewTable("QUEUE", ">WEIGHT", "RESOURCE", ">GUARANTEE", ">"+deserves, ">ALLOCATED", ">REQUEST", ">AT MOST", bars).
 		Optional("WEIGHT", "GUARANTEE", "REQUEST", "AT MOST", bars)
 	weighted := slices.ContainsFunc(plugin.GetQueues(), func(q *apportionv1.QueueShare) bool { return q.GetWeight() > 0 })
 	var idle []string
@@ -62,7 +64,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		if weighted {
 			weight = strconv.FormatUint(uint64(q.GetWeight()), 10)
 		}
-		p.queueRows(table, q, weight, words, dimensions)
+		p.queueRows(table, q, weight, terms, dimensions)
 	}
 	if !table.Empty() {
 		p.table(table)
@@ -72,10 +74,10 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	}
 }
 
-func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, words vocabulary, dimensions []int) {
+func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight string, terms catalogue.Terms, dimensions []int) {
 	name := p.Names.Queue(q.GetQueue())
 	if q.GetOverused() {
-		name = p.Paint(Bad, name+words.unserved)
+		name = p.Paint(Bad, name+" ("+terms.Overused+")")
 	}
 	rows := 0
 	for _, d := range dimensions {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Tree shows the queues as a tree, with a gauge for each dimension: what is allocated, of what the queue may hold at most or of the
@@ -26,8 +27,8 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetGuarantee())
 	}
 	dimensions := p.shown(nil, resources...)
-	words := vocabularyOf(plugin)
-	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">"+words.deserved, ">CAPABILITY").
+	terms := catalogue.TermsOf(plugin.GetPlugin())
+	table := p.NewTable("QUEUE", "RESOURCE", "", ">ALLOCATED", ">OF", ">GUARANTEE", ">"+strings.ToUpper(terms.Deserved), ">CAPABILITY").
 		Optional("CAPABILITY", "GUARANTEE", "")
 	capabilities := p.capabilities()
 	for _, b := range p.branches() {
@@ -38,7 +39,7 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 			continue
 		}
 		if share.GetOverused() {
-			label += p.Paint(Bad, words.unserved)
+			label += p.Paint(Bad, " ("+terms.Overused+")")
 		}
 		p.branchRows(table, share, capabilities[b.name], total, dimensions, label, rest)
 	}
