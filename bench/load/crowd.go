@@ -103,7 +103,7 @@ func runCrowd(ctx context.Context, server string, callers int, held bool) error 
 	var holder *grpc.ClientConn
 	if held {
 		var err error
-		if holder, err = dialFrom(server, 2); err != nil {
+		if holder, err = dial(server, 2); err != nil {
 			return err
 		}
 		defer holder.Close() //nolint:errcheck // It ends with the process.
@@ -118,7 +118,7 @@ func runCrowd(ctx context.Context, server string, callers int, held bool) error 
 	defer end()
 	answered, refused := make([]atomic.Int64, len(expensive)), atomic.Int64{}
 	for i := range callers {
-		conn, err := dialFrom(server, 2+i)
+		conn, err := dial(server, 2+i)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (s siege) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	conn, err := dialFrom(server.Address, 1)
+	conn, err := dial(server.Address, 1)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s siege) report(idle, busy *latencies, hostile tallies) error {
 		l    *latencies
 	}{{"alone", idle}, {fmt.Sprintf("beside %d hostile callers", s.hostile), busy}} {
 		l := row.l
-		table.Add(row.name, l.answered(), l.refused, l.percentile(0.5), l.percentile(0.9), l.percentile(0.99), l.percentile(1))
+		table.Add(row.name, len(l.times), l.failed, l.percentile(0.5), l.percentile(0.9), l.percentile(0.99), l.percentile(1))
 	}
 	if _, err := table.WriteTo(os.Stdout); err != nil {
 		return err
@@ -93,11 +93,19 @@ func (s siege) report(idle, busy *latencies, hostile tallies) error {
 
 // latencies is what became of one client's calls.
 type latencies struct {
-	times   []float64
-	refused int
+	// times are in milliseconds.
+	times []float64
+	// failed counts the calls that were refused or failed otherwise.
+	failed int
 }
 
-func (l *latencies) answered() int { return len(l.times) }
+func (l *latencies) add(began time.Time, err error) {
+	if err != nil {
+		l.failed++
+		return
+	}
+	l.times = append(l.times, sample.Milliseconds(time.Since(began)))
+}
 
 // percentile returns the latency in milliseconds that a part of the calls did not exceed.
 func (l *latencies) percentile(part float64) float64 {
@@ -108,16 +116,17 @@ func (l *latencies) percentile(part float64) float64 {
 	return l.times[min(int(part*float64(len(l.times))), len(l.times)-1)]
 }
 
+// both writes the median and the 99th percentile.
+func (l *latencies) both() string {
+	return sample.Number(l.percentile(0.5)) + " / " + sample.Number(l.percentile(0.99))
+}
+
 // measure makes calls one after the other, a few milliseconds apart.
 func (s siege) measure(ctx context.Context, conn *grpc.ClientConn, r request, lasts time.Duration) *latencies {
 	l := &latencies{}
 	for end := time.Now().Add(lasts); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
 		began := time.Now()
-		if err := call(ctx, conn, r); err != nil {
-			l.refused++
-			continue
-		}
-		l.times = append(l.times, float64(time.Since(began))/float64(time.Millisecond))
+		l.add(began, call(ctx, conn, r))
 	}
 	return l
 }
@@ -127,12 +136,16 @@ func call(ctx context.Context, conn *grpc.ClientConn, r request) error {
 	return conn.Invoke(ctx, r.method, &r.payload, &answer, grpc.ForceCodecV2(floor.Codec{}))
 }
 
-// dialFrom connects from an address of the loopback network.
-func dialFrom(address string, host int) (*grpc.ClientConn, error) {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(host))}}
-	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", to) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+// dial connects from an address of the loopback network, whose last byte is given.
+func dial(server string, host int, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+server, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return connect(ctx, to, host) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))...)
+}
+
+func connect(ctx context.Context, server string, host int) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(host))}, Timeout: 10 * time.Second}
+	return dialer.DialContext(ctx, "tcp", server)
 }
 
 // smallQuestion asks for the shares of a small cluster.

@@ -2,6 +2,7 @@
 // that carry as many bytes up and the same answer down, and look into none.
 //
 //	go run ./bench/wire [-only shares,change,policies,growth,memory,small,steps,stream,lists] [-rounds 7] [-block 1s]
+//	go run ./bench/wire scale [-max 1000000] [-rounds 5] [-policy proportion] [-depth 0] [-plot bench/wire/report/scale.svg]
 //
 // Each group of cases is measured in rounds: every case gets a block of time in every round, in another order each time, so that what else
 // the machine does disturbs all of them alike. Ratios are those of one round; their median counts. It ends with one line of its main
@@ -44,14 +45,17 @@ func main() {
 	if *environment != "" {
 		s.environment = strings.Split(*environment, ",")
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if *serve != "" {
+	switch {
+	case *serve != "":
 		err = peer.Run(*serve)
-	} else {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	case flag.Arg(0) == "scale":
+		err = runScale(ctx, flag.Args()[1:])
+	default:
 		err = measure(ctx, s, *only)
-		stop()
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wire:", err)
 		os.Exit(1)

@@ -56,7 +56,7 @@ func converse(in io.Reader, out io.Writer) error {
 
 // Used returns what this process has taken so far.
 func Used() Usage {
-	u := Usage{Peak: peak()}
+	u := Usage{Peak: Peak(os.Getpid())}
 	var system syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &system) == nil {
 		u.CPU, u.Faults = time.Duration(system.Utime.Nano()+system.Stime.Nano()), system.Minflt
@@ -67,9 +67,10 @@ func Used() Usage {
 	return u
 }
 
-// peak reads the high-water mark of resident memory. That of getrusage would be no less than what the parent of this process had.
-func peak() int64 {
-	status, err := os.ReadFile("/proc/self/status")
+// Peak returns the most memory of a process that was resident at a time, in bytes; 0 where the system does not tell. That of getrusage would
+// be no less than what the parent of the process had.
+func Peak(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}

@@ -20,6 +20,8 @@ import (
 type Replica struct {
 	// Address is where it serves gRPC, Admin where operators look.
 	Address, Admin string
+	// Processors is how many processors the server uses at most. New sets one.
+	Processors int
 
 	binary    string
 	arguments []string
@@ -28,7 +30,7 @@ type Replica struct {
 
 // New chooses free addresses for a server that Start runs, with these arguments of `apportion serve` besides.
 func New(ctx context.Context, binary string, arguments ...string) (*Replica, error) {
-	r := &Replica{binary: binary}
+	r := &Replica{Processors: 1, binary: binary}
 	for _, address := range []*string{&r.Address, &r.Admin} {
 		var err error
 		if *address, err = Free(ctx); err != nil {
@@ -39,10 +41,10 @@ func New(ctx context.Context, binary string, arguments ...string) (*Replica, err
 	return r, nil
 }
 
-// Start runs the process, which does not take calls yet. It uses one processor at most and ends with ctx at the latest.
+// Start runs the process, which does not take calls yet. It ends with ctx at the latest.
 func (r *Replica) Start(ctx context.Context) error {
 	r.command = exec.CommandContext(ctx, r.binary, r.arguments...) //nolint:gosec // G204: the caller's own server.
-	r.command.Env, r.command.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
+	r.command.Env, r.command.Stderr = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(r.Processors)), os.Stderr
 	return r.command.Start()
 }
 
@@ -107,10 +109,12 @@ func (r *Replica) sum(ctx context.Context, wanted func(name string) bool) (total
 	}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if !wanted(name) {
+		// The value of a label may contain spaces.
+		end := strings.LastIndexByte(lines.Text(), ' ')
+		if end < 0 || !wanted(lines.Text()[:end]) {
 			continue
 		}
+		value := lines.Text()[end+1:]
 		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return 0, errors.Join(err, response.Body.Close())

@@ -1,34 +1,17 @@
-// Command attack plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much
-// memory they take at most, and how long the calls of a good caller take meanwhile (make show-attacks).
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"regexp"
 	"time"
 
+	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
 	"github.com/apportion/apportion/internal/test/replica"
 )
-
-func main() {
-	binary := flag.String("server", "bin/apportion", "`FILE` of the server as make build leaves it")
-	scale := flag.Float64("scale", 1, "part of the calls, streams and connections of each attack that are made")
-	only := flag.String("only", "", "the attacks whose names match this `REGEXP`")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *binary, *scale, *only)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "attack:", err)
-		os.Exit(1)
-	}
-}
 
 // attack is one way to harm a server.
 type attack struct {
@@ -55,11 +38,10 @@ var attacks = []attack{
 // settle is how long the good caller goes on after an attack was played, while what it opened is still open.
 const settle = 3 * time.Second
 
-func run(ctx context.Context, binary string, scale float64, only string) error {
-	wanted, err := regexp.Compile(only)
-	if err != nil {
-		return err
-	}
+// runAttacks plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much memory
+// they take at most, and how long the calls of a good caller take meanwhile. scale is the part of the calls, streams and connections of each
+// attack that are made.
+func runAttacks(ctx context.Context, binary string, scale float64, wanted *regexp.Regexp) error {
 	table := sample.NewTable("attack", "tried", "let in", "refused", "seconds", "peak MiB before", "peak MiB",
 		"good caller alone, p50 / p99 ms", "meanwhile, p50 / p99 ms", "most ms", "failed", "on a new connection, most ms", "failed")
 	for _, a := range attacks {
@@ -70,7 +52,7 @@ func run(ctx context.Context, binary string, scale float64, only string) error {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	_, err = table.WriteTo(os.Stdout)
+	_, err := table.WriteTo(os.Stdout)
 	return err
 }
 
@@ -89,18 +71,15 @@ func (a attack) row(ctx context.Context, table *sample.Table, binary string, sca
 	if err := server.Ready(ctx); err != nil {
 		return err
 	}
-	alone, err := watch(ctx, server.Address, func() error { time.Sleep(settle); return nil })
+	alone, err := beside(ctx, server.Address, func() error { time.Sleep(settle); return nil })
 	if err != nil {
 		return err
 	}
-	before, err := peak(server.Process().Pid)
-	if err != nil {
-		return err
-	}
+	before := peer.Peak(server.Process().Pid)
 	began := time.Now()
 	var out outcome
 	var seconds float64
-	meanwhile, err := watch(ctx, server.Address, func() error {
+	meanwhile, err := beside(ctx, server.Address, func() error {
 		attacking, end := context.WithCancel(ctx)
 		defer end()
 		var err error
@@ -112,11 +91,11 @@ func (a attack) row(ctx context.Context, table *sample.Table, binary string, sca
 	if err != nil {
 		return err
 	}
-	after, err := peak(server.Process().Pid)
-	if err != nil {
-		return errors.Join(errors.New("the server has ended"), err)
+	after := peer.Peak(server.Process().Pid)
+	if after == 0 && before != 0 {
+		return errors.New("the server has ended")
 	}
-	table.Add(a.name, out.tried, out.let, out.refused, seconds, before, after, alone.calls.both(), meanwhile.calls.both(),
+	table.Add(a.name, out.tried, out.let, out.refused, seconds, before>>20, after>>20, alone.calls.both(), meanwhile.calls.both(),
 		meanwhile.calls.percentile(1), meanwhile.calls.failed, meanwhile.fresh.percentile(1), meanwhile.fresh.failed)
 	return nil
 }

@@ -1,53 +1,27 @@
-// Command extender sends pushes as stock Volcano does, with its default timeout, to a server in a process of its own, and says how long
-// the scheduler waited: on a machine that has nothing else to do, and on one that has. It writes a line of name=value for each.
-//
-//	make bench-extender
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/apportion/apportion/adapter/extender/extendertest"
+	"github.com/apportion/apportion/bench/internal/peer"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
-func main() {
-	s := &setting{}
-	flag.StringVar(&s.binary, "binary", "bin/apportion", "the server's `FILE`")
-	flag.IntVar(&s.shape.Pods, "pods", 10_000, "pods of the push")
-	flag.BoolVar(&s.shape.Lean, "bare", false, "pods of 0.4 KB instead of 5.2 KB")
-	flag.IntVar(&s.pushes, "pushes", 10, "sessions that are opened, one after the other")
-	flag.DurationVar(&s.timeout, "timeout", time.Second, "the scheduler's extender.httpTimeout")
-	flag.IntVar(&s.load, "load", 2*runtime.NumCPU(), "busy goroutines that stand for the rest of the machine; 0: only without")
-	flag.StringVar(&s.buffer, "buffer", "16MiB", "the server's extender.buffer_bytes")
-	burn := flag.Duration("burn", 0, "be the rest of the machine, for so long")
-	flag.Parse()
-	if *burn > 0 {
-		busy(s.load, *burn)
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := s.measure(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "extender: "+err.Error())
-		os.Exit(1)
-	}
-}
-
-// setting is what is measured with.
-type setting struct {
+// extending sends pushes as stock Volcano does, with its default timeout, to a server in a process of its own, and says how long the
+// scheduler waited: on a machine that has nothing else to do, and on one that has. It writes a line of name=value for each.
+type extending struct {
 	binary       string
 	buffer       string
 	shape        extendertest.Shape
@@ -55,7 +29,7 @@ type setting struct {
 	timeout      time.Duration
 }
 
-func (s *setting) measure(ctx context.Context) error {
+func (s *extending) measure(ctx context.Context) error {
 	push, question := extendertest.Push(s.shape), extendertest.Job(s.shape)
 	for _, load := range slices.Compact([]int{0, s.load}) {
 		if err := s.run(ctx, push, question, load); err != nil {
@@ -66,12 +40,17 @@ func (s *setting) measure(ctx context.Context) error {
 }
 
 // run starts a server, measures it, and writes a line.
-func (s *setting) run(ctx context.Context, push, question []byte, load int) (err error) {
-	server, err := serve(ctx, s.binary, s.buffer)
+func (s *extending) run(ctx context.Context, push, question []byte, load int) (err error) {
+	directory, err := os.MkdirTemp("", "extender-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	server, url, err := s.serve(ctx, directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.End()) }()
 	end, err := burden(ctx, load)
 	if err != nil {
 		return err
@@ -82,23 +61,55 @@ func (s *setting) run(ctx context.Context, push, question []byte, load int) (err
 	waits, readies, missed := make([]time.Duration, 0, s.pushes), make([]time.Duration, 0, s.pushes), 0
 	for range s.pushes {
 		begun := time.Now()
-		if err := send(ctx, client, server.url+"/onSessionOpen", push); err != nil {
+		if err := send(ctx, client, url+"/onSessionOpen", push); err != nil {
 			missed++
 			continue
 		}
 		waits = append(waits, time.Since(begun))
-		if err := send(ctx, client, server.url+"/jobReady", question); err != nil {
+		if err := send(ctx, client, url+"/jobReady", question); err != nil {
 			return err
 		}
 		readies = append(readies, time.Since(begun))
 	}
 	slices.Sort(waits)
 	slices.Sort(readies)
+	abstentions, err := server.Metric(ctx, "apportion_extender_abstentions_total")
+	if err != nil {
+		return err
+	}
 	fmt.Printf("pods=%d push_bytes=%d timeout_ms=%d buffer=%s busy=%d processors=%d pushes=%d missed=%d ",
 		s.shape.Pods, len(push), s.timeout.Milliseconds(), s.buffer, load, runtime.NumCPU(), s.pushes, missed)
-	fmt.Printf("%s %s peak_bytes=%d abstentions=%d\n",
-		figures("wait", waits), figures("ready", readies), server.peak(), server.abstentions(ctx))
+	fmt.Printf("%s %s peak_bytes=%d abstentions=%g\n",
+		figures("wait", waits), figures("ready", readies), peer.Peak(server.Process().Pid), abstentions)
 	return nil
+}
+
+// schedulerConf is what is decided by.
+const schedulerConf = `tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}]}]`
+
+// serve starts a server that takes pushes at the URL it returns.
+func (s *extending) serve(ctx context.Context, directory string) (*replica.Replica, string, error) {
+	policy := filepath.Join(directory, "volcano-scheduler.conf")
+	if err := os.WriteFile(policy, []byte(schedulerConf), 0o600); err != nil {
+		return nil, "", err
+	}
+	extender, err := replica.Free(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	server, err := replica.New(ctx, s.binary, "--log-level", "warn", "--drain-delay", "0s", "--policies", "cluster="+policy,
+		"--extender-listen", extender, "--extender-schedulers", "/volcano=cluster", "--extender-buffer-bytes", s.buffer)
+	if err != nil {
+		return nil, "", err
+	}
+	server.Processors = runtime.NumCPU()
+	if err = server.Start(ctx); err == nil {
+		err = server.Ready(ctx)
+	}
+	if err != nil {
+		server.Kill()
+	}
+	return server, "http://" + extender + "/volcano", err
 }
 
 func figures(name string, sorted []time.Duration) string {
@@ -137,7 +148,7 @@ func burden(ctx context.Context, goroutines int) (end func(), err error) {
 		return nil, err
 	}
 	const most = "2m"
-	command := exec.CommandContext(ctx, self, "-burn", most, "-load", fmt.Sprint(goroutines)) //nolint:gosec // G204: this program.
+	command := exec.CommandContext(ctx, self, "burn", most, fmt.Sprint(goroutines)) //nolint:gosec // G204: this program.
 	command.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", goroutines))
 	if err := command.Start(); err != nil {
 		return nil, err

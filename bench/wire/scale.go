@@ -1,7 +1,3 @@
-// Command scale shows how the cost of a shares call grows with the snapshot, from a thousand tasks to a million: stage by stage in one
-// process, and as a whole over gRPC. It prints a table, draws a plot, and ends with one line of its main figures.
-//
-//	go run ./bench/scale [-max 1000000] [-rounds 5] [-policy proportion] [-depth 0] [-plot bench/scale/report/scale.svg]
 package main
 
 import (
@@ -10,16 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 
-	"github.com/apportion/apportion/bench/internal/peer"
 	"github.com/apportion/apportion/bench/internal/sample"
 )
 
-// settings of a run.
-type settings struct {
+// scale shows how the cost of a shares call grows with the snapshot, from a thousand tasks to a million: stage by stage in one process, and
+// as a whole over gRPC. It prints a table, draws a plot, and ends with one line of its main figures.
+type scale struct {
 	largest, rounds, depth int
 	policy, plot           string
 }
@@ -27,30 +22,21 @@ type settings struct {
 // sizes are numbers of tasks; three a decade show where a line bends.
 var sizes = []int{1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
 
-func main() {
-	serve := flag.String("serve", "", "be the server of this `ROLE` of another process that measures")
-	var s settings
-	flag.IntVar(&s.largest, "max", sizes[len(sizes)-1], "the largest number of tasks")
-	flag.IntVar(&s.rounds, "rounds", 5, "how often every size is measured")
-	flag.IntVar(&s.depth, "depth", 0, "levels of the tree of queues")
-	flag.StringVar(&s.policy, "policy", "proportion", "proportion, capacity, capacity-hierarchical or default")
-	flag.StringVar(&s.plot, "plot", "bench/scale/report/scale.svg", "`FILE` of the plot")
-	flag.Parse()
-	var err error
-	if *serve != "" {
-		err = peer.Run(*serve)
-	} else {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		err = run(ctx, s)
-		stop()
+func runScale(ctx context.Context, args []string) error {
+	var s scale
+	flags := flag.NewFlagSet("wire scale", flag.ExitOnError)
+	flags.IntVar(&s.largest, "max", sizes[len(sizes)-1], "the largest number of tasks")
+	flags.IntVar(&s.rounds, "rounds", 5, "how often every size is measured")
+	flags.IntVar(&s.depth, "depth", 0, "levels of the tree of queues")
+	flags.StringVar(&s.policy, "policy", "proportion", "proportion, capacity, capacity-hierarchical or default")
+	flags.StringVar(&s.plot, "plot", "bench/wire/report/scale.svg", "`FILE` of the plot")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scale:", err)
-		os.Exit(1)
-	}
+	return s.run(ctx)
 }
 
-func run(ctx context.Context, s settings) error {
+func (s *scale) run(ctx context.Context) error {
 	fmt.Printf("%d CPUs, %s %s/%s, policy %s, median of %d rounds\n\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.policy, s.rounds)
 	var points []point
@@ -74,12 +60,12 @@ func run(ctx context.Context, s settings) error {
 	line := sample.NewLine("bench-scale")
 	for _, p := range points {
 		if name, ok := decades[p.tasks]; ok {
-			line.Add("call_"+name+"_ms", p.ms[call])
-			line.Add("call_"+name+"_ns_per_task", p.ms[call]*1e6/float64(p.tasks))
+			line.Add("call_"+name+"_ms", p.ms[wholeCall])
+			line.Add("call_"+name+"_ns_per_task", p.ms[wholeCall]*1e6/float64(p.tasks))
 		}
 	}
 	if n := len(points); n > 2 {
-		line.Add("last_decade_growth", points[n-1].ms[call]/points[n-3].ms[call])
+		line.Add("last_decade_growth", points[n-1].ms[wholeCall]/points[n-3].ms[wholeCall])
 		line.Add("peak_to_request", float64(points[n-1].peak)/float64(points[n-1].bytes))
 	}
 	fmt.Println(line)
@@ -94,7 +80,7 @@ func report(points []point) error {
 		"us a task", "server peak MB", "peak / request")
 	for _, p := range points {
 		table.Add(p.tasks, p.tasks/10, max(p.tasks/100, 1), float64(p.bytes)/1e6, p.ms[decode], p.ms[open], p.ms[ask], p.ms[encode],
-			p.ms[call], p.ms[call]*1000/float64(p.tasks), float64(p.peak)/1e6, float64(p.peak)/float64(p.bytes))
+			p.ms[wholeCall], p.ms[wholeCall]*1000/float64(p.tasks), float64(p.peak)/1e6, float64(p.peak)/float64(p.bytes))
 	}
 	_, err := table.WriteTo(os.Stdout)
 	return err

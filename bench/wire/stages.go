@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// stage is a part of the work, and call all of it over gRPC.
+// stage is a part of the work, and wholeCall all of it over gRPC.
 type stage int
 
 const (
@@ -26,7 +26,7 @@ const (
 	open
 	ask
 	encode
-	call
+	wholeCall
 	stages
 )
 
@@ -43,9 +43,7 @@ type point struct {
 	peak int64
 }
 
-const evaluateShares = apportionv1.ApportionService_EvaluateShares_FullMethodName
-
-func (s settings) measure(ctx context.Context, tasks int) (point, error) {
+func (s *scale) measure(ctx context.Context, tasks int) (point, error) {
 	snapshot := generate.Snapshot(fixture.Shape(tasks, s.depth))
 	in, err := fixture.Input(snapshot, s.policy)
 	if err != nil {
@@ -77,7 +75,7 @@ func (s settings) measure(ctx context.Context, tasks int) (point, error) {
 }
 
 // inProcess measures the stages by themselves, after a round that makes the memory that later ones use again.
-func (s settings) inProcess(data []byte, policy *apportionv1.Policy, times []sample.Durations) error {
+func (s *scale) inProcess(data []byte, policy *apportionv1.Policy, times []sample.Durations) error {
 	var decoder wire.Decoder
 	for round := range s.rounds + 1 {
 		runtime.GC()
@@ -112,7 +110,7 @@ func (s settings) inProcess(data []byte, policy *apportionv1.Policy, times []sam
 }
 
 // remote measures the call, with a request encoded beforehand, and returns the most memory that the service took.
-func (s settings) remote(ctx context.Context, request floor.Bytes, times []sample.Durations) (peak int64, err error) {
+func (s *scale) remote(ctx context.Context, request floor.Bytes, times []sample.Durations) (peak int64, err error) {
 	server, err := peer.Start(ctx, peer.Service)
 	if err != nil {
 		return 0, err
@@ -132,7 +130,7 @@ func (s settings) remote(ctx context.Context, request floor.Bytes, times []sampl
 			return 0, err
 		}
 		if round > 1 {
-			times[call] = append(times[call], time.Since(at))
+			times[wholeCall] = append(times[wholeCall], time.Since(at))
 		}
 	}
 	usage, err := server.Usage()

@@ -28,8 +28,7 @@ func scaled(n int, scale float64) int { return max(1, int(math.Round(float64(n)*
 // connection, whose streams have windows of 64 KiB.
 func unreadAnswers(ctx context.Context, server string, scale float64) (outcome, error) {
 	const window, connection = 64 << 10, 16 << 20
-	conn, err := dial(server, 1, grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(connection),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+	conn, err := dial(server, 1, grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(connection))
 	if err != nil {
 		return outcome{}, err
 	}
