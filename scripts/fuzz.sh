@@ -4,12 +4,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${1:-10s}
-targets=$(scripts/test-functions.sh Fuzz)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cache=$(go env GOCACHE)/fuzz
+built=
 count=0
 while read -r package target; do
   [[ -n $target ]] || continue
   echo "-- $package $target"
-  go test -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1x -fuzztime "$time" "$package"
+  # The targets of a package are compiled once.
+  [[ $package == "$built" ]] || go test -c -vet=off -fuzz . -o "$work/fuzz.test" "$package"
+  built=$package
+  (cd "$(go list -f '{{.Dir}}' "$package")" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzzminimizetime 1x \
+    -test.fuzztime "$time" -test.fuzzcachedir "$cache/$package")
   count=$((count + 1))
-done <<<"$targets"
+done <<<"$(scripts/test-functions.sh Fuzz)"
 echo "$count fuzz targets, $time each"

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Lets the checkers in Python look at answers of plugin fair: true ones, which they must find true, and one in which each share in turn is
-# changed by one, which they must find.
+# changed by one, which they must find. APPORTION names the program, else it is built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/apportion" ./cmd/apportion
+apportion=${APPORTION:-$work/apportion}
+[[ -n ${APPORTION:-} ]] || go build -o "$apportion" ./cmd/apportion
 
 cat >"$work/deserved.yaml" <<'YAML'
 tiers: [{plugins: [{fair: {base: FAIR_BASE_DESERVED, reserveGuarantee: true}}]}]
 YAML
 for policy in fair "$work/deserved.yaml"; do
-  "$work/apportion" verify -f examples/clusters/research --policy "$policy" --keep "$work"
+  "$apportion" verify -f examples/clusters/research --policy "$policy" --keep "$work"
   python3 checker/check_fair.py "$work/request.json" "$work/response.json"
   python3 checker/check_plan.py "$work/request.json" "$work/response.json"
 done

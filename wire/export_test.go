@@ -10,9 +10,6 @@ func (d *Decoder) CompileInParts(data []byte, n int) (*model.Model, error) {
 
 var AtOnce = atOnce
 
-// Raced tells that the race detector is at work, which takes memory of its own.
-const Raced = raced
-
 // CompileSums is CompileWithin of a guard that says that only sums are asked for, in n parts.
 func (d *Decoder) CompileSums(data []byte, n int) (*model.Model, error) {
 	size := Measure(data)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 func encoded(tb testing.TB, m proto.Message) []byte {
@@ -138,7 +139,7 @@ func TestWhatAModelTakesIsEstimatedBeforehand(t *testing.T) {
 // number that is held to. The race detector makes this slow: it sees fewer tasks.
 func TestWorkOnAMillionTasksEndsSoonAfterItIsAskedTo(t *testing.T) {
 	jobs, fewest := 1000, 2000
-	if raced {
+	if raced.On {
 		jobs, fewest = 20, 30
 	}
 	p := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -32,7 +33,7 @@ func allocated(do func()) int64 {
 
 func unraced(t *testing.T) {
 	t.Helper()
-	if wire.Raced {
+	if raced.On {
 		t.Skip("the race detector takes memory of its own")
 	}
 }

@@ -200,7 +200,7 @@ func TestPushedCasesAreAnsweredAsRecorded(t *testing.T) {
 			lines := bufio.NewReader(plain)
 			for i := 0; ; i++ {
 				line, err := lines.ReadBytes('\n')
-				if len(line) > 0 && i%extender.Stride == 0 {
+				if len(line) > 0 && i%extender.Stride() == 0 {
 					var c recordedCase
 					require.NoError(t, json.Unmarshal(line, &c))
 					compared += askCase(t, &c)
@@ -212,7 +212,7 @@ func TestPushedCasesAreAnsweredAsRecorded(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, compared, 20_000/extender.Stride/2)
+	require.Greater(t, compared, 20_000/extender.Stride()/2)
 }
 
 func askCase(t *testing.T, c *recordedCase) int {

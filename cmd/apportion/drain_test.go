@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
@@ -35,7 +36,7 @@ func startReplicas(t *testing.T) []*replica.Replica {
 
 // TestNoDecisionFailsWhileReplicasAreRestartedOrKilled asks small questions, and such as gRPC would not send again by itself.
 func TestNoDecisionFailsWhileReplicasAreRestartedOrKilled(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() && !raced.On {
 		t.Skip("runs processes")
 	}
 	replicas := startReplicas(t)

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
@@ -132,7 +133,7 @@ func TestManyDocumentsAtATimeStayWithinWhatIsBooked(t *testing.T) {
 	asking.Wait()
 	after := peak(t, command.Process.Pid)
 	t.Logf("%d MiB before, %d MiB at most during 24 calls, %d MiB may be booked", before>>20, after>>20, limit>>20)
-	if !raced {
+	if !raced.On {
 		// The race detector takes several times the memory.
 		require.Less(t, after, int64(limit+limit/10))
 	}

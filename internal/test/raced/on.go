@@ -1,0 +1,6 @@
+//go:build race
+
+package raced
+
+// On reports whether the race detector is at work.
+const On = true
