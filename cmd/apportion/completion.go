@@ -9,67 +9,53 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/contract/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // The names of a snapshot that the shell completes.
-func queueNames(s *lookup.Snapshot) (names []string) {
-	for _, queue := range s.GetQueues() {
-		names = append(names, queue.GetName())
-	}
-	return names
+func queueNames(s *lookup.Snapshot) []string {
+	return namesOf(s.GetQueues(), (*apportionv1.Queue).GetName)
+}
+func jobNames(s *lookup.Snapshot) []string { return namesOf(s.GetJobs(), lookup.JobName) }
+func nodeNames(s *lookup.Snapshot) []string {
+	return namesOf(s.GetNodes(), (*apportionv1.Node).GetName)
 }
 
-func jobNames(s *lookup.Snapshot) (names []string) {
-	for _, job := range s.GetJobs() {
-		names = append(names, lookup.JobName(job))
-	}
-	return names
+// waitingTaskNames are the names of tasks that wait, waitingJobNames those of their jobs, placedTaskNames of tasks on a node.
+func waitingTaskNames(s *lookup.Snapshot) []string {
+	return namesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Pending(), t.Name()) })
 }
 
-func waitingJobNames(s *lookup.Snapshot) (names []string) {
-	last := ""
-	for _, task := range s.Tasks {
-		if name := lookup.JobName(task.Job); task.Pending() && name != last {
-			names, last = append(names, name), name
+func waitingJobNames(s *lookup.Snapshot) []string {
+	return slices.Compact(namesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Pending(), lookup.JobName(t.Job)) }))
+}
+
+func placedTaskNames(s *lookup.Snapshot) []string {
+	return namesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Node != nil, t.Name()) })
+}
+
+// namesOf returns the names of a list that are not empty.
+func namesOf[T any](list []T, name func(T) string) []string {
+	var names []string
+	for _, one := range list {
+		if text := name(one); text != "" {
+			names = append(names, text)
 		}
 	}
 	return names
 }
 
-func waitingTaskNames(s *lookup.Snapshot) (names []string) {
-	for _, task := range s.Tasks {
-		if task.Pending() {
-			names = append(names, task.Name())
-		}
+func nameIf(listed bool, name string) string {
+	if listed {
+		return name
 	}
-	return names
-}
-
-func placedTaskNames(s *lookup.Snapshot) (names []string) {
-	for _, task := range s.Tasks {
-		if task.Node != nil {
-			names = append(names, task.Name())
-		}
-	}
-	return names
-}
-
-func nodeNames(s *lookup.Snapshot) (names []string) {
-	for _, node := range s.GetNodes() {
-		names = append(names, node.GetName())
-	}
-	return names
+	return ""
 }
 
 func namespaceNames(s *lookup.Snapshot) (names []string) {
-	for _, job := range s.GetJobs() {
-		names = append(names, job.GetNamespace())
-	}
-	for _, left := range s.GetLeftOut() {
-		names = append(names, left.GetNamespace())
-	}
+	names = append(namesOf(s.GetJobs(), (*apportionv1.Job).GetNamespace), namesOf(s.GetLeftOut(), (*apportionv1.LeftOut).GetNamespace)...)
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return slices.Compact(names)
 }
 
 // resourceNames are those of dimensions, in full and without what stands before the slash, and all.

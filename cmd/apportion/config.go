@@ -72,20 +72,27 @@ Secrets are hidden. The flags are those of "serve".`,
 		return a.write(values, func(p *render.Printer) {
 			table := p.NewTable("SETTING", "VALUE", "SOURCE")
 			for _, setting := range config.Settings() {
-				table.Row(setting.Path, fmt.Sprint(valueAt(values, setting.Path)), settings.Origin(setting.Path))
+				table.Row(setting.Path, valueAt(values, setting.Path), settings.Origin(setting.Path))
 			}
 			table.Write(p.Out)
 		})
 	})
 }
 
-// valueAt returns the value at a path of nested maps.
-func valueAt(values map[string]any, path string) any {
+// valueAt returns the value at a path of nested maps, a list or a map in one line.
+func valueAt(values map[string]any, path string) string {
 	first, rest, nested := strings.Cut(path, ".")
 	if inner, ok := values[first].(map[string]any); ok && nested {
 		return valueAt(inner, rest)
 	}
-	return values[first]
+	if text, ok := values[first].(string); ok {
+		return text
+	}
+	line, err := json.Marshal(values[first])
+	if err != nil {
+		return err.Error()
+	}
+	return string(line)
 }
 
 // withSettings completes a command about the settings of the server, which its flags, variables and file set.

@@ -140,17 +140,15 @@ func (d *differences) markdown() string {
 
 // markdownTable begins a table; columns whose heading ends in a colon are aligned to the right.
 func markdownTable(b *strings.Builder, headings ...string) {
-	rule := "|"
+	rules := make([]string, len(headings))
 	for i, heading := range headings {
 		plain, right := strings.CutSuffix(heading, ":")
-		headings[i] = plain
-		rule += "---"
+		headings[i], rules[i] = plain, "---"
 		if right {
-			rule += ":"
+			rules[i] = "---:"
 		}
-		rule += "|"
 	}
-	fmt.Fprintf(b, "| %s |\n%s\n", strings.Join(headings, " | "), rule)
+	fmt.Fprintf(b, "| %s |\n|%s|\n", strings.Join(headings, " | "), strings.Join(rules, "|"))
 }
 
 var markdownCell = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "`", "'")

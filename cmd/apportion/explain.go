@@ -68,14 +68,15 @@ from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue
 		},
 	}, e.explain, formatWide, formatName)
 	e.ends.register(command.Flags())
-	e.list.register(command, "cause", "name", "queue", "priority", "tasks")
+	e.list.register(command, "cause", "name", byQueue, "priority", "tasks")
 	e.complete(command, "namespace", namespaceNames)
 	e.completeArgs(command, 1, waitingJobNames)
 	flags := command.Flags()
 	flags.BoolVar(&e.all, "all", false, "explain every waiting job")
 	flags.BoolVar(&e.remedies, "remedies", false, "find the smallest changes that would let the job run")
 	flags.BoolVar(&e.bare, "no-remedies", false, "do not look for changes that would let the job run")
-	command.MarkFlagsMutuallyExclusive("all", "remedies", "no-remedies")
+	command.MarkFlagsMutuallyExclusive("all", "remedies")
+	command.MarkFlagsMutuallyExclusive("remedies", "no-remedies")
 	return command
 }
 
@@ -200,7 +201,7 @@ func (e *explaining) sortPending(q *question, answer *apportionv1.ExplainAnswer)
 	}
 	compare, err := order(&e.list, map[string]func(l, r *apportionv1.Explanation) int{
 		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
-		"queue": func(l, r *apportionv1.Explanation) int {
+		byQueue: func(l, r *apportionv1.Explanation) int {
 			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
 		},
 		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },

@@ -63,6 +63,9 @@ func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r 
 	}, nil
 }
 
+// byQueue sorts by the names of queues.
+const byQueue = "queue"
+
 // wants reports whether a job is listed.
 func (f *listFlags) wants(job *apportionv1.Job) bool {
 	return f.namespace == "" || job.GetNamespace() == f.namespace
@@ -92,7 +95,7 @@ descending order.`,
 		Example: `  apportion get jobs -n ml --sort queue,waiting -f cluster.yaml`,
 		Args:    cobra.NoArgs,
 	}, func(_ context.Context, q *question, _ []string) error { return q.jobs(&list) }, formatWide, formatName)
-	list.register(command, "name", "queue", "priority", "waiting", "running")
+	list.register(command, "name", byQueue, "priority", "waiting", "running")
 	a.complete(command, "namespace", namespaceNames)
 	return command
 }
@@ -209,7 +212,7 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 func (q *question) jobs(list *listFlags) error {
 	compare, err := order(list, map[string]func(l, r jobRow) int{
 		"name":     func(l, r jobRow) int { return cmp.Compare(l.Name, r.Name) },
-		"queue":    func(l, r jobRow) int { return cmp.Compare(l.Queue, r.Queue) },
+		byQueue:    func(l, r jobRow) int { return cmp.Compare(l.Queue, r.Queue) },
 		"priority": func(l, r jobRow) int { return cmp.Compare(r.Priority, l.Priority) },
 		"waiting":  func(l, r jobRow) int { return cmp.Compare(r.Waiting, l.Waiting) },
 		"running":  func(l, r jobRow) int { return cmp.Compare(r.Running, l.Running) },

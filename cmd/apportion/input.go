@@ -170,9 +170,9 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		}
 		loaded.Snapshot, loaded.file = snapshot, f.snapshot
 	} else {
-		progress := newProgress(s.err, sources)
-		cluster, err := volcano.ReadManifests(sources, append(f.options(moment, given), progress.option()...)...)
-		progress.end()
+		progress, end := showReading(s.err, sources)
+		cluster, err := volcano.ReadManifests(sources, append(f.options(moment, given), progress...)...)
+		end()
 		if err != nil {
 			return nil, perhapsSnapshot(err, sources)
 		}

@@ -44,7 +44,8 @@ func (a *answering) register(command *cobra.Command, formats ...string) {
 		a.format = formatTable
 	}
 	choose(command, &a.format, "output", "o", "format of the answer", append([]string{formatTable, formatJSON, formatYAML}, formats...)...)
-	command.Flags().BoolVar(&a.ascii, "ascii", false, "use only ASCII characters in tables, which is the default if the locale is not UTF-8")
+	command.Flags().BoolVar(&a.ascii, "ascii", false,
+		"use only ASCII characters in tables, which is the default if the locale is not UTF-8")
 }
 
 // write writes an answer in the format that is asked for: a message of the contract or another value, or as the table that is printed.

@@ -293,13 +293,13 @@ func (r *rehearsing) runAll(
 	ctx context.Context, variants []*rehearsal.Variant, history *trace.Trace, options *rehearsal.Options,
 ) ([]*rehearsal.Result, error) {
 	results := make([]*rehearsal.Result, len(variants))
-	progress := newAdvance(r.err, variants)
-	defer progress.end()
+	show, end := showAdvance(r.err, variants)
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, v := range variants {
 		own := *options
-		own.Progress = func(part float64) { progress.show(i, part) }
+		own.Progress = func(part float64) { show(i, part) }
 		group.Go(func() error {
 			var err error
 			if results[i], err = rehearsal.Run(ctx, v, history, &own); err != nil {

@@ -55,9 +55,6 @@ of kubectl:
 		}
 	}
 	root.SetCompletionCommandGroupID("files")
-	root.InitDefaultHelpCmd()
-	for _, command := range root.Commands() {
-		command.Hidden = command.Name() == "help"
-	}
+	root.SetHelpCommandGroupID("files")
 	return root
 }

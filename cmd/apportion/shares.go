@@ -65,7 +65,8 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 
 // tree shows the queues as a tree.
 func (q *question) tree(ctx context.Context) error {
-	simulation, err := q.simulate(ctx, sharesStep(), &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}})
+	inspect := &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}}
+	simulation, err := q.simulate(ctx, sharesStep(), inspect)
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,14 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -116,18 +118,14 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 
 // runScenario runs the steps of a scenario.
 func runScenario(ctx context.Context, q *question, file string, read *scenario.Scenario) error {
-	translator := scenario.NewTranslator(file, q.snapshot)
-	var steps []*scenario.Step
-	var messages []*apportionv1.Step
-	for _, node := range read.Steps {
+	asks := make([]*yaml.Node, len(read.Steps))
+	for i, node := range read.Steps {
 		// What a step expects is for `apportion test`.
-		ask, _ := suite.Split(node)
-		step, err := translator.Step(ask)
-		if err != nil {
-			return err
-		}
-		step.Done()
-		steps, messages = append(steps, step), append(messages, step.Step)
+		asks[i], _ = suite.Split(node)
+	}
+	steps, messages, err := translate(file, q.snapshot, asks)
+	if err != nil {
+		return err
 	}
 	simulation, err := q.decider.Simulate(ctx, q.Input, messages...)
 	if err != nil {
@@ -154,6 +152,21 @@ func runScenario(ctx context.Context, q *question, file string, read *scenario.S
 		return fmt.Errorf("%d of %d steps failed", failed, len(steps))
 	}
 	return err
+}
+
+// translate turns the steps of a file into those of the contract, each about the cluster that the steps before it leave.
+func translate(file string, snapshot *lookup.Snapshot, asks []*yaml.Node) ([]*scenario.Step, []*apportionv1.Step, error) {
+	translator := scenario.NewTranslator(file, snapshot)
+	steps, messages := make([]*scenario.Step, len(asks)), make([]*apportionv1.Step, len(asks))
+	for i, ask := range asks {
+		step, err := translator.Step(ask)
+		if err != nil {
+			return nil, nil, err
+		}
+		step.Done()
+		steps[i], messages[i] = step, step.Step
+	}
+	return steps, messages, nil
 }
 
 // maxLine bounds a line of a session.

@@ -14,12 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/watch"
 )
 
@@ -267,16 +266,13 @@ func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suit
 	if err != nil {
 		return nil, err
 	}
-	translator := scenario.NewTranslator(file, loaded.snapshot)
-	var steps []*scenario.Step
-	var messages []*apportionv1.Step
-	for _, s := range test.Steps {
-		step, err := translator.Step(s.Ask)
-		if err != nil {
-			return nil, err
-		}
-		step.Done()
-		steps, messages = append(steps, step), append(messages, step.Step)
+	asks := make([]*yaml.Node, len(test.Steps))
+	for i, step := range test.Steps {
+		asks[i] = step.Ask
+	}
+	steps, messages, err := translate(file, loaded.snapshot, asks)
+	if err != nil {
+		return nil, err
 	}
 	simulation, err := r.decider.Simulate(ctx, loaded.Input, messages...)
 	if err != nil {

@@ -99,7 +99,7 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 
 // verified is the answer of verify; its JSON form.
 type verified struct {
-	True bool `json:"true"`
+	Valid bool `json:"valid"`
 	// Checked counts the numbers that were compared with those beside them; 0: all were computed anew.
 	Checked int      `json:"checked,omitempty"`
 	Faults  []string `json:"faults"`
@@ -114,7 +114,7 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 			return err
 		}
 	}
-	found := verified{True: len(faults) == 0, Checked: numbers, Faults: append([]string{}, faults...)}
+	found := verified{Valid: len(faults) == 0, Checked: numbers, Faults: append([]string{}, faults...)}
 	err := a.write(found, func(p *render.Printer) {
 		for _, fault := range faults {
 			p.Line("%s", fault)
@@ -127,5 +127,5 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 			p.Line("true: each of %d numbers follows from those beside it", numbers)
 		}
 	})
-	return cmp.Or(err, verdict(found.True))
+	return cmp.Or(err, verdict(found.Valid))
 }

@@ -230,12 +230,3 @@ func (p *Printer) inspectTasks(tasks []*apportionv1.InspectedTask) {
 	p.Line("")
 	p.table(table)
 }
-
-// StepName is the question of a step in a word.
-func StepName(step *apportionv1.Step) string {
-	message := step.ProtoReflect()
-	if field := message.WhichOneof(message.Descriptor().Oneofs().ByName("step")); field != nil {
-		return strings.ReplaceAll(string(field.Name()), "_", " ")
-	}
-	return "nothing"
-}
