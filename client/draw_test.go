@@ -66,7 +66,9 @@ func drawFields(t *rapid.T, m protoreflect.Message) {
 
 // drawMessage draws what a field of a step holds.
 func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
-	names := func(known []string) []string { return rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, string(name)) }
+	names := func(known []string) []string {
+		return rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, string(name))
+	}
 	switch name {
 	case "apportion.v1.Tasks":
 		return &apportionv1.Tasks{Uid: names(drawnTasks)}
@@ -154,6 +156,9 @@ func TestEveryKindOfStepIsDrawnSoThatItSucceeds(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, session.Close())
 				if answers[1].GetError() == nil {
+					message := answers[1].ProtoReflect()
+					answer := message.WhichOneof(message.Descriptor().Oneofs().ByName("answer")).Name()
+					require.Contains(t, []protoreflect.Name{kind.Name(), "done"}, answer)
 					return
 				}
 			}

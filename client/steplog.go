@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // defaultLogBytes is how many bytes of steps a session keeps.
@@ -40,18 +41,20 @@ func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) 
 		if l.full || answers[i].GetError() != nil {
 			continue
 		}
-		switch q := step.GetStep().(type) {
-		case *apportionv1.Step_Rollback:
-			if mark := int(q.Rollback.GetMark()); mark < len(l.marks) {
+		switch q := wire.QuestionOf(step); {
+		case q == nil:
+			// It is not known whether it changes something.
+			l.append(step)
+		case q.Undoes:
+			if mark := int(step.GetRollback().GetMark()); mark < len(l.marks) {
 				l.marks = l.marks[:mark+1]
 				clear(l.steps[l.marks[mark].steps:])
 				l.steps, l.bytes = l.steps[:l.marks[mark].steps], l.marks[mark].bytes
 			}
-		case *apportionv1.Step_Mark:
+		case q.Marks:
 			l.append(step)
 			l.marks = append(l.marks, extent{len(l.steps), l.bytes})
-		case *apportionv1.Step_Enqueue, *apportionv1.Step_SetStatus, *apportionv1.Step_Allocate, *apportionv1.Step_Deallocate,
-			*apportionv1.Step_AddJob, *apportionv1.Step_RemoveJob, *apportionv1.Step_Change:
+		case q.Changes:
 			l.append(step)
 		}
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -192,42 +193,27 @@ func (a *audience) seesEntry(m protoreflect.Message) bool {
 }
 
 // visible holds what an audience may see of each message of an answer: its fields, and of what those that are positions are. A message or
-// a field that is not here is never sent to an audience.
-var visible = seen(map[string]string{
-	"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
-	"SnapshotView": "name digest as_of age complete kinds",
-	"ViewedKind":   "resource read count resource_version fault",
-	"Answer":       "error:asItIs shares explain inspect order",
-	"Resource":     "dimension amount",
-	"Reason":       "plugin code queue:aQueue dimension have need limit role hierarchy_fault detail text",
-	"SharesAnswer": "plugins standings",
-	"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
-	"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability share " +
-		"dominant overused ancestors:aQueue children:aQueue",
-	"OtherShares":        "parent:aQueue queue_count weight guarantee deserved allocated request",
-	"QueueStanding":      "queue name overused rank reasons",
-	"JobShare":           "job uid share dominant allocated",
-	"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs",
-	"PendingGroup":       "verdict check reason jobs:aJob text",
-	"LeftOutExplanation": "left_out text",
-	"LeftOut":            "cause namespace name queue job scheduler",
-	"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
-		"gated_tasks needed_tasks conditions text",
-	"Finding":           "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
-	"OrderAnswer":       "sorted:aJob ties intransitive",
-	"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues",
-	"InspectedNode":     "node name allocatable used idle group unschedulable",
-	"NodeUnschedulable": "cause detail",
-	"InspectedQueue":    "queue settings",
-	"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
-		"fair_share_hierarchy",
-	"NodeGroupAffinity":  "affinity anti_affinity",
-	"NodeGroupTerms":     "required preferred",
-	"FairShareHierarchy": "path weights",
-	"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks valid_tasks " +
-		"name namespace",
-	"InspectedTask": "task uid job role status node request priority preemptable best_effort gated name",
-})
+// a field that is not here is never sent to an audience. Each question says what may be seen of its answer.
+var visible = seen(visibleLists())
+
+func visibleLists() map[string]string {
+	answers := "error:asItIs"
+	lists := map[string]string{
+		"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
+		"SnapshotView": "name digest as_of age complete kinds",
+		"ViewedKind":   "resource read count resource_version fault",
+		"Resource":     "dimension amount",
+		"Reason":       "plugin code queue:aQueue dimension have need limit role hierarchy_fault detail text",
+	}
+	for _, q := range wire.Questions {
+		if q.Visible != nil {
+			answers += " " + q.Name
+			maps.Copy(lists, q.Visible)
+		}
+	}
+	lists["Answer"] = answers
+	return lists
+}
 
 // seen reads the lists of visible.
 func seen(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {

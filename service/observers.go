@@ -105,7 +105,7 @@ var oneByOne = map[string]bool{
 }
 
 // QuestionOf returns the name of the kind of a step as used in metrics.
-func QuestionOf(step *apportionv1.Step) string { return questionNames[questionOf(step)] }
+func QuestionOf(step *apportionv1.Step) string { return wire.QuestionOf(step).Label() }
 
 // SessionID identifies a session while it exists: equal pointers mean the same session.
 type SessionID struct{ Number uint64 }

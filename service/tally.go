@@ -15,67 +15,6 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// question is a kind of step, as a label.
-type question uint8
-
-const (
-	otherQuestion question = iota
-	sharesQuestion
-	jobsQuestion
-	enqueueQuestion
-	allocatableQuestion
-	preemptiveQuestion
-	reclaimQuestion
-	preemptQuestion
-	orderQuestion
-	nodesQuestion
-	inspectQuestion
-	explainQuestion
-	planQuestion
-	remediesQuestion
-	changeQuestion
-)
-
-var questionNames = [...]string{
-	"other", "shares", "jobs", "enqueue", "allocatable", "preemptive", "reclaim", "preempt", "order", "nodes", "inspect", "explain",
-	"plan", "remedies", "change",
-}
-
-func questionOf(step *apportionv1.Step) question {
-	switch step.GetStep().(type) {
-	case *apportionv1.Step_Shares:
-		return sharesQuestion
-	case *apportionv1.Step_Jobs:
-		return jobsQuestion
-	case *apportionv1.Step_Enqueue:
-		return enqueueQuestion
-	case *apportionv1.Step_Allocatable:
-		return allocatableQuestion
-	case *apportionv1.Step_Preemptive:
-		return preemptiveQuestion
-	case *apportionv1.Step_Reclaim:
-		return reclaimQuestion
-	case *apportionv1.Step_Preempt:
-		return preemptQuestion
-	case *apportionv1.Step_Order:
-		return orderQuestion
-	case *apportionv1.Step_Nodes:
-		return nodesQuestion
-	case *apportionv1.Step_Inspect:
-		return inspectQuestion
-	case *apportionv1.Step_Explain:
-		return explainQuestion
-	case *apportionv1.Step_Plan:
-		return planQuestion
-	case *apportionv1.Step_Remedies:
-		return remediesQuestion
-	case nil:
-		return otherQuestion
-	default:
-		return changeQuestion
-	}
-}
-
 // outcome is what became of a decision, as a label.
 type outcome uint8
 
@@ -102,7 +41,8 @@ func outcomeOf(vote apportionv1.Vote) outcome {
 
 // decided is a series of decisions. plugin and reason are those of the first reason given; reason is an ErrorReason for errors.
 type decided struct {
-	question question
+	// question is the label of the kind of step.
+	question string
 	outcome  outcome
 	reason   int32
 	plugin   string
@@ -143,7 +83,7 @@ func (d *decisions) learn(key decided) prometheus.Counter {
 		plugin = "other"
 	}
 	key.plugin = strings.Clone(key.plugin)
-	counter := d.counter.WithLabelValues(questionNames[key.question], outcomeNames[key.outcome], plugin, reasonLabel(key))
+	counter := d.counter.WithLabelValues(key.question, outcomeNames[key.outcome], plugin, reasonLabel(key))
 	// A name that is not known is not learnt, because there may be any number of them.
 	if known := d.known.Load(); plugin == key.plugin {
 		next := maps.Clone(*known)
@@ -202,58 +142,30 @@ func (t *tally) flush() {
 
 // answer notes every decision of an answer.
 func (t *tally) answer(step *apportionv1.Step, answer *apportionv1.Answer) {
-	q := questionOf(step)
-	switch a := answer.GetAnswer().(type) {
-	case *apportionv1.Answer_Error:
-		t.note(decided{question: q, outcome: errorOutcome, reason: errorReason(a.Error)})
-	case *apportionv1.Answer_Enqueue:
-		for _, job := range a.Enqueue.GetJobs() {
-			t.verdict(q, job.GetVerdict())
-		}
-	case *apportionv1.Answer_Allocatable:
-		for _, task := range a.Allocatable.GetTasks() {
-			t.verdict(q, task.GetVerdict())
-		}
-	case *apportionv1.Answer_Preemptive:
-		for _, task := range a.Preemptive.GetTasks() {
-			t.verdict(q, task.GetVerdict())
-		}
-	case *apportionv1.Answer_Reclaim:
-		t.victims(q, a.Reclaim)
-	case *apportionv1.Answer_Preempt:
-		t.victims(q, a.Preempt)
-	default:
-		t.note(decided{question: q, outcome: answeredOutcome})
+	q := wire.QuestionOf(step)
+	key := decided{question: q.Label()}
+	if fault := answer.GetError(); fault != nil {
+		key.outcome, key.reason = errorOutcome, errorReason(fault)
+		t.note(key)
+		return
 	}
-}
-
-func (t *tally) verdict(q question, v *apportionv1.Verdict) {
-	key := decided{question: q, outcome: outcomeOf(v.GetVote())}
-	if reasons := v.GetReasons(); len(reasons) > 0 && key.outcome != permitOutcome {
-		key.plugin, key.reason = reasons[0].GetPlugin(), int32(reasons[0].GetCode())
+	vote, why, ok := q.Decision(answer, 0)
+	if !ok && !q.Decides() {
+		t.note(key)
 	}
-	t.note(key)
-}
-
-// victims is one decision, whatever the number of candidates: some may be evicted, none may, or no plugin had an opinion.
-func (t *tally) victims(q question, a *apportionv1.VictimsAnswer) {
-	key := decided{question: q, outcome: abstainOutcome}
-	switch {
-	case a.GetDecided() && len(a.GetVictims()) > 0:
-		key.outcome = permitOutcome
-	case a.GetDecided():
-		key.outcome = rejectOutcome
-		if spared := a.GetSpared(); len(spared) > 0 && len(spared[0].GetReasons()) > 0 {
-			first := spared[0].GetReasons()[0]
-			key.plugin, key.reason = first.GetPlugin(), int32(first.GetCode())
+	for i := 1; ok; i++ {
+		key.outcome, key.plugin, key.reason = outcomeOf(vote), "", 0
+		if key.outcome != permitOutcome && why != nil {
+			key.plugin, key.reason = why.GetPlugin(), int32(why.GetCode())
 		}
+		t.note(key)
+		vote, why, ok = q.Decision(answer, i)
 	}
-	t.note(key)
 }
 
 // failure notes a step, or a call before its first, that ended in an error.
 func (t *tally) failure(step *apportionv1.Step, err error) {
-	t.note(decided{question: questionOf(step), outcome: errorOutcome, reason: int32(wire.AsFault(err).Reason)})
+	t.note(decided{question: wire.QuestionOf(step).Label(), outcome: errorOutcome, reason: int32(wire.AsFault(err).Reason)})
 }
 
 // errorReason reads the reason out of an error of one step.

@@ -6,6 +6,34 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var allocatableQuestion = question[*apportionv1.AllocatableStep]{
+	of:     (*apportionv1.Step).GetAllocatable,
+	answer: (*Session).allocatable,
+	work: func(s *Session, q *apportionv1.AllocatableStep) error {
+		return s.work.Spend(selected(q.GetTasks(), 0), s.workOfTask())
+	},
+	memory: func(a *asking, q *apportionv1.AllocatableStep) (answer, work int64) {
+		return a.taskVerdicts(q.GetTasks(), q.GetExplain())
+	},
+	explains: (*apportionv1.AllocatableStep).GetExplain,
+	decision: verdicts((*apportionv1.Answer).GetAllocatable, (*apportionv1.AllocatableAnswer).GetTasks),
+	read:     readAllocatable,
+}
+
+var preemptiveQuestion = question[*apportionv1.PreemptiveStep]{
+	of:     (*apportionv1.Step).GetPreemptive,
+	answer: (*Session).preemptive,
+	work: func(s *Session, q *apportionv1.PreemptiveStep) error {
+		return s.work.Spend(selected(q.GetTasks(), 0), s.workOfTask())
+	},
+	memory: func(a *asking, q *apportionv1.PreemptiveStep) (answer, work int64) {
+		return a.taskVerdicts(q.GetTasks(), q.GetExplain())
+	},
+	explains: (*apportionv1.PreemptiveStep).GetExplain,
+	decision: verdicts((*apportionv1.Answer).GetPreemptive, (*apportionv1.PreemptiveAnswer).GetTasks),
+	read:     readPreemptive,
+}
+
 func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answer, error) {
 	mode := policy.InSession
 	switch q.GetMode() {
@@ -106,4 +134,36 @@ func (s *Session) taskVerdict(
 		out.Checks[i] = &apportionv1.AccountCheck{Passed: checks.List[i].Passed, Reason: s.out.reason(&checks.List[i].Reason)}
 		s.out.left -= messageBytes
 	}
+}
+
+func (a *asking) taskVerdicts(tasks *apportionv1.Tasks, explain bool) (answer, work int64) {
+	n := int64(selected(tasks, 0))
+	answer = n * (sizeOf[apportionv1.TaskVerdict](1) + 24 + a.verdict())
+	if explain {
+		answer += min(a.explain, n*a.Plugins*(a.Dimensions+1)*a.Queues*(sizeOf[policy.Check](1)+a.reason()))
+	}
+	return answer, 8 * n
+}
+
+func readAllocatable(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep]{}
+	r := stepFields{index: m.one[:0]}
+	if !r.read(data) {
+		return nil
+	}
+	m.body.Tasks, m.body.Jointly = r.tasks(&m.tasks), r.numbers[2] != 0
+	m.body.Mode, m.body.Explain = apportionv1.AccountingMode(int32(r.numbers[3])), r.numbers[4] != 0
+	m.step.Step, m.member.Allocatable = &m.member, &m.body
+	return &m.step
+}
+
+func readPreemptive(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep]{}
+	r := stepFields{index: m.one[:0]}
+	if !r.read(data) {
+		return nil
+	}
+	m.body.Tasks, m.body.Jointly, m.body.Explain = r.tasks(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
+	m.step.Step, m.member.Preemptive = &m.member, &m.body
+	return &m.step
 }

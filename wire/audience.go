@@ -122,47 +122,15 @@ func (a *Audience) taskName(v *policy.View, t model.TaskID) string {
 	return "task " + v.TaskKey(t)
 }
 
-// permit returns a fault if the audience may not ask a step. The steps that it may ask are listed here; every other one is refused.
-func (s *Session) permit(step *apportionv1.Step) *Fault {
-	if s.audience == nil {
-		return nil
-	}
-	switch q := step.GetStep().(type) {
-	case *apportionv1.Step_Shares:
-		return s.permitShares(q.Shares)
-	case *apportionv1.Step_Explain:
-		return s.permitJobs(q.Explain.GetJobs(), "jobs", true)
-	case *apportionv1.Step_Inspect:
-		return s.permitJobs(q.Inspect.GetOf(), "of", false)
-	case *apportionv1.Step_Order:
-		jobs, ok := q.Order.GetSubject().(*apportionv1.OrderStep_Jobs)
-		if !ok || q.Order.GetClaimant() != nil || len(jobs.Jobs.GetIndex())+len(jobs.Jobs.GetUid()) == 0 {
-			return denied("")
-		}
-		return s.permitJobs(jobs.Jobs, "jobs", false)
-	}
-	return denied("")
-}
-
-func (s *Session) permitShares(q *apportionv1.SharesStep) *Fault {
-	v := s.engine.View()
+// permit returns a fault if the audience may not ask a step of a kind.
+func (s *Session) permit(q *Question, step *apportionv1.Step) *Fault {
 	switch {
-	case q.GetTree():
-		return denied("tree")
-	case q.GetExplain() != nil:
-		return denied("explain")
+	case s.audience == nil:
+		return nil
+	case q == nil || q.permit == nil:
+		return denied("")
 	}
-	for i, index := range q.GetQueues().GetIndex() {
-		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
-			return denied(indexed("queues.index", i))
-		}
-	}
-	for i, name := range q.GetQueues().GetName() {
-		if id, ok := v.Queue(name); !ok || !s.audience.Shows(id) {
-			return denied(indexed("queues.name", i))
-		}
-	}
-	return s.permitJobs(q.GetJobs(), "jobs", false)
+	return q.permit(s, step)
 }
 
 // permitJobs refuses jobs that the reader may not see, and those that do not exist in the same words.

@@ -80,19 +80,8 @@ func readStep(data []byte) *apportionv1.Step {
 	if !s.next(&f) || f.kind != delimited || s.next(&again) || s.bad {
 		return nil
 	}
-	switch f.number {
-	case 3:
-		return readEnqueue(f.data)
-	case 4:
-		return readAllocatable(f.data)
-	case 5:
-		return readPreemptive(f.data)
-	case 11:
-		return readSetStatus(f.data)
-	case 12:
-		return readAllocate(f.data)
-	case 13:
-		return readDeallocate(f.data)
+	if q := numbered(f.number); q != nil && q.read != nil {
+		return q.read(f.data)
 	}
 	step := &apportionv1.Step{}
 	if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
@@ -185,74 +174,4 @@ func (r *stepFields) tasks(m *apportionv1.Tasks) *apportionv1.Tasks {
 	}
 	m.Index, m.Uid = r.index, r.uid
 	return m
-}
-
-func readAllocatable(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Jointly = r.tasks(&m.tasks), r.numbers[2] != 0
-	m.body.Mode, m.body.Explain = apportionv1.AccountingMode(int32(r.numbers[3])), r.numbers[4] != 0
-	m.step.Step, m.member.Allocatable = &m.member, &m.body
-	return &m.step
-}
-
-func readPreemptive(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Jointly, m.body.Explain = r.tasks(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
-	m.step.Step, m.member.Preemptive = &m.member, &m.body
-	return &m.step
-}
-
-func readEnqueue(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	if r.selected {
-		m.body.Jobs = &apportionv1.Jobs{Index: r.index, Uid: r.uid}
-	}
-	m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
-	m.step.Step, m.member.Enqueue = &m.member, &m.body
-	return &m.step
-}
-
-func readSetStatus(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-	m.step.Step, m.member.SetStatus = &m.member, &m.body
-	return &m.step
-}
-
-func readAllocate(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Allocate, apportionv1.AllocateStep]{}
-	r := stepFields{index: m.one[:0], listed: true}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
-	m.step.Step, m.member.Allocate = &m.member, &m.body
-	return &m.step
-}
-
-func readDeallocate(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-	m.step.Step, m.member.Deallocate = &m.member, &m.body
-	return &m.step
 }

@@ -77,9 +77,17 @@ func failed(fault *Fault) *apportionv1.Answer {
 
 // do answers a step, or returns a fault whose paths begin with the kind of step.
 func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
-	fault := s.permit(step)
-	if fault == nil {
-		answer, err := s.bounded(step)
+	q := QuestionOf(step)
+	fault := s.permit(q, step)
+	switch {
+	case fault != nil:
+	case q == nil:
+		fault = &Fault{
+			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,
+			Text: "no step is given that this version knows",
+		}
+	default:
+		answer, err := s.bounded(q, step)
 		s.follow()
 		if err == nil {
 			return answer, nil
@@ -91,117 +99,41 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 			fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
 		}
 	}
-	if kind := step.ProtoReflect().WhichOneof(stepKinds); kind != nil {
-		fault = fault.within(string(kind.Name()) + ".")
+	if q != nil {
+		fault = fault.within(q.Name + ".")
 	}
 	return nil, fault
 }
 
-var stepKinds = (*apportionv1.Step)(nil).ProtoReflect().Descriptor().Oneofs().ByName("step")
-
 // bounded is derived, but holds a step to the work that is left.
-func (s *Session) bounded(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	if err := s.spend(step); err != nil {
-		return nil, err
+func (s *Session) bounded(q *Question, step *apportionv1.Step) (*apportionv1.Answer, error) {
+	if q.work != nil {
+		if err := q.work(s, step); err != nil {
+			return nil, err
+		}
 	}
-	answer, err := s.derived(step)
+	if q.Changes && !q.Undoes {
+		if err := s.mayChange(); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := s.derived(q, step)
 	if exceeded := s.work.Exceeded(); exceeded != nil {
 		return nil, exceeded
 	}
 	return answer, err
 }
 
-// derived is answer, but holds a step that asks for derivations to what these may take.
-func (s *Session) derived(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	if !explains(step) {
-		return s.answer(step)
+// derived answers a step, but holds one that asks for derivations to what these may take.
+func (s *Session) derived(q *Question, step *apportionv1.Step) (*apportionv1.Answer, error) {
+	if q.explains == nil || !q.explains(step) {
+		return q.answer(s, step)
 	}
 	end := s.out.within(s.explain, "explain_bytes")
 	defer end()
-	answer, err := s.answer(step)
+	answer, err := q.answer(s, step)
 	if err == nil {
 		err = s.out.check("explain")
 	}
 	return answer, err
-}
-
-// explains reports whether a step asks for derivations.
-func explains(step *apportionv1.Step) bool {
-	switch q := step.GetStep().(type) {
-	case *apportionv1.Step_Shares:
-		return q.Shares.GetExplain() != nil
-	case *apportionv1.Step_Allocatable:
-		return q.Allocatable.GetExplain()
-	case *apportionv1.Step_Preemptive:
-		return q.Preemptive.GetExplain()
-	case *apportionv1.Step_Reclaim:
-		return q.Reclaim.GetExplain()
-	case *apportionv1.Step_Preempt:
-		return q.Preempt.GetExplain()
-	case *apportionv1.Step_Nodes:
-		return q.Nodes.GetExplain()
-	}
-	return false
-}
-
-// answer answers a step. An error is a *model.Error or a *Fault with paths relative to the step's field, or one of the engine's.
-func (s *Session) answer(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	switch q := step.GetStep().(type) {
-	case *apportionv1.Step_Shares:
-		return s.shares(q.Shares)
-	case *apportionv1.Step_Jobs:
-		return s.jobs(q.Jobs)
-	case *apportionv1.Step_Allocatable:
-		return s.allocatable(q.Allocatable)
-	case *apportionv1.Step_Preemptive:
-		return s.preemptive(q.Preemptive)
-	case *apportionv1.Step_Reclaim:
-		return s.reclaim(q.Reclaim)
-	case *apportionv1.Step_Preempt:
-		return s.preempt(q.Preempt)
-	case *apportionv1.Step_Order:
-		return s.order(q.Order)
-	case *apportionv1.Step_Nodes:
-		return s.nodes(q.Nodes)
-	case *apportionv1.Step_Inspect:
-		return s.inspect(q.Inspect)
-	case *apportionv1.Step_Explain:
-		return s.explainJobs(q.Explain)
-	case *apportionv1.Step_Plan:
-		return s.planFor(q.Plan)
-	case *apportionv1.Step_Remedies:
-		return s.remedies(q.Remedies)
-	case *apportionv1.Step_Rollback:
-		return s.rollback(q.Rollback)
-	}
-	return s.change(step)
-}
-
-// change carries out a step that changes something.
-func (s *Session) change(step *apportionv1.Step) (*apportionv1.Answer, error) {
-	if err := s.mayChange(); err != nil {
-		return nil, err
-	}
-	switch q := step.GetStep().(type) {
-	case *apportionv1.Step_Enqueue:
-		return s.enqueue(q.Enqueue)
-	case *apportionv1.Step_SetStatus:
-		return s.setStatus(q.SetStatus)
-	case *apportionv1.Step_Allocate:
-		return s.allocate(q.Allocate)
-	case *apportionv1.Step_Deallocate:
-		return s.deallocate(q.Deallocate)
-	case *apportionv1.Step_Change:
-		return s.changeSnapshot(q.Change)
-	case *apportionv1.Step_AddJob:
-		return s.addJob(q.AddJob)
-	case *apportionv1.Step_RemoveJob:
-		return s.removeJob(q.RemoveJob)
-	case *apportionv1.Step_Mark:
-		return s.mark()
-	}
-	return nil, &Fault{
-		Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,
-		Text: "no step is given that this version knows",
-	}
 }

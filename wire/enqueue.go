@@ -4,7 +4,24 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
+
+var enqueueQuestion = question[*apportionv1.EnqueueStep]{
+	of:      (*apportionv1.Step).GetEnqueue,
+	changes: true,
+	answer:  (*Session).enqueue,
+	work: func(s *Session, q *apportionv1.EnqueueStep) error {
+		return s.work.Spend(selected(q.GetJobs(), s.engine.View().Jobs.Len()), s.workOfTask())
+	},
+	memory: func(a *asking, q *apportionv1.EnqueueStep) (answer, work int64) {
+		n := a.jobs(q.GetJobs())
+		return n * (sizeOf[apportionv1.EnqueueVerdict](1) + 8 + a.verdict()), 16*n + a.moved(n)
+	},
+	decision: verdicts((*apportionv1.Answer).GetEnqueue, (*apportionv1.EnqueueAnswer).GetJobs),
+	sums:     catalogue.SumsForEnqueue,
+	read:     readEnqueue,
+}
 
 func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
 	decide := s.engine.Enqueueable
@@ -77,4 +94,18 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, 
 			Job: uint32(j), Uid: s.engine.View().Jobs.At(j).UID, Verdict: s.out.verdict(vote != policy.Reject, why.List[before:]),
 		}},
 	}}}
+}
+
+func readEnqueue(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep]{}
+	r := stepFields{index: m.one[:0]}
+	if !r.read(data) {
+		return nil
+	}
+	if r.selected {
+		m.body.Jobs = &apportionv1.Jobs{Index: r.index, Uid: r.uid}
+	}
+	m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
+	m.step.Step, m.member.Enqueue = &m.member, &m.body
+	return &m.step
 }

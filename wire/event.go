@@ -4,10 +4,46 @@ import (
 	"strconv"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
+
+// changeBytes is what a change of one task leaves to be undone.
+const changeBytes = 8 << 10
+
+// tasksStep is a step that changes the tasks that it selects.
+type tasksStep interface {
+	proto.Message
+	GetTasks() *apportionv1.Tasks
+}
+
+var setStatusQuestion = question[*apportionv1.SetStatusStep]{
+	of: (*apportionv1.Step).GetSetStatus, changes: true, answer: (*Session).setStatus,
+	work: spendOnTasks[*apportionv1.SetStatusStep], memory: memoryOfTasks[*apportionv1.SetStatusStep], read: readSetStatus,
+}
+
+var allocateQuestion = question[*apportionv1.AllocateStep]{
+	of: (*apportionv1.Step).GetAllocate, changes: true, answer: (*Session).allocate,
+	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep], read: readAllocate,
+}
+
+var deallocateQuestion = question[*apportionv1.DeallocateStep]{
+	of: (*apportionv1.Step).GetDeallocate, changes: true, answer: (*Session).deallocate,
+	work: spendOnTasks[*apportionv1.DeallocateStep], memory: memoryOfTasks[*apportionv1.DeallocateStep], read: readDeallocate,
+}
+
+func spendOnTasks[Q tasksStep](s *Session, q Q) error {
+	return s.work.Spend(selected(q.GetTasks(), 0), s.engine.View().Dims.Len()*s.plugins)
+}
+
+// memoryOfTasks is what changing tasks takes: their list, and the pages of the model that they are on.
+func memoryOfTasks[Q tasksStep](a *asking, q Q) (answer, work int64) {
+	n := int64(selected(q.GetTasks(), 0))
+	a.undo += changeBytes + n*(64+2*rowBytes(int(a.Dimensions)))
+	return 0, a.moved(n)
+}
 
 func done() *apportionv1.Answer {
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Done{Done: &apportionv1.DoneAnswer{}}}
@@ -90,4 +126,37 @@ func (s *Session) wrongStatus(t model.TaskID, err error) error {
 		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_WRONG_TASK_STATUS, Field: "tasks",
 		Text: "task " + strconv.Itoa(int(t)) + " is " + wireStatus(v.Status(t)).String() + ": " + err.Error(),
 	}
+}
+
+func readSetStatus(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep]{}
+	r := stepFields{index: m.one[:0]}
+	if !r.read(data) {
+		return nil
+	}
+	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
+	m.step.Step, m.member.SetStatus = &m.member, &m.body
+	return &m.step
+}
+
+func readAllocate(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_Allocate, apportionv1.AllocateStep]{}
+	r := stepFields{index: m.one[:0], listed: true}
+	if !r.read(data) {
+		return nil
+	}
+	m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
+	m.step.Step, m.member.Allocate = &m.member, &m.body
+	return &m.step
+}
+
+func readDeallocate(data []byte) *apportionv1.Step {
+	m := &made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep]{}
+	r := stepFields{index: m.one[:0]}
+	if !r.read(data) {
+		return nil
+	}
+	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
+	m.step.Step, m.member.Deallocate = &m.member, &m.body
+	return &m.step
 }

@@ -16,6 +16,28 @@ const (
 	maxConditions = 4
 )
 
+// evictedTasks is how many tasks an explanation takes away at most to see whether the rest leaves room.
+const evictedTasks = 10_000
+
+// explainedJob is what the explanation of a job takes, and what finding it out does; each task costs explainedTask beside that.
+const explainedJob, explainedTask = 4 << 10, 96
+
+var explainQuestion = question[*apportionv1.ExplainStep]{
+	of:     (*apportionv1.Step).GetExplain,
+	answer: (*Session).explainJobs,
+	memory: (*asking).explanations,
+	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault { return s.permitJobs(q.GetJobs(), "jobs", true) },
+	visible: map[string]string{
+		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs",
+		"PendingGroup":       "verdict check reason jobs:aJob text",
+		"LeftOutExplanation": "left_out text",
+		"LeftOut":            "cause namespace name queue job scheduler",
+		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
+			"gated_tasks needed_tasks conditions text",
+		"Finding": "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
+	},
+}
+
 func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	var out []*model.LeftOut
@@ -305,4 +327,24 @@ func (g *pendingGroups) sorted(names text.Names) []*apportionv1.PendingGroup {
 		groups[i] = &group.PendingGroup
 	}
 	return groups
+}
+
+// explanations is what explaining why jobs wait takes.
+func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
+	n := a.jobs(q.GetJobs())
+	work = explainedTask*a.Tasks + a.session()
+	if q.GetJobs() != nil {
+		// Each job asks twice which tasks could be evicted: in other queues and in its own.
+		_, evicting := a.victims(&apportionv1.ReclaimStep{})
+		work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
+		if n <= engine.PlannedJobs {
+			// A plan is searched, and a forecast opens a session on a changed model.
+			_, planning := a.plan(&apportionv1.PlanStep{})
+			work += planning + a.session()
+		}
+	}
+	if q.GetGroupsOnly() {
+		return n * (explainedJob / 4), work
+	}
+	return n * explainedJob, work
 }

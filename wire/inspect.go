@@ -10,6 +10,31 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var inspectQuestion = question[*apportionv1.InspectStep]{
+	of:     (*apportionv1.Step).GetInspect,
+	answer: (*Session).inspect,
+	work: func(s *Session, _ *apportionv1.InspectStep) error {
+		v := s.engine.View()
+		return s.work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())
+	},
+	memory: (*asking).inspect,
+	permit: func(s *Session, q *apportionv1.InspectStep) *Fault { return s.permitJobs(q.GetOf(), "of", false) },
+	visible: map[string]string{
+		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues",
+		"InspectedNode":     "node name allocatable used idle group unschedulable",
+		"NodeUnschedulable": "cause detail",
+		"InspectedQueue":    "queue settings",
+		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
+			"fair_share_hierarchy",
+		"NodeGroupAffinity":  "affinity anti_affinity",
+		"NodeGroupTerms":     "required preferred",
+		"FairShareHierarchy": "path weights",
+		"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks valid_tasks " +
+			"name namespace",
+		"InspectedTask": "task uid job role status node request priority preemptable best_effort gated name",
+	},
+}
+
 func (s *Session) inspect(q *apportionv1.InspectStep) (*apportionv1.Answer, error) {
 	v := s.engine.View()
 	answer := &apportionv1.InspectAnswer{
@@ -142,4 +167,20 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer, of []model.Job
 		}
 	}
 	return nil
+}
+
+func (a *asking) inspect(q *apportionv1.InspectStep) (answer, work int64) {
+	if q.GetNodes() {
+		answer += a.Nodes * (sizeOf[apportionv1.InspectedNode](1) + 24 + 3*a.resource())
+	}
+	if q.GetJobs() {
+		answer += a.Jobs * (sizeOf[apportionv1.InspectedJob](1) + 24 + 4*a.resource())
+	}
+	if q.GetQueues() {
+		answer += a.Queues * (sizeOf[apportionv1.InspectedQueue](1) + sizeOf[apportionv1.Queue](1) + 64 + 3*a.resource())
+	}
+	if q.GetTasks() {
+		answer += a.Tasks * (sizeOf[apportionv1.InspectedTask](1) + 64 + a.resource())
+	}
+	return answer, 8 * (a.Jobs + a.Tasks)
 }

@@ -6,6 +6,18 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var jobsQuestion = question[*apportionv1.JobsStep]{
+	of:     (*apportionv1.Step).GetJobs,
+	answer: (*Session).jobs,
+	work: func(s *Session, q *apportionv1.JobsStep) error {
+		return s.work.Spend(selected(q.GetJobs(), s.engine.View().Jobs.Len()), s.plugins)
+	},
+	memory: func(a *asking, q *apportionv1.JobsStep) (answer, work int64) {
+		n := a.jobs(q.GetJobs())
+		return n * (sizeOf[apportionv1.JobStanding](1) + 8 + 4*a.verdict()), 8 * n
+	},
+}
+
 func (s *Session) jobs(q *apportionv1.JobsStep) (*apportionv1.Answer, error) {
 	jobs, err := s.jobsOrAll(q.GetJobs())
 	if err != nil {

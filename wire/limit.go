@@ -249,28 +249,17 @@ func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 	return steps, added
 }
 
-// The steps that bring something in, and the field of each that holds it.
-const (
-	addJobStep, addJobJob    = 14, 1
-	changeStep, changeChange = 18, 1
-)
-
-// step adds what an AddJobStep or a ChangeStep holds.
+// step adds what a step brings in, which is in field 1 of its message.
 func (z *Size) step(data []byte) {
 	var f, in field
 	for s := (scanner{rest: data}); s.next(&f); {
-		if f.kind != delimited || f.number != addJobStep && f.number != changeStep {
+		q := numbered(f.number)
+		if f.kind != delimited || q == nil || q.added == nil {
 			continue
 		}
 		for s := (scanner{rest: f.data}); s.next(&in); {
-			switch {
-			case in.kind != delimited:
-			case f.number == addJobStep && in.number == addJobJob:
-				z.Jobs++
-				z.job(in.data)
-			case f.number == changeStep && in.number == changeChange:
-				change := measure(in.data)
-				z.add(&change, 0)
+			if in.kind == delimited && in.number == 1 {
+				q.added(z, in.data)
 			}
 		}
 	}

@@ -7,6 +7,14 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var nodesQuestion = question[*apportionv1.NodesStep]{
+	of:       (*apportionv1.Step).GetNodes,
+	answer:   (*Session).nodes,
+	work:     (*Session).spendOnNodes,
+	memory:   (*asking).nodes,
+	explains: (*apportionv1.NodesStep).GetExplain,
+}
+
 func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
@@ -123,4 +131,43 @@ func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 		}
 		out.ByPlugin = append(out.ByPlugin, &apportionv1.PluginScores{Plugin: scorer.Name, Score: scores})
 	}
+}
+
+func (s *Session) spendOnNodes(q *apportionv1.NodesStep) error {
+	if q.GetJointly() {
+		if err := s.work.Spend(engine.PlacementWork, 1); err != nil {
+			return err
+		}
+	}
+	v := s.engine.View()
+	nodes := len(v.Nodes)
+	if n := q.GetNodes(); n != nil {
+		nodes = len(n.GetIndex()) + len(n.GetName())
+	}
+	return s.work.Spend(selected(q.GetTasks(), 0), nodes*(v.Dims.Len()+s.plugins))
+}
+
+func (a *asking) nodes(q *apportionv1.NodesStep) (answer, work int64) {
+	tasks, nodes := int64(selected(q.GetTasks(), 0)), a.Nodes
+	if wanted := q.GetNodes(); wanted != nil {
+		nodes = int64(len(wanted.GetIndex()) + len(wanted.GetName()))
+	}
+	listed := nodes
+	if top := int64(q.GetTop()); top > 0 {
+		listed = min(listed, top)
+	}
+	const perNode = 16
+	columns := int64(1)
+	if q.GetByPlugin() {
+		columns += a.Plugins
+	}
+	answer = tasks * (sizeOf[apportionv1.TaskNodes](1) + 24 + columns*perNode*listed)
+	if q.GetExplain() {
+		answer += min(a.explain, tasks*nodes*2*(sizeOf[apportionv1.Unfit](1)+24+a.reason()))
+	}
+	work = 8*tasks + nodes*(64+8*a.Plugins)
+	if q.GetJointly() {
+		work += tasks*(256+2*rowBytes(int(a.Dimensions))) + nodes*(64+2*rowBytes(int(a.Dimensions)))
+	}
+	return answer, work
 }

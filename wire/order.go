@@ -13,6 +13,15 @@ import (
 // maxPairs is how many things every pair of is compared at most: to list the pairs, and to find out whether their order is transitive.
 const maxPairs = 1000
 
+var orderQuestion = question[*apportionv1.OrderStep]{
+	of:      (*apportionv1.Step).GetOrder,
+	answer:  (*Session).order,
+	work:    (*Session).spendOnOrder,
+	memory:  (*asking).order,
+	permit:  (*Session).permitOrder,
+	visible: map[string]string{"OrderAnswer": "sorted:aJob ties intransitive"},
+}
+
 func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
 	var order *apportionv1.OrderAnswer
 	var err error
@@ -211,4 +220,54 @@ func (s *Session) ties(n int, tied func(i int) bool) []uint32 {
 	}
 	s.out.left -= len(runs) * numberBytes
 	return runs
+}
+
+// spendOnOrder spends on sorting, on comparing pairs to find out whether there is an order, and on those that are wanted.
+func (s *Session) spendOnOrder(q *apportionv1.OrderStep) error {
+	v, n := s.engine.View(), 0
+	switch subject := q.GetSubject().(type) {
+	case *apportionv1.OrderStep_Queues:
+		if n = len(subject.Queues.GetIndex()) + len(subject.Queues.GetName()); n == 0 {
+			n = len(v.Queues)
+		}
+	case *apportionv1.OrderStep_Jobs:
+		if n = selected(subject.Jobs, 0); n == 0 {
+			n = v.Jobs.Len()
+		}
+	case *apportionv1.OrderStep_Tasks:
+		n = selected(subject.Tasks, 0)
+	}
+	pairs := min(n, maxPairs) * min(n, maxPairs)
+	if err := s.work.Spend(sorting(n)+pairs, s.depth); err != nil {
+		return err
+	}
+	return s.work.Spend(n, s.plugins)
+}
+
+func (a *asking) order(q *apportionv1.OrderStep) (answer, work int64) {
+	n := int64(0)
+	switch subject := q.GetSubject().(type) {
+	case *apportionv1.OrderStep_Queues:
+		if n = int64(len(subject.Queues.GetIndex()) + len(subject.Queues.GetName())); n == 0 {
+			n = a.Queues
+		}
+	case *apportionv1.OrderStep_Jobs:
+		n = a.jobs(subject.Jobs)
+	case *apportionv1.OrderStep_Tasks:
+		n = int64(selected(subject.Tasks, 0))
+	}
+	answer = 16 * n
+	if q.GetPairs() {
+		answer += min(n, maxPairs) * min(n, maxPairs) / 2 * (sizeOf[apportionv1.Pair](1) + 64)
+	}
+	return answer, 128 * n
+}
+
+// permitOrder lets an audience order jobs that it names.
+func (s *Session) permitOrder(q *apportionv1.OrderStep) *Fault {
+	jobs := q.GetJobs()
+	if q.GetClaimant() != nil || selected(jobs, 0) == 0 {
+		return denied("")
+	}
+	return s.permitJobs(jobs, "jobs", false)
 }

@@ -10,6 +10,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// plannedTask is what a plan takes for each task that it may place or evict, beside what moving it takes, plannedNode for each node.
+const plannedTask, plannedNode = 256, 512
+
+var planQuestion = question[*apportionv1.PlanStep]{
+	of:     (*apportionv1.Step).GetPlan,
+	answer: (*Session).planFor,
+	work:   func(s *Session, _ *apportionv1.PlanStep) error { return s.engine.SpendOnPlan() },
+	memory: (*asking).plan,
+}
+
 func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) {
 	question, err := s.planQuestion(q)
 	if err != nil {
@@ -147,4 +157,23 @@ func (s *Session) nodeName(n model.NodeID, omit bool) string {
 	name := s.engine.View().Nodes[n].Name
 	s.out.left -= len(name)
 	return name
+}
+
+// plan is what a plan takes: the candidates by node and one offer of each node, the choice among all candidates in other queues and in the
+// job's own, and what is moved to try the plan. The tasks of a job that is named are not known here, nor how many victims they need.
+func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
+	tasks := a.Tasks
+	if n := int64(selected(q.GetTasks(), 0)); n > 0 {
+		tasks = n
+	}
+	victims := a.Tasks
+	if most := int64(q.GetMaxVictims()); most > 0 {
+		victims = min(victims, most)
+	}
+	answer = explainedJob + tasks*(sizeOf[apportionv1.PlannedPlacement](1)+64) +
+		victims*(sizeOf[apportionv1.PlannedEviction](1)+64+16*a.Voters+a.resource())
+	_, evicting := a.victims(&apportionv1.ReclaimStep{})
+	row := rowBytes(int(a.Dimensions))
+	work = a.session() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
+	return answer, work
 }

@@ -45,14 +45,8 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
 	sums := catalogue.SumsOf(p)
 	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
-		// A step without settings has no message of its own.
-		switch s.GetStep().(type) {
-		case *apportionv1.Step_Shares:
-			return sums < catalogue.SumsForShares
-		case *apportionv1.Step_Enqueue:
-			return sums < catalogue.SumsForEnqueue
-		}
-		return true
+		q := QuestionOf(s)
+		return q == nil || q.sums == catalogue.SumsNever || sums < q.sums
 	})
 }
 

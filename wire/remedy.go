@@ -8,6 +8,17 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var remediesQuestion = question[*apportionv1.RemediesStep]{
+	of:     (*apportionv1.Step).GetRemedies,
+	answer: (*Session).remedies,
+	// The rest is spent try by try.
+	work: func(s *Session, _ *apportionv1.RemediesStep) error {
+		v := s.engine.View()
+		return s.work.Spend(v.Tasks.Len()+len(v.Nodes), v.Dims.Len()*s.plugins)
+	},
+	memory: (*asking).remedies,
+}
+
 func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, error) {
 	question, err := s.remedyQuestion(q)
 	if err != nil {
@@ -138,4 +149,14 @@ func (s *Session) remedyEdit(e *engine.Edit, omit bool) *apportionv1.RemedyEdit 
 	}
 	s.out.left -= 4*messageBytes + len(out.GetQueueName()) + len(out.GetUid()) + len(out.GetRole())
 	return out
+}
+
+// remedies is what the remedies of a job take. One changed cluster is open at a time beside the one asked about; each leaves a little
+// behind, and what is garbage of it waits to be collected.
+func (a *asking) remedies(*apportionv1.RemediesStep) (answer, work int64) {
+	const most, open = 64, 3
+	row := rowBytes(int(a.Dimensions))
+	answer = most * (sizeOf[apportionv1.Remedy](1) + 4*sizeOf[apportionv1.RemedyEdit](1) + 8*3*a.resource() + 4*maxText)
+	_, planning := a.plan(&apportionv1.PlanStep{})
+	return answer, open*a.session() + a.Nodes*(64+6*row) + (16+explainedTask)*a.Tasks + a.Queues*4*row + planning
 }

@@ -13,6 +13,25 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
+var sharesQuestion = question[*apportionv1.SharesStep]{
+	of:       (*apportionv1.Step).GetShares,
+	answer:   (*Session).shares,
+	work:     (*Session).spendOnShares,
+	memory:   (*asking).shares,
+	explains: func(q *apportionv1.SharesStep) bool { return q.GetExplain() != nil },
+	permit:   (*Session).permitShares,
+	visible: map[string]string{
+		"SharesAnswer": "plugins standings",
+		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
+		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability share " +
+			"dominant overused ancestors:aQueue children:aQueue",
+		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
+		"QueueStanding": "queue name overused rank reasons",
+		"JobShare":      "job uid share dominant allocated",
+	},
+	sums: catalogue.SumsForShares,
+}
+
 // fields is a set of ShareField.
 type fields uint32
 
@@ -282,4 +301,72 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		}
 	}
 	return list, nil
+}
+
+// spendOnShares spends on the accounts that are wanted, and on the order of all queues with jobs.
+func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
+	v := s.engine.View()
+	queues, jobs := len(v.Queues), 0
+	if wanted := q.GetQueues(); wanted != nil {
+		queues = len(wanted.GetIndex()) + len(wanted.GetName())
+	}
+	if wanted := q.GetJobs(); wanted != nil {
+		if jobs = selected(wanted, 0); jobs == 0 {
+			jobs = v.Jobs.Len()
+		}
+	}
+	if q.GetTree() {
+		jobs += v.Jobs.Len()
+	}
+	if err := s.work.Spend(queues+jobs, v.Dims.Len()*s.plugins); err != nil {
+		return err
+	}
+	return s.work.Spend(v.Jobs.Len()+sorting(len(v.Queues)), 1)
+}
+
+func (s *Session) permitShares(q *apportionv1.SharesStep) *Fault {
+	v := s.engine.View()
+	switch {
+	case q.GetTree():
+		return denied("tree")
+	case q.GetExplain() != nil:
+		return denied("explain")
+	}
+	for i, index := range q.GetQueues().GetIndex() {
+		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
+			return denied(indexed("queues.index", i))
+		}
+	}
+	for i, name := range q.GetQueues().GetName() {
+		if id, ok := v.Queue(name); !ok || !s.audience.Shows(id) {
+			return denied(indexed("queues.name", i))
+		}
+	}
+	return s.permitJobs(q.GetJobs(), "jobs", false)
+}
+
+func (a *asking) shares(q *apportionv1.SharesStep) (answer, work int64) {
+	// Three plugins at most divide among queues, two among jobs.
+	const ofQueues, ofJobs = 3, 2
+	queues, fields := a.Queues, int64(len(apportionv1.ShareField_name))
+	if wanted := q.GetQueues(); wanted != nil {
+		queues = int64(len(wanted.GetIndex()) + len(wanted.GetName()))
+	}
+	if n := len(q.GetFields()); n > 0 {
+		fields = min(fields, int64(n))
+	}
+	answer = queues * (min(a.Plugins, ofQueues)*(sizeOf[apportionv1.QueueShare](1)+16+fields*a.resource()) +
+		sizeOf[apportionv1.QueueStanding](1) + 32 + a.verdict())
+	if q.GetJobs() != nil {
+		answer += a.jobs(q.GetJobs()) * min(a.Plugins, ofJobs) * (sizeOf[apportionv1.JobShare](1) + 16 + 2*a.resource())
+	}
+	if q.GetTree() {
+		answer += (a.Jobs + a.Queues) * (sizeOf[apportionv1.TreeNode](1) + 64 + 2*a.resource())
+	}
+	work = a.session() + 16*queues
+	if q.GetExplain() != nil {
+		rounds := a.Queues*a.Dimensions + 2
+		answer += min(a.explain, rounds*a.Queues*(explainFactor*a.resource()))
+	}
+	return answer, work
 }

@@ -7,6 +7,46 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// candidateBytes is what the tables take that plugins keep for each candidate while they choose victims.
+const candidateBytes = 768
+
+var reclaimQuestion = question[*apportionv1.ReclaimStep]{
+	of:       (*apportionv1.Step).GetReclaim,
+	answer:   (*Session).reclaim,
+	work:     func(s *Session, q *apportionv1.ReclaimStep) error { return s.spendOnVictims(q) },
+	memory:   func(a *asking, q *apportionv1.ReclaimStep) (answer, work int64) { return a.victims(q) },
+	explains: (*apportionv1.ReclaimStep).GetExplain,
+	decision: victimsDecision((*apportionv1.Answer).GetReclaim),
+}
+
+var preemptQuestion = question[*apportionv1.PreemptStep]{
+	of:       (*apportionv1.Step).GetPreempt,
+	answer:   (*Session).preempt,
+	work:     func(s *Session, q *apportionv1.PreemptStep) error { return s.spendOnVictims(q) },
+	memory:   func(a *asking, q *apportionv1.PreemptStep) (answer, work int64) { return a.victims(q) },
+	explains: (*apportionv1.PreemptStep).GetExplain,
+	decision: victimsDecision((*apportionv1.Answer).GetPreempt),
+}
+
+// victimsDecision is one decision, whatever the number of candidates: some may be evicted, none may, or no plugin had an opinion.
+func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) decision {
+	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
+		a := of(answer)
+		switch {
+		case i > 0:
+			return 0, nil, false
+		case !a.GetDecided():
+			return apportionv1.Vote_VOTE_ABSTAIN, nil, true
+		case len(a.GetVictims()) > 0:
+			return apportionv1.Vote_VOTE_PERMIT, nil, true
+		}
+		if spared := a.GetSpared(); len(spared) > 0 && len(spared[0].GetReasons()) > 0 {
+			why = spared[0].GetReasons()[0]
+		}
+		return apportionv1.Vote_VOTE_REJECT, why, true
+	}
+}
+
 // victimsStep is what ReclaimStep and PreemptStep have in common.
 type victimsStep interface {
 	GetClaimant() *apportionv1.Tasks
@@ -253,4 +293,25 @@ func (s *Session) taskName(t model.TaskID, omit bool) string {
 	name := s.engine.View().TaskKey(t)
 	s.out.left -= len(name)
 	return name
+}
+
+func (s *Session) spendOnVictims(q victimsStep) error {
+	n := selected(q.GetCandidates(), s.engine.View().Tasks.Len())
+	if err := s.work.Spend(n, s.workOfTask()); err != nil {
+		return err
+	}
+	return s.work.Spend(sorting(n), 1)
+}
+
+func (a *asking) victims(q victimsStep) (answer, work int64) {
+	n := int64(selected(q.GetCandidates(), int(a.Tasks)))
+	// A list of checks that grows is there twice for a while.
+	checks := n * a.Voters * 3 * sizeOf[policy.Check](1) / 2
+	answer = n * (sizeOf[apportionv1.Spared](1) + 24 + a.reason() + 4*a.Voters + 16)
+	work = n*(candidateBytes+8*a.Voters) + checks
+	if q.GetExplain() {
+		answer += n * a.Voters * (sizeOf[apportionv1.VictimCheck](1) + 16 + a.reason())
+		work += checks
+	}
+	return answer, work + a.Queues*4*rowBytes(int(a.Dimensions))
 }

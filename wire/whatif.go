@@ -15,6 +15,48 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+var addJobQuestion = question[*apportionv1.AddJobStep]{
+	of: (*apportionv1.Step).GetAddJob, changes: true, answer: (*Session).addJob,
+	memory: func(a *asking, q *apportionv1.AddJobStep) (answer, work int64) {
+		a.reopen(SizeOf(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{q.GetJob()}}, 2*int64(proto.Size(q))))
+		return 0, 0
+	},
+	added: func(z *Size, job []byte) {
+		z.Jobs++
+		z.job(job)
+	},
+}
+
+var removeJobQuestion = question[*apportionv1.RemoveJobStep]{
+	of: (*apportionv1.Step).GetRemoveJob, changes: true, answer: (*Session).removeJob,
+	memory: func(a *asking, q *apportionv1.RemoveJobStep) (answer, work int64) {
+		a.reopen(Size{Bytes: 2 * int64(proto.Size(q))})
+		return 0, 0
+	},
+}
+
+var changeQuestion = question[*apportionv1.ChangeStep]{
+	of: (*apportionv1.Step).GetChange, changes: true, answer: (*Session).changeSnapshot,
+	memory: (*asking).change,
+	added: func(z *Size, change []byte) {
+		size := measure(change)
+		z.add(&size, 0)
+	},
+}
+
+var markQuestion = question[*apportionv1.MarkStep]{
+	of: (*apportionv1.Step).GetMark, changes: true, marks: true, answer: (*Session).mark,
+	memory: func(a *asking, _ *apportionv1.MarkStep) (answer, work int64) {
+		a.marked = true
+		a.undo += markBytes
+		return 0, 0
+	},
+}
+
+var rollbackQuestion = question[*apportionv1.RollbackStep]{
+	of: (*apportionv1.Step).GetRollback, changes: true, undoes: true, answer: (*Session).rollback,
+}
+
 func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error) {
 	if q.GetJob() == nil {
 		return nil, faultAt("job", "no job is given")
@@ -149,7 +191,7 @@ func (s *Session) removeJob(q *apportionv1.RemoveJobStep) (*apportionv1.Answer, 
 	return done(), nil
 }
 
-func (s *Session) mark() (*apportionv1.Answer, error) {
+func (s *Session) mark(*apportionv1.MarkStep) (*apportionv1.Answer, error) {
 	mark := s.engine.Mark()
 	s.undo.mark()
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Mark{Mark: &apportionv1.MarkAnswer{Mark: uint32(mark)}}}, nil
@@ -168,4 +210,23 @@ func (s *Session) rollback(q *apportionv1.RollbackStep) (*apportionv1.Answer, er
 	}
 	s.undo.rollback(int(q.GetMark()))
 	return done(), nil
+}
+
+func (a *asking) change(q *apportionv1.ChangeStep) (answer, work int64) {
+	c := q.GetChange()
+	answer = 16 * int64(len(c.GetNodes())+len(c.GetQueues())+len(c.GetJobs()))
+	size := SizeOf(&apportionv1.Snapshot{
+		Nodes: c.GetNodes(), NodeSets: c.GetNodeSets(), Queues: c.GetQueues(), Jobs: c.GetJobs(),
+	}, 2*int64(proto.Size(q)))
+	for _, name := range c.GetDimensions() {
+		if !a.named[name] {
+			if a.named == nil {
+				a.named = map[string]bool{}
+			}
+			a.named[name] = true
+			size.Dimensions++
+		}
+	}
+	a.reopen(size)
+	return answer, 0
 }
