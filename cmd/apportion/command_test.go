@@ -87,3 +87,22 @@ func TestExamplesOfTheHelpNameCommandsAndFlagsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCommandsBelowRemediesRunAsPrinted runs each command that `apportion explain --remedies` prints, word by word.
+func TestTheCommandsBelowRemediesRunAsPrinted(t *testing.T) {
+	cluster := filepath.Join("..", "..", "examples", "clusters", "research")
+	for _, job := range []string{"language/pretrain-7b", "robotics/grasp-train"} {
+		answer := outputOf(t, exitYes, "explain", job, "--remedies", "-f", cluster, "--policy", "capacity", "--as-of", "2026-03-02T12:00:00Z")
+		commands := 0
+		for line := range strings.Lines(answer) {
+			command, found := strings.CutPrefix(strings.TrimSpace(line), "apportion ")
+			if !found {
+				continue
+			}
+			commands++
+			require.Contains(t, command, "--as-of 2026-03-02T12:00:00Z -f "+cluster+" --policy capacity")
+			require.NotEmpty(t, outputOf(t, exitYes, split(command)...), command)
+		}
+		require.Positive(t, commands, answer)
+	}
+}
