@@ -154,8 +154,8 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOL
 	buf generate
 
 .PHONY: generate-config
-generate-config: ## Regenerate what is made of package config: help, JSON Schema, docs/configuration.md.
-	scripts/generate-config.sh .
+generate-config: ## Regenerate what is made of the settings: docs/configuration.schema.json and docs/configuration.md.
+	$(GO) test ./config -run SchemaAndReference -update
 
 .PHONY: proto-lint
 proto-lint: $(TOOLS)/buf ## Check the style and the formatting of proto/.
@@ -264,7 +264,6 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 .PHONY: drift
 drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
 	scripts/drift.sh
-	scripts/drift-config.sh
 
 .PHONY: check
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.

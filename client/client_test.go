@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 const running = apportionv1.TaskStatus_TASK_STATUS_RUNNING
@@ -60,7 +61,7 @@ func twoTeams(t *testing.T) *apportionv1.Snapshot {
 func serve(t *testing.T, address string) (string, func()) {
 	t.Helper()
 	policies := map[string]*apportionv1.Policy{"house": client.VolcanoDefault()}
-	s, err := service.New(service.Options{Policies: policies, DrainTime: time.Millisecond})
+	s, err := service.New(service.Options{Policies: policies, Drain: setting.Drain{Time: time.Millisecond}})
 	require.NoError(t, err)
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	require.NoError(t, err)

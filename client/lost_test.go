@@ -18,6 +18,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 func deallocate(task string) *apportionv1.Step {
@@ -213,7 +214,7 @@ func TestASessionWhoseStepsWereTooManyEndsWithItsReplica(t *testing.T) {
 }
 
 func TestASessionLeavesAReplicaThatGoesAway(t *testing.T) {
-	slow := service.Options{DrainTime: time.Minute}
+	slow := service.Options{Drain: setting.Drain{Time: time.Minute}}
 	ending, staying := startReplica(t, slow), startReplica(t, service.Options{})
 	c, names := dialNamed(t, []*replica{ending})
 	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
@@ -239,7 +240,7 @@ func TestASessionLeavesAReplicaThatGoesAway(t *testing.T) {
 }
 
 func TestAnErrorOfABatchChangesNothing(t *testing.T) {
-	r := startReplica(t, service.Options{AnswerBytes: 300})
+	r := startReplica(t, service.Options{Limit: setting.Limit{AnswerBytes: 300}})
 	c := dialAll(t, []*replica{r})
 	session, err := c.OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
 	require.NoError(t, err)
@@ -281,7 +282,7 @@ func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
 		}}
 	}
 	var atLeaving, atStaying atomic.Int32
-	leaving := startReplica(t, service.Options{Unary: counting(&atLeaving), DrainDelay: 300 * time.Millisecond})
+	leaving := startReplica(t, service.Options{Unary: counting(&atLeaving), Drain: setting.Drain{Delay: 300 * time.Millisecond}})
 	staying := startReplica(t, service.Options{Unary: counting(&atStaying)})
 	c := dialAll(t, []*replica{leaving, staying}, client.WithAttempts(1))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}

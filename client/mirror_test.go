@@ -24,6 +24,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // memory are replicas that are joined to their client by memory.
@@ -130,7 +131,7 @@ func TestAMirrorSendsEachStateOnceAndOnlyWhatChanged(t *testing.T) {
 
 func TestAMirrorGoesOnWhereItsReplicaWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, stop := startMemory(t, 3, service.Options{DrainTime: time.Second})
+		r, stop := startMemory(t, 3, service.Options{Drain: setting.Drain{Time: time.Second}})
 		defer stop()
 		m := following(t, r.client)
 		requireTruth(t, r.client, m)
@@ -169,7 +170,7 @@ func TestNodeSetsComeAndGoAsChanges(t *testing.T) {
 
 func TestAStateThatAReplicaDroppedIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, stop := startMemory(t, 1, service.Options{CacheBytes: 4 << 20})
+		r, stop := startMemory(t, 1, service.Options{Limit: setting.Limit{CacheBytes: 4 << 20}})
 		defer stop()
 		m := following(t, r.client)
 		requireTruth(t, r.client, m)
@@ -191,7 +192,7 @@ func TestAStateThatAReplicaDroppedIsSentAgain(t *testing.T) {
 
 func TestAStateThatNoReplicaCanHoldGoesWithTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, stop := startMemory(t, 1, service.Options{CacheBytes: 1 << 10})
+		r, stop := startMemory(t, 1, service.Options{Limit: setting.Limit{CacheBytes: 1 << 10}})
 		defer stop()
 		m := following(t, r.client)
 		requireTruth(t, r.client, m)
@@ -372,7 +373,7 @@ func shareError(t *testing.T, c *client.Client, state *client.State) error {
 func TestWhatTheServiceRefusesIsSaidOfTheWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := service.Options{}
-		options.Limits.Queues = 3
+		options.Limit.Queues = 3
 		r, stop := startMemory(t, 1, options)
 		defer stop()
 		m := following(t, r.client)

@@ -32,8 +32,8 @@ type replica struct {
 
 func startReplica(t *testing.T, options service.Options) *replica { //nolint:gocritic // Once a test.
 	t.Helper()
-	if options.DrainTime == 0 {
-		options.DrainTime = 10 * time.Millisecond
+	if options.Drain.Time == 0 {
+		options.Drain.Time = 10 * time.Millisecond
 	}
 	s, err := service.New(options)
 	require.NoError(t, err)

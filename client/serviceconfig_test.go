@@ -22,6 +22,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // plainly asks through gRPC alone, as a client in another language does.
@@ -148,7 +149,7 @@ func (r *refusal) Handle(_ context.Context, record slog.Record) error { //nolint
 
 func TestACallThatExceedsALimitIsNotAskedAgain(t *testing.T) {
 	var asked atomic.Int32
-	r := startReplica(t, service.Options{AnswerBytes: 1 << 10, Unary: []grpc.UnaryServerInterceptor{func(
+	r := startReplica(t, service.Options{Limit: setting.Limit{AnswerBytes: 1 << 10}, Unary: []grpc.UnaryServerInterceptor{func(
 		ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 	) (any, error) {
 		asked.Add(1)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -9,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/service/setting"
 )
 
 const (
@@ -21,12 +25,14 @@ const (
 type checker struct {
 	*Effective
 
-	faults Faults
+	faults tree.Faults
 }
 
-func (c *checker) fail(path, text string) { c.faults.add(c.Origin(path), path, text) }
+func (c *checker) fail(path, text string) {
+	c.faults.Add(&tree.Fault{Source: c.Origin(path), Path: path, Text: text})
+}
 
-func (e *Effective) check() Faults {
+func (e *Effective) check() tree.Faults {
 	c := &checker{Effective: e}
 	c.ranges(reflect.ValueOf(&e.Config).Elem(), "")
 	c.addresses()
@@ -39,42 +45,32 @@ func (e *Effective) check() Faults {
 	return c.faults
 }
 
-// ranges checks the bounds that stand in the tags.
+// ranges checks the bounds in the tags. No number is below zero.
 func (c *checker) ranges(v reflect.Value, prefix string) {
-	for i, f := range fieldsOf(v.Type()) {
-		path := join(prefix, keyOf(f))
+	for f, field := range v.Fields() {
+		path := tree.Join(prefix, keyOf(f))
 		if f.Type.Kind() == reflect.Struct {
-			c.ranges(v.Field(i), path)
+			c.ranges(field, path)
 			continue
 		}
-		if allowed, ok := f.Tag.Lookup("oneof"); ok {
-			if !slices.Contains(strings.Split(allowed, ","), v.Field(i).String()) {
-				c.fail(path, "one of "+strings.ReplaceAll(allowed, ",", ", ")+" is expected")
-			}
+		if allowed, ok := f.Tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(allowed, ","), field.String()) {
+			c.fail(path, "one of "+strings.ReplaceAll(allowed, ",", ", ")+" is expected")
 		}
-		c.bounds(f, v.Field(i), path)
-	}
-}
-
-// bounds checks a number against its tags; nothing is below zero.
-func (c *checker) bounds(f reflect.StructField, v reflect.Value, path string) {
-	if k := f.Type.Kind(); k != reflect.Int && k != reflect.Int64 {
-		return
-	}
-	for _, bound := range []string{"min", "max"} {
-		text, ok := f.Tag.Lookup(bound)
-		if !ok && bound == "max" {
+		if !field.CanInt() {
 			continue
 		}
-		limit := reflect.New(f.Type).Elem()
-		if ok {
-			if err := parseScalar(text, limit); err != nil {
+		form, least, most := setting.FormOf(f.Type), reflect.New(f.Type).Elem(), reflect.New(f.Type).Elem()
+		most.SetInt(math.MaxInt64)
+		for tag, bound := range map[string]reflect.Value{"min": least, "max": most} {
+			if text, ok := f.Tag.Lookup(tag); ok && form.Parse(text, bound) != nil {
 				c.fail(path, "its bound "+text+" cannot be read")
-				continue
 			}
 		}
-		if n := v.Int(); bound == "min" && n < limit.Int() || bound == "max" && n > limit.Int() {
-			c.fail(path, formatScalar(v)+" is beyond its "+bound+"imum, "+formatScalar(limit))
+		if field.Int() < least.Int() {
+			c.fail(path, form.String(field)+" is below its minimum, "+form.String(least))
+		}
+		if field.Int() > most.Int() {
+			c.fail(path, form.String(field)+" is above its maximum, "+form.String(most))
 		}
 	}
 }
@@ -123,7 +119,7 @@ func faultOfAddress(address string) string {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return "host:port or unix:PATH is expected, not " + strconv.Quote(printable(address))
+		return "host:port or unix:PATH is expected, not " + strconv.Quote(tree.Printable(address))
 	}
 	return ""
 }
@@ -181,7 +177,7 @@ func (c *checker) identities() {
 		if id.Name == "" {
 			c.fail(path, "an identity needs a name")
 		} else if names[id.Name] {
-			c.fail(path+".name", strconv.Quote(printable(id.Name))+" names two identities")
+			c.fail(path+".name", strconv.Quote(tree.Printable(id.Name))+" names two identities")
 		}
 		names[id.Name] = true
 		if len(id.SPIFFE)+len(id.DNS)+len(id.Tokens) == 0 {
@@ -255,13 +251,8 @@ func KindOf(source string) (PolicyKind, string) {
 }
 
 func (c *checker) policies() {
-	names := make([]string, 0, len(c.Policies))
-	for name := range c.Policies {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		path := join("policies", printable(name))
+	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
+		path := tree.Join("policies", tree.Printable(name))
 		if name == "" {
 			c.fail(path, "a policy needs a name")
 		}
@@ -274,15 +265,19 @@ func (c *checker) policies() {
 func (c *checker) extender() {
 	e := c.Extender
 	if e.Listen == "" {
-		for path, set := range map[string]bool{
-			"extender.schedulers": len(e.Schedulers) > 0, "extender.shadow": len(e.Shadow) > 0, "extender.users": e.Users != "",
-			"extender.tls": e.TLS,
+		for _, given := range []struct {
+			path string
+			set  bool
+		}{
+			{"extender.schedulers", len(e.Schedulers) > 0},
+			{"extender.shadow", len(e.Shadow) > 0},
+			{"extender.tls", e.TLS},
+			{"extender.users", e.Users != ""},
 		} {
-			if set {
-				c.fail(path, "means something only with extender.listen")
+			if given.set {
+				c.fail(given.path, "means something only with extender.listen")
 			}
 		}
-		c.faults = c.faults.sortedByPath()
 		return
 	}
 	if e.TLS && c.TLS.Certificate == "" {
@@ -295,22 +290,63 @@ func (c *checker) extender() {
 	if len(e.Schedulers) == 0 {
 		c.fail("extender.schedulers", "no scheduler is named")
 	}
-	paths := make([]string, 0, len(e.Schedulers))
-	for path := range e.Schedulers {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(e.Schedulers)) {
 		if !strings.HasPrefix(path, "/") {
-			c.fail("extender.schedulers", strconv.Quote(printable(path))+" does not begin with /")
+			c.fail("extender.schedulers", strconv.Quote(tree.Printable(path))+" does not begin with /")
 		}
 		if _, ok := c.Policies[e.Schedulers[path]]; !ok {
-			c.fail("extender.schedulers", "no policy "+strconv.Quote(printable(e.Schedulers[path]))+" is configured")
+			c.fail("extender.schedulers", "no policy "+strconv.Quote(tree.Printable(e.Schedulers[path]))+" is configured")
 		}
 	}
 	for i, path := range e.Shadow {
 		if _, ok := e.Schedulers[path]; !ok {
-			c.fail(element("extender.shadow", i), "no scheduler asks at "+strconv.Quote(printable(path)))
+			c.fail(element("extender.shadow", i), "no scheduler asks at "+strconv.Quote(tree.Printable(path)))
+		}
+	}
+}
+
+// observers checks the settings of the decision log and of the shadow policy.
+func (c *checker) observers() {
+	l := c.DecisionLog
+	const file = "file"
+	switch {
+	case l.Sink == file && l.File == "":
+		c.fail("decision_log.file", "a file is expected, because entries are to go to one")
+	case l.Sink != file && l.File != "":
+		c.fail("decision_log.file", "means something only with decision_log.sink: file")
+	}
+	if l.Store != "" && len(l.Mask) > 0 {
+		c.fail("decision_log.mask", "snapshots are kept as they are: leave out decision_log.store, or mask nothing")
+	}
+	c.policy("shadow.policy", c.Shadow.Policy)
+	c.policy("shadow.of", c.Shadow.Of)
+	if c.Shadow.Policy == "" && c.Shadow.Of != "" {
+		c.fail("shadow.of", "means something only with shadow.policy")
+	}
+}
+
+// policy checks the name of a policy, which may be empty.
+func (c *checker) policy(path, name string) {
+	if _, ok := c.Policies[name]; name != "" && !ok {
+		c.fail(path, "no policy "+strconv.Quote(tree.Printable(name))+" is configured")
+	}
+}
+
+// memory checks that the most that one call may use fits into what there is for all calls.
+func (c *checker) memory() {
+	if len(c.faults) > 0 {
+		return
+	}
+	for _, pair := range []struct {
+		path, what, of string
+		all, one       setting.Bytes
+	}{
+		{"overload.receiving", "message could never be received", "limit.message_bytes", c.Overload.Receiving, c.Limit.MessageBytes},
+		{"overload.answers", "answer could never be sent", "limit.answer_bytes", c.Overload.Answers, c.Limit.AnswerBytes},
+		{"limit.receiving_bytes", "snapshot could never be received", "limit.snapshot_bytes", c.Limit.ReceivingBytes, c.Limit.SnapshotBytes},
+	} {
+		if least := 2 * pair.one; pair.all < least {
+			c.fail(pair.path, "the largest "+pair.what+": at least "+least.String()+" is expected, twice "+pair.of)
 		}
 	}
 }

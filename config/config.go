@@ -1,19 +1,18 @@
+// Package config reads the settings of the server from flags, environment variables and a file, in this order of precedence, and completes
+// them by their defaults. A setting is declared once, as a field of Config or of a section in package setting; the readers, the JSON Schema
+// and docs/configuration.md walk these structs. All faults are reported together, each with its file and line, variable or flag.
+//
+//	flags := config.AddFlags(command.Flags())
+//	settings, err := config.Read(flags.Sources(os.Environ()))
 package config
 
-import "time"
+import (
+	"time"
 
-// Config is what an operator may set.
-//
-// The first paragraph of a field's comment is its help in flags, schema and reference. A paragraph "Beyond it:" says what a caller gets
-// that exceeds a limit, for the reference's tables of limits. The tags are
-//
-//	yaml     the name in the file; flag and environment variable are made of it
-//	default  the value where nothing else is said; without the tag it is that of service.DefaultOptions
-//	min, max bounds, in the form of the value
-//	oneof    the values there are
-//	path     a file; in the configuration file it is relative to that file
-//	secret   never printed
-//	live     taken over while the server runs, whenever the file changes or SIGHUP comes
+	"github.com/apportion/apportion/service/setting"
+)
+
+// Config is what an operator may set. Package setting describes the tags and comments of the fields.
 type Config struct {
 	// Addresses to serve gRPC on: host:port, or unix:PATH. An address beyond the machine itself needs TLS, or tls.plaintext.
 	Listen []string `yaml:"listen" default:"localhost:7171"`
@@ -25,18 +24,18 @@ type Config struct {
 	// Callers and what each may do. Without any, every client that reaches the server may call everything.
 	Identities []Identity `yaml:"identities" live:"yes"`
 
-	Admin      Admin      `yaml:"admin"`
-	TLS        TLS        `yaml:"tls"`
-	HTTP       HTTP       `yaml:"http"`
-	Follow     Follow     `yaml:"follow"`
-	Extender   Extender   `yaml:"extender"`
-	Limit      Limit      `yaml:"limit"`
-	Overload   Overload   `yaml:"overload"`
-	Deadline   Deadline   `yaml:"deadline"`
-	Connection Connection `yaml:"connection"`
-	Drain      Drain      `yaml:"drain"`
-	Reload     Reload     `yaml:"reload"`
-	Log        Log        `yaml:"log"`
+	Admin      Admin              `yaml:"admin"`
+	TLS        TLS                `yaml:"tls"`
+	HTTP       HTTP               `yaml:"http"`
+	Follow     Follow             `yaml:"follow"`
+	Extender   Extender           `yaml:"extender"`
+	Limit      setting.Limit      `yaml:"limit"`
+	Overload   setting.Overload   `yaml:"overload"`
+	Deadline   setting.Deadline   `yaml:"deadline"`
+	Connection setting.Connection `yaml:"connection"`
+	Drain      setting.Drain      `yaml:"drain"`
+	Reload     Reload             `yaml:"reload"`
+	Log        Log                `yaml:"log"`
 
 	Metrics     Metrics     `yaml:"metrics"`
 	DecisionLog DecisionLog `yaml:"decision_log"`
@@ -51,7 +50,6 @@ type HTTP struct {
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
 	// Calls that are answered at a time; one identity gets as many as it leaves free: a half, if it is alone.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, once the message has come.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 	// Serve the page for browsers at /ui/. Its files are the same for every reader and contain no data of this server; the calls that it
@@ -141,17 +139,9 @@ type Extender struct {
 	// Serve other machines without encryption. Volcano sends passwords in clear text, so something else must encrypt.
 	Plaintext bool `yaml:"plaintext" default:"false"`
 	// Bytes of a scheduler's push that are buffered before they are read; beyond that the scheduler waits.
-	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
+	BufferBytes setting.Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
 	// How long a question waits for a snapshot to be built before it is left to Volcano to decide.
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
-}
-
-// Drain says how the server stops.
-type Drain struct {
-	// How long calls are still accepted after health reports NOT_SERVING, so that load balancers can stop sending.
-	Delay time.Duration `yaml:"delay" max:"1h"`
-	// How long calls in progress may then take to finish.
-	Time time.Duration `yaml:"time" min:"1ms" max:"24h"`
 }
 
 // Reload says when files are read again.
@@ -188,13 +178,13 @@ type DecisionLog struct {
 	// File of the entries, if the sink is file.
 	File string `yaml:"file" path:"yes"`
 	// Size at which the file is rotated.
-	FileBytes Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`
+	FileBytes setting.Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`
 	// Rotated files that are kept: FILE.1 is the newest.
 	Keep int `yaml:"keep" default:"5" min:"1" max:"10000"`
 	// Directory in which snapshots and policies are kept by digest, which replay needs. Empty: they are not kept.
 	Store string `yaml:"store" path:"yes"`
 	// Size of the store beyond which the oldest are removed.
-	StoreBytes Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
+	StoreBytes setting.Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
 	// One of this many calls and sessions is logged.
 	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
 	// What is logged of questions: all, or their digest.
@@ -204,7 +194,7 @@ type DecisionLog struct {
 	// Entries that wait to be written.
 	Waiting int `yaml:"waiting" default:"1024" min:"1" max:"10000000"`
 	// Memory for waiting entries, snapshots for the store included.
-	WaitingBytes Bytes `yaml:"waiting_bytes" default:"64MiB" min:"64KiB" max:"2047GiB"`
+	WaitingBytes setting.Bytes `yaml:"waiting_bytes" default:"64MiB" min:"64KiB" max:"2047GiB"`
 	// What happens when the buffer is full: the newest or the oldest entry is dropped, or calls wait for block_time before the newest is.
 	Drop string `yaml:"drop" default:"newest" oneof:"newest,oldest,block"`
 	// How long a call waits for room, if drop is block.
@@ -223,7 +213,7 @@ type Shadow struct {
 	// Calls that wait for their second decision; more are skipped.
 	Waiting int `yaml:"waiting" default:"64" min:"1" max:"1000000"`
 	// Memory for waiting calls.
-	WaitingBytes Bytes `yaml:"waiting_bytes" default:"256MiB" min:"64KiB" max:"2047GiB"`
+	WaitingBytes setting.Bytes `yaml:"waiting_bytes" default:"256MiB" min:"64KiB" max:"2047GiB"`
 	// Sessions that are decided a second time at once.
 	Sessions int `yaml:"sessions" default:"16" min:"1" max:"100000"`
 	// Longest time for the second decision of one call, or of one batch of a session.

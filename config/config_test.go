@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // write makes a configuration file.
@@ -202,8 +203,8 @@ func TestAFileMayHoldEverySetting(t *testing.T) {
 	require.Equal(t, filepath.Join(directory, "tls.crt"), e.TLS.Certificate)
 	require.Equal(t, "TLSv1.2", e.TLS.MinVersion)
 	require.Empty(t, e.Admin.Listen)
-	require.Equal(t, config.Bytes(1<<20), e.Limit.MessageBytes)
-	require.Equal(t, config.Bytes(4096), e.Limit.HeaderBytes)
+	require.Equal(t, setting.Bytes(1<<20), e.Limit.MessageBytes)
+	require.Equal(t, setting.Bytes(4096), e.Limit.HeaderBytes)
 	require.Equal(t, 90*time.Second, e.Deadline.Call)
 	require.Equal(t, 10000, e.Connection.Maximum)
 	require.Equal(t, "text", e.Log.Format)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
@@ -17,24 +17,24 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		wants []string
 	}{
 		"an unknown key":                        {"listen: [\"localhost:1\"]\nlisten_on: x\n", []string{":2: listen_on: there is no such setting"}},
-		"a key that was mistyped":               {"drain:\n  dealy: 1s\n", []string{":2: drain.dealy: there is no such setting; did you mean delay?"}},
-		"an unknown section":                    {"tsl:\n  key: x\n", []string{":1: tsl: there is no such setting; did you mean tls?"}},
-		"a key of an identity":                  {"identities:\n- name: a\n  token: x\n  dns: [a.b]\n", []string{":3: identities[0].token: there is no such setting; did you mean tokens?"}},
-		"a key that is twice there":             {"log:\n  level: info\n  level: warn\n", []string{":3: log.level: is set twice"}},
-		"a policy that is there twice":          {"policies:\n  a: preset:x\n  a: preset:y\n", []string{":3: policies.a: is set twice"}},
+		"a key that was mistyped":               {"drain:\n  dealy: 1s\n", []string{":2: drain.dealy: there is no such setting; did you mean \"delay\"?"}},
+		"an unknown section":                    {"tsl:\n  key: x\n", []string{":1: tsl: there is no such setting; did you mean \"tls\"?"}},
+		"a key of an identity":                  {"identities:\n- name: a\n  token: x\n  dns: [a.b]\n", []string{":3: identities[0].token: there is no such setting; did you mean \"tokens\"?"}},
+		"a key that is twice there":             {"log:\n  level: info\n  level: warn\n", []string{":3: log.level: is given twice"}},
+		"a policy that is there twice":          {"policies:\n  a: preset:x\n  a: preset:y\n", []string{":3: policies.a: is given twice"}},
 		"no duration":                           {"drain: {delay: 5}\n", []string{":1: drain.delay: a duration is expected"}},
 		"a duration below zero":                 {"drain: {delay: -5s}\n", []string{":1: drain.delay: a duration is expected"}},
 		"no number of bytes":                    {"limit:\n  message_bytes: 5 apples\n", []string{":2: limit.message_bytes: a number of bytes is expected"}},
 		"bytes beyond counting":                 {"limit:\n  message_bytes: 99999999TiB\n", []string{":2: limit.message_bytes: a number of bytes is expected"}},
-		"bytes above their maximum":             {"limit:\n  message_bytes: 4GiB\n", []string{":2: limit.message_bytes: 4GiB is beyond its maximum, 2047MiB"}},
+		"bytes above their maximum":             {"limit:\n  message_bytes: 4GiB\n", []string{":2: limit.message_bytes: 4GiB is above its maximum, 2047MiB"}},
 		"less for all messages than for two":    {"limit:\n  message_bytes: 65MiB\noverload:\n  receiving: 129MiB\n", []string{":4: overload.receiving: the largest message could never be received: at least 130MiB is expected"}},
 		"less for all answers than for two":     {"overload:\n  answers: 100MiB\n", []string{":2: overload.answers: the largest answer could never be sent: at least 128MiB is expected"}},
 		"less for snapshots than for two":       {"limit:\n  receiving_bytes: 1GiB\n", []string{":2: limit.receiving_bytes: the largest snapshot could never be received: at least 2GiB is expected"}},
-		"bytes below their minimum":             {"limit:\n  message_bytes: 12\n", []string{":2: limit.message_bytes: 12B is beyond its minimum, 1KiB"}},
+		"bytes below their minimum":             {"limit:\n  message_bytes: 12\n", []string{":2: limit.message_bytes: 12B is below its minimum, 1KiB"}},
 		"no number":                             {"connection: {streams: many}\n", []string{":1: connection.streams: a whole number is expected"}},
 		"half a number":                         {"connection: {streams: 1.5}\n", []string{":1: connection.streams: a whole number is expected"}},
 		"a number out of reach":                 {"connection: {streams: 99999999999999999999}\n", []string{":1: connection.streams: a whole number is expected"}},
-		"zero connections":                      {"connection: {maximum: 0}\n", []string{":1: connection.maximum: 0 is beyond its minimum, 1"}},
+		"zero connections":                      {"connection: {maximum: 0}\n", []string{":1: connection.maximum: 0 is below its minimum, 1"}},
 		"no boolean":                            {"reflection: yes\n", []string{":1: reflection: true or false is expected"}},
 		"a number as text":                      {"log: {level: 5}\n", []string{":1: log.level: a text is expected; put it into quotes"}},
 		"an unknown choice":                     {"log: {level: loud}\n", []string{":1: log.level: one of debug, info, warn, error is expected"}},
@@ -80,7 +80,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 			file := write(t, c.file)
 			_, err := tryRead(t, file, nil)
 			require.Error(t, err)
-			var faults config.Faults
+			var faults tree.Faults
 			require.ErrorAs(t, err, &faults)
 			found := false
 			for _, want := range c.wants {
@@ -111,7 +111,7 @@ func TestFaultsOfVariablesAndFlagsNameThem(t *testing.T) {
 		{nil, []string{"--policies={a: [b]}"}, "flag --policies: policies.a: a single value is expected"},
 		{nil, []string{"--policies={a: b"}, "flag --policies: not YAML: "},
 		{nil, []string{"--identities=a,b"}, "flag --identities: identities: a list is expected"},
-		{nil, []string{"--identities=[{nam: b}]"}, "flag --identities: identities[0].nam: there is no such setting; did you mean name?"},
+		{nil, []string{"--identities=[{nam: b}]"}, "flag --identities: identities[0].nam: there is no such setting; did you mean \"name\"?"},
 		{nil, []string{"--listen=:1"}, "flag --listen: listen[0]: :1 can be reached from other machines"},
 		{nil, []string{"--config=/nowhere/apportion.yaml"}, "open /nowhere/apportion.yaml: no such file or directory"},
 		{[]string{"APPORTION_CONFIG=/nowhere/apportion.yaml"}, nil, "open /nowhere/apportion.yaml: no such file or directory"},

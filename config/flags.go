@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/apportion/apportion/service/setting"
 )
 
 // Flags are the settings as flags of a command line.
@@ -20,7 +22,7 @@ func AddFlags(flags *pflag.FlagSet) *Flags {
 	for _, s := range Settings() {
 		added := flags.VarPF(&flag{s, f}, s.Flag(), "", usage(s))
 		if s.field.Type.Kind() == reflect.Bool {
-			added.NoOptDefVal = yes
+			added.NoOptDefVal = setting.True
 		}
 	}
 	return f
@@ -61,22 +63,15 @@ func (f *flag) Set(text string) error {
 
 // Type is what help shows behind the flag's name.
 func (f *flag) Type() string {
-	switch t := f.setting.field.Type; {
-	case t == bytesType:
-		return "BYTES"
-	case t == durationType:
-		return "DURATION"
-	case t.Kind() == reflect.Bool:
-		return "bool"
-	case t.Kind() == reflect.Int:
-		return "NUMBER"
-	case t.Kind() == reflect.Map:
-		return "NAME=VALUE"
-	case t.Kind() == reflect.String:
-		return "TEXT"
+	t := f.setting.field.Type
+	if form := setting.FormOf(t); form != nil {
+		return form.Placeholder
 	}
-	if _, ok := listed(f.setting.field.Type); ok {
+	if _, ok := listed(t); ok {
 		return "YAML"
+	}
+	if t.Kind() == reflect.Map {
+		return "NAME=VALUE"
 	}
 	return "TEXTS"
 }

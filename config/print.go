@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/service/setting"
 )
 
 // hidden stands for a secret.
@@ -62,8 +64,8 @@ func node(v reflect.Value, secret bool) *yaml.Node {
 	switch v.Kind() {
 	case reflect.Struct:
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		for i, f := range fieldsOf(v.Type()) {
-			n.Content = append(n.Content, text(keyOf(f)), node(v.Field(i), isSecret(f)))
+		for f, field := range v.Fields() {
+			n.Content = append(n.Content, text(keyOf(f)), node(field, isSecret(f)))
 		}
 		return n
 	case reflect.Slice:
@@ -92,11 +94,8 @@ func node(v reflect.Value, secret bool) *yaml.Node {
 		}
 		return text(v.String())
 	default:
-		n := &yaml.Node{Kind: yaml.ScalarNode, Value: formatScalar(v)}
-		if v.Type() == durationType || v.Type() == bytesType {
-			n.Tag = "!!str"
-		}
-		return n
+		form := setting.FormOf(v.Type())
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: form.Tags[len(form.Tags)-1], Value: form.String(v)}
 	}
 }
 

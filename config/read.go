@@ -3,12 +3,17 @@ package config
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/apportion/apportion/internal/spelling"
+	"github.com/apportion/apportion/internal/tree"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // Sources are what a configuration is made of.
@@ -55,31 +60,31 @@ func parentOf(path string) string {
 // Default returns the configuration where nothing is given.
 func Default() Config {
 	var c Config
-	setDefaults(reflect.ValueOf(&c).Elem())
+	setting.SetDefaults(reflect.ValueOf(&c).Elem())
 	return c
 }
 
-// Read reads all sources, the stronger over the weaker, and checks the result. An error is Faults, all that there are.
+// Read reads all sources, the stronger over the weaker, and checks the result. An error is a tree.Faults with all faults.
 func Read(s Sources) (*Effective, error) {
 	e := &Effective{Config: Default(), File: s.File, origins: map[string]string{}}
 	if e.File == "" {
 		e.File = lookup(s.Environment, FileVariable)
 	}
-	var faults Faults
+	var faults tree.Faults
 	if e.File != "" {
-		faults = e.readFile()
+		faults.Add(e.readFile())
 	}
-	faults = append(faults, e.readEnvironment(s.Environment)...)
-	for _, setting := range Settings() {
-		if texts := s.Flags[setting.Path]; len(texts) > 0 {
-			faults = append(faults, e.apply("flag --"+setting.Flag(), setting, texts)...)
+	faults.Add(e.readEnvironment(s.Environment))
+	for _, of := range Settings() {
+		if texts := s.Flags[of.Path]; len(texts) > 0 {
+			faults.Add(e.apply("flag --"+of.Flag(), of, texts))
 		}
+	}
+	if len(faults) == 0 {
+		faults = e.check()
 	}
 	if len(faults) > 0 {
 		return nil, faults
-	}
-	if err := e.check().err(); err != nil {
-		return nil, err
 	}
 	return e, nil
 }
@@ -93,17 +98,14 @@ func lookup(environment []string, name string) string {
 	return ""
 }
 
-func (e *Effective) readFile() Faults {
+func (e *Effective) readFile() error {
 	data, err := readAtMost(e.File, maxFile+1)
 	if err != nil {
-		return Faults{{Text: err.Error()}}
+		return err
 	}
-	d := &decoder{name: e.File, lined: true, origins: e.origins}
-	if n := d.parse(data); n != nil {
-		d.structure(n, reflect.ValueOf(&e.Config).Elem(), "")
-	}
+	err = decoder{e.origins}.document(e.File, data, reflect.ValueOf(&e.Config).Elem())
 	e.resolvePaths(filepath.Dir(e.File))
-	return d.faults
+	return err
 }
 
 func readAtMost(name string, limit int64) ([]byte, error) {
@@ -139,15 +141,9 @@ func (e *Effective) resolvePaths(directory string) {
 }
 
 // apply sets one setting from the texts of a variable or a flag.
-func (e *Effective) apply(origin string, s *Setting, texts []string) Faults {
-	for path := range e.origins {
-		if within(path, s.Path) {
-			delete(e.origins, path)
-		}
-	}
-	d := &decoder{name: origin, origins: e.origins}
-	d.text(s, texts, s.in(&e.Config))
-	return d.faults
+func (e *Effective) apply(origin string, s *Setting, texts []string) error {
+	maps.DeleteFunc(e.origins, func(path, _ string) bool { return within(path, s.Path) })
+	return decoder{e.origins}.text(origin, s, texts, s.in(&e.Config))
 }
 
 func within(path, of string) bool {
@@ -158,30 +154,31 @@ func within(path, of string) bool {
 // clusterVariable is the form of the variables that Kubernetes sets for a Service whose name begins with ours: no setting has that form.
 var clusterVariable = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_.*)?$|_PORT$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?$`)
 
-func (e *Effective) readEnvironment(environment []string) Faults {
-	var faults Faults
-	known := map[string]*Setting{}
-	names := []string{FileVariable}
-	for _, s := range Settings() {
-		known[s.Variable()] = s
-		names = append(names, s.Variable())
-	}
+func (e *Effective) readEnvironment(environment []string) error {
 	values := map[string]string{}
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, variablePrefix) || name == FileVariable || clusterVariable.MatchString(name) {
-			continue
+		if rest, ours := strings.CutPrefix(name, variablePrefix); ours && name != FileVariable && !clusterVariable.MatchString(name) {
+			values[rest] = value
 		}
-		if known[name] == nil {
-			faults.add("environment", printable(name), "there is no such variable"+meant(name, names))
-		}
-		values[name] = value
 	}
-	faults = faults.sortedByPath()
+	var faults tree.Faults
+	known := []string{strings.TrimPrefix(FileVariable, variablePrefix)}
 	for _, s := range Settings() {
-		if value, given := values[s.Variable()]; given {
-			faults = append(faults, e.apply("environment "+s.Variable(), s, []string{value})...)
+		name := strings.TrimPrefix(s.Variable(), variablePrefix)
+		known = append(known, name)
+		if value, given := values[name]; given {
+			faults.Add(e.apply("environment "+s.Variable(), s, []string{value}))
 		}
 	}
-	return faults
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(known, name) {
+			text := "there is no such variable"
+			if similar := spelling.Similar(name, slices.Values(known)); similar != "" {
+				text += "; did you mean " + variablePrefix + similar + "?"
+			}
+			faults.Add(&tree.Fault{Source: "environment", Path: tree.Printable(variablePrefix + name), Text: text})
+		}
+	}
+	return faults.Err()
 }

@@ -2,31 +2,38 @@ package config
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/apportion/apportion/service/setting"
 )
 
-// Reference returns the part of docs/configuration.md that lists every setting.
+//go:embed intro.md
+var intro []byte
+
+// Reference returns docs/configuration.md, which lists every setting.
 func Reference() []byte {
-	var out bytes.Buffer
+	out := bytes.NewBuffer(slices.Clone(intro))
 	out.WriteString("| setting | flag | variable | default |\n|---|---|---|---|\n")
 	for _, s := range Settings() {
-		fmt.Fprintf(&out, "| [`%s`](#%s) | `--%s` | `%s` | %s |\n", s.Path, anchor(s.Path), s.Flag(), s.Variable(), code(s.Default))
+		fmt.Fprintf(out, "| [`%s`](#%s) | `--%s` | `%s` | %s |\n", s.Path, anchor(s.Path), s.Flag(), s.Variable(), code(s.Default))
 	}
 	section := ""
 	for _, s := range Settings() {
 		if parent := parentOf(s.Path); parent != section {
 			section = parent
-			fmt.Fprintf(&out, "\n### %s\n\n%s\n", section, wrapped(sectionHelp(s)))
-			writeLimits(&out, section)
+			fmt.Fprintf(out, "\n### %s\n\n%s\n", section, wrapped(sectionHelp(s)))
+			writeLimits(out, section)
 		}
-		fmt.Fprintf(&out, "\n#### %s\n\n%s\n", s.Path, wrapped(s.Help))
+		fmt.Fprintf(out, "\n#### %s\n\n%s\n", s.Path, wrapped(s.Help))
 		if facts := factsOf(s.field, s.Default, s.Live); len(facts) > 0 {
-			fmt.Fprintf(&out, "\n%s\n", strings.Join(facts, " · "))
+			fmt.Fprintf(out, "\n%s\n", strings.Join(facts, " · "))
 		}
 		if element, ok := listed(s.field.Type); ok {
-			writeElements(&out, element)
+			writeElements(out, element)
 		}
 	}
 	return out.Bytes()
@@ -59,7 +66,7 @@ func sectionHelp(s *Setting) string {
 	for _, i := range s.index[:len(s.index)-1] {
 		t = t.Field(i).Type
 	}
-	return help[t.Name()]
+	return comments()[t.Name()].help
 }
 
 // factsOf lists what the type, the tags and the default of a field say, for people.
@@ -90,34 +97,23 @@ func factsOf(f reflect.StructField, otherwise string, live bool) []string {
 }
 
 func kindOf(t reflect.Type) string {
-	switch t {
-	case bytesType:
-		return "bytes, such as `4096`, `64KiB`, `16MiB` or `1GiB`"
-	case durationType:
-		return "duration, such as `500ms`, `25s` or `1m30s`"
+	if form := setting.FormOf(t); form != nil {
+		return form.Description
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "`true` or `false`"
-	case reflect.Int:
-		return "whole number"
-	case reflect.Map:
+	if _, ok := listed(t); ok {
+		return "list"
+	}
+	if t.Kind() == reflect.Map {
 		return "texts by name"
-	case reflect.Slice:
-		if _, ok := listed(t); ok {
-			return "list"
-		}
-		return "list of texts"
-	default:
-		return "text"
 	}
+	return "list of texts"
 }
 
 func writeElements(out *bytes.Buffer, element reflect.Type) {
 	out.WriteString("\nEach has\n\n")
-	for _, f := range fieldsOf(element) {
+	for f := range element.Fields() {
 		facts := strings.Join(factsOf(f, f.Tag.Get("default"), false), " · ")
-		text := code(keyOf(f)) + ": " + help[element.Name()+"."+f.Name] + " (" + facts + ")"
+		text := code(keyOf(f)) + ": " + comments()[element.Name()+"."+f.Name].help + " (" + facts + ")"
 		out.WriteString("- " + strings.ReplaceAll(wrapped(text), "\n", "\n  ") + "\n")
 	}
 }

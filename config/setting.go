@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/apportion/apportion/service/setting"
 )
 
 // Setting is one thing that can be set: a leaf of Config.
@@ -44,10 +46,6 @@ func listed(t reflect.Type) (reflect.Type, bool) {
 	return nil, false
 }
 
-func fieldsOf(t reflect.Type) []reflect.StructField {
-	return slices.Collect(t.Fields())
-}
-
 func keyOf(f reflect.StructField) string { return f.Tag.Get("yaml") }
 
 // Settings lists all that can be set, in the order of the struct.
@@ -58,16 +56,16 @@ var Settings = sync.OnceValue(func() []*Setting {
 })
 
 func collect(t reflect.Type, prefix string, index []int, all *[]*Setting) {
-	for i, f := range fieldsOf(t) {
-		at := append(append([]int(nil), index...), i)
+	for f := range t.Fields() {
+		at := slices.Concat(index, f.Index)
 		if f.Type.Kind() == reflect.Struct {
 			collect(f.Type, prefix+keyOf(f)+".", at, all)
 			continue
 		}
-		text, _ := defaultOf(t, f)
+		said := comments()[t.Name()+"."+f.Name]
 		*all = append(*all, &Setting{
-			Path: prefix + keyOf(f), Help: help[t.Name()+"."+f.Name], Beyond: beyond[t.Name()+"."+f.Name], Default: text,
-			Live: f.Tag.Get("live") != "", field: f, index: at,
+			Path: prefix + keyOf(f), Help: said.help, Beyond: said.beyond, Default: f.Tag.Get("default"), Live: f.Tag.Get("live") != "",
+			field: f, index: at,
 		})
 	}
 }
@@ -86,7 +84,7 @@ func Changed(a, b *Config) []*Setting {
 // Choices lists the values there are, if they are few.
 func (s *Setting) Choices() []string {
 	if s.field.Type.Kind() == reflect.Bool {
-		return []string{yes, no}
+		return []string{setting.True, setting.False}
 	}
 	if allowed, ok := s.field.Tag.Lookup("oneof"); ok {
 		return strings.Split(allowed, ",")

@@ -1,36 +1,51 @@
 package config
 
 import (
+	"errors"
 	"reflect"
 	"regexp"
 	"strings"
+
+	"github.com/apportion/apportion/internal/tree"
+	"github.com/apportion/apportion/service/setting"
 )
 
-// text sets a setting from what a variable or a flag says, which may be given several times: a list gets the elements of all, a mapping the
-// entries of all, anything else the last.
-func (d *decoder) text(s *Setting, texts []string, into reflect.Value) {
-	d.origins[s.Path] = d.name
-	if isScalar(s.field.Type) {
-		if err := parseScalar(texts[len(texts)-1], into); err != nil {
-			d.faults.add(d.name, "", err.Error())
-		}
-		return
+// text sets a setting from a variable or flag, which may be given several times: a list gets the elements of all, a mapping the entries of
+// all, anything else the last.
+func (d decoder) text(origin string, s *Setting, texts []string, into reflect.Value) error {
+	d.origins[s.Path] = origin
+	if form := setting.FormOf(s.field.Type); form != nil {
+		return at(origin, form.Parse(texts[len(texts)-1], into))
 	}
 	into.SetZero()
+	var faults tree.Faults
 	for _, text := range texts {
 		part := reflect.New(s.field.Type).Elem()
 		switch text = strings.TrimSpace(text); {
 		case text == "":
 			continue
 		case isStructured(s.field.Type, text):
-			d.structured(s, text, part)
+			root, err := tree.ParseText(origin, 0, text)
+			if root.Path = s.Path; err == nil && !root.IsNull() {
+				err = d.value(root, part)
+			}
+			faults.Add(err)
 		case s.field.Type.Kind() == reflect.Map:
-			d.pairs(text, part)
+			faults.Add(at(origin, pairs(text, part)))
 		default:
 			part.Set(reflect.ValueOf(trimmed(strings.Split(text, ","))))
 		}
 		merge(into, part)
 	}
+	return faults.Err()
+}
+
+// at gives an error its source.
+func at(origin string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &tree.Fault{Source: origin, Text: err.Error()}
 }
 
 // bracketed is an IPv6 address with its port, [::1]:7171, which begins as a list of YAML does and is none: a port follows the bracket.
@@ -45,25 +60,19 @@ func isStructured(t reflect.Type, text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !bracketed.MatchString(text)
 }
 
-func (d *decoder) structured(s *Setting, text string, into reflect.Value) {
-	if n := d.parse([]byte(text)); n != nil {
-		d.value(n, into, s.Path)
-	}
-}
-
 // pairs reads a=x,b=y.
-func (d *decoder) pairs(text string, into reflect.Value) {
+func pairs(text string, into reflect.Value) error {
 	m := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
 		if _, twice := m[name]; !ok || twice {
-			d.faults.add(d.name, "", "NAME=VALUE is expected, each name once")
-			return
+			return errors.New("NAME=VALUE is expected, each name once")
 		}
 		m[name] = strings.TrimSpace(value)
 	}
 	into.Set(reflect.ValueOf(m))
+	return nil
 }
 
 func trimmed(texts []string) []string {

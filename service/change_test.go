@@ -9,6 +9,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -118,7 +119,7 @@ func changedNames(want, got *apportionv1.SharesAnswer) []string {
 }
 
 func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
-	r := start(t, service.Options{Limits: service.Limits{Limits: wire.Limits{Jobs: 4}}})
+	r := start(t, service.Options{Limit: setting.Limit{Jobs: 4}})
 	base := encoded(t)
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(base, true))
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ func (c *connection) hold(r *reply) {
 	}
 	c.newest = r
 	if c.timer == nil {
-		c.timer = time.AfterFunc(c.server.options.AnswerTime, c.check)
+		c.timer = time.AfterFunc(c.server.options.Deadline.Answer, c.check)
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *connection) check() {
 		c.mutex.Unlock()
 		return
 	}
-	if left := c.server.options.AnswerTime - time.Since(oldest.since); left > 0 {
+	if left := c.server.options.Deadline.Answer - time.Since(oldest.since); left > 0 {
 		c.timer.Reset(left)
 		c.mutex.Unlock()
 		return
@@ -181,7 +181,7 @@ const resetSeconds = 5
 // most is the most credit that a connection has: that of all calls that it may have at a time, and what it may save.
 func (c *connection) most() float64 {
 	o := &c.server.options
-	return float64(o.ConnectionStreams) + resetSeconds*float64(o.ConnectionResets)
+	return float64(o.Connection.Streams) + resetSeconds*float64(o.Connection.Resets)
 }
 
 // begin takes the credit of a call. It closes the connection and returns false if there is none.
@@ -195,7 +195,7 @@ func (c *connection) begin() bool {
 		return false
 	}
 	now := time.Now()
-	c.credit = min(c.credit+now.Sub(c.asOf).Seconds()*float64(c.server.options.ConnectionResets), c.most())
+	c.credit = min(c.credit+now.Sub(c.asOf).Seconds()*float64(c.server.options.Connection.Resets), c.most())
 	c.asOf = now
 	c.credit--
 	spent := c.credit < 0

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -60,7 +61,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	question := len(rest)
 	if int64(len(rest)) > in.small {
 		question -= of.chunk(rest)
-		if err := in.limits.question(rest, question, of); err != nil {
+		if err := checkQuestion(in.limits, rest, question, of); err != nil {
 			return err
 		}
 	}
@@ -131,15 +132,15 @@ func (z shape) chunk(data []byte) int {
 // chunkField is where a message of a session has a piece of its snapshot.
 const chunkField protowire.Number = 2
 
-// question holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
+// checkQuestion holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
 // times as much memory.
-func (l *Limits) question(data []byte, left int, of shape) error {
-	if err := exceeded("question_bytes", int64(left), l.QuestionBytes, "the message is too large beside its snapshot"); err != nil {
+func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
+	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message is too large beside its snapshot"); err != nil {
 		return err
 	}
 	policy := int64(0)
 	eachAt(data, of.policy, func(one []byte) { policy += int64(len(one)) })
-	if err := exceeded("policy_bytes", policy, l.PolicyBytes, "the policy is too large"); err != nil {
+	if err := exceeded("policy_bytes", policy, int64(l.PolicyBytes), "the policy is too large"); err != nil {
 		return err
 	}
 	var steps int64
@@ -157,12 +158,12 @@ func (l *Limits) question(data []byte, left int, of shape) error {
 	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
 		return err
 	}
-	return added.Within(l.Limits)
+	return added.Within(l.Snapshot())
 }
 
 // small returns a size of messages that are within all limits whatever they hold: all that question counts takes a byte at least.
-func (l *Limits) small() int64 {
-	small := min(l.QuestionBytes, l.PolicyBytes, l.Steps)
+func small(l *setting.Limit) int64 {
+	small := min(int64(l.QuestionBytes), int64(l.PolicyBytes), l.Steps)
 	for _, most := range []int64{l.Dimensions, l.Nodes, l.NodeSets, l.Queues, l.Jobs, l.Groups, l.Tasks} {
 		if most > 0 {
 			small = min(small, most)

@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // raw sends bytes as they are, and drops answers.
@@ -37,8 +38,8 @@ func limited(tb testing.TB) *servicetest.Replica {
 	tb.Helper()
 	return servicetest.Start(tb, service.Options{
 		Policies: map[string]*apportionv1.Policy{"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity()},
-		CallTime: 2 * time.Second, AnswerBytes: 1 << 20, Overload: admission.Options{Memory: 64 << 20, Receiving: 16 << 20},
-		RequestBytes: 1 << 20,
+		Deadline: setting.Deadline{Call: 2 * time.Second}, Limit: setting.Limit{AnswerBytes: 1 << 20, MessageBytes: 1 << 20},
+		Overload: admission.Options{Memory: 64 << 20, Receiving: 16 << 20},
 	})
 }
 
@@ -95,7 +96,7 @@ func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
 func FuzzAConnectionTakesAnyBytes(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00"))
-	server, err := service.New(service.Options{DrainTime: time.Second})
+	server, err := service.New(service.Options{Drain: setting.Drain{Time: time.Second}})
 	require.NoError(f, err)
 	listener, err := (&net.ListenConfig{}).Listen(f.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(f, err)

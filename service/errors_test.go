@@ -16,6 +16,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // call calls one method with a request in text format.
@@ -151,7 +152,7 @@ func TestManyViolationsAreCountedAndTheFirstFewAreListedWithinAHeader(t *testing
 }
 
 func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {
-	r := start(t, service.Options{AnswerBytes: 1000})
+	r := start(t, service.Options{Limit: setting.Limit{AnswerBytes: 1000}})
 	in := inputOf(t)
 	for range 50 {
 		in.GetSnapshot().Queues = append(in.GetSnapshot().GetQueues(), &apportionv1.Queue{Name: fmt.Sprint(len(in.GetSnapshot().GetQueues()))})
@@ -185,7 +186,7 @@ func TestAFaultyPolicyOfTheOperatorIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLargeIsRefusedByItsLengthAlone(t *testing.T) {
-	r := start(t, service.Options{RequestBytes: 1000})
+	r := start(t, service.Options{Limit: setting.Limit{MessageBytes: 1000}})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("x", 1000)
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in})

@@ -12,11 +12,12 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 func TestTheConnectionOfASilentPeerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, err := service.New(service.Options{ConnectionPing: time.Minute})
+		server, err := service.New(service.Options{Connection: setting.Connection{Ping: time.Minute}})
 		require.NoError(t, err)
 		listener := bufconn.Listen(1 << 20)
 		ctx, end := context.WithCancel(t.Context())

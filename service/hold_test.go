@@ -11,6 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 )
 
 func TestASnapshotThatTheProgramHoldsIsNamedByDigest(t *testing.T) {
@@ -32,7 +33,7 @@ func TestWhatIsNoSnapshotIsNotHeld(t *testing.T) {
 	r := servicetest.Start(t, service.Options{})
 	_, err := r.Server.Hold(t.Context(), []byte("x"))
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
-	small := servicetest.Start(t, service.Options{CacheBytes: 1 << 10})
+	small := servicetest.Start(t, service.Options{Limit: setting.Limit{CacheBytes: 1 << 10}})
 	data, err := proto.Marshal(servicetest.Snapshot(1))
 	require.NoError(t, err)
 	_, err = small.Server.Hold(t.Context(), data)

@@ -24,6 +24,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // counted counts the bytes that a server takes from its connections.
@@ -104,7 +105,7 @@ func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
 		server, read := serveOn(t, service.Options{
 			Observers: []service.Observer{holding{held, release}},
 			Overload:  admission.Options{Running: 1, Wait: 2 * time.Second, Receiving: 8 * message},
-			DrainTime: time.Millisecond, RequestBytes: 2 * message,
+			Drain:     setting.Drain{Time: time.Millisecond}, Limit: setting.Limit{MessageBytes: 2 * message},
 		}, listener)
 		busy := connectTo(t, listener)
 		var all sync.WaitGroup
@@ -161,8 +162,8 @@ func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := bufconn.Listen(1 << 20)
 		server, _ := serveOn(t, service.Options{
-			Overload:  admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
-			DrainTime: time.Millisecond, RequestBytes: 2 << 20,
+			Overload: admission.Options{Receiving: 4 << 20, Wait: 50 * time.Millisecond},
+			Drain:    setting.Drain{Time: time.Millisecond}, Limit: setting.Limit{MessageBytes: 2 << 20},
 			Tap: []tap.ServerInHandle{func(ctx context.Context, call *tap.Info) (context.Context, error) {
 				return service.WithIdentity(ctx, call.Header.Get("who")[0]), nil
 			}},

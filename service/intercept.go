@@ -65,7 +65,7 @@ func (s *Server) watched(service any, stream grpc.ServerStream, method string, h
 	}
 	ctx := stream.Context()
 	defer connectionOf(ctx).answered(ctx)
-	tenant, most := TenantOf(ctx), s.options.HealthWatches
+	tenant, most := TenantOf(ctx), s.options.Connection.Watches
 	mine, all := s.watches.Add(tenant, 1)
 	defer s.watches.Add(tenant, -1)
 	// The last half is left to those who have less than a half.

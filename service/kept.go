@@ -282,10 +282,10 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 	if r.GetKnownDigest() == v.key.digest {
 		return out, nil
 	}
-	if len(v.data) > s.options.AnswerBytes {
+	if most := int(s.options.Limit.AnswerBytes); len(v.data) > most {
 		return nil, &wire.Fault{
 			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
-			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(s.options.AnswerBytes) + " are sent",
+			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(most) + " are sent",
 		}
 	}
 	limited, cancel := c.limited(ctx)

@@ -14,6 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // keep puts a snapshot on a server as the only version of one that is complete, and as old as asOf says.
@@ -167,9 +168,7 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 }
 
 func TestASnapshotBeyondTheLimitsLeavesTheVersionThatIsThere(t *testing.T) {
-	limits := service.DefaultOptions().Limits
-	limits.Nodes = 8
-	r := servicetest.Start(t, service.Options{Limits: limits})
+	r := servicetest.Start(t, service.Options{Limit: setting.Limit{Nodes: 8}})
 	k := r.Server.Keep("cluster", asOfAnHourAgo)
 	keep(t, k, servicetest.Snapshot(1))
 	large := servicetest.Snapshot(2)

@@ -21,7 +21,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // requireLimit expects that a request was too large: asking again does not help.
@@ -51,20 +51,20 @@ func requireExceeded(t *testing.T, err error, code codes.Code, limit, maximum st
 
 func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		limits         service.Limits
+		limits         setting.Limit
 		steps          int
 		policy         int
 		limit, maximum string
 	}{
-		"steps":          {service.Limits{Steps: 10}, 11, 0, "steps", "10"},
-		"question bytes": {service.Limits{QuestionBytes: 1000}, 600, 0, "question_bytes", "1000"},
-		"policy bytes":   {service.Limits{PolicyBytes: 100}, 0, 100, "policy_bytes", "100"},
-		"jobs":           {service.Limits{Limits: wire.Limits{Jobs: 1}}, 0, 0, "jobs", "1"},
-		"tasks":          {service.Limits{Limits: wire.Limits{Tasks: 3}}, 0, 0, "tasks", "3"},
-		"queues":         {service.Limits{Limits: wire.Limits{Queues: 1}}, 0, 0, "queues", "1"},
+		"steps":          {setting.Limit{Steps: 10}, 11, 0, "steps", "10"},
+		"question bytes": {setting.Limit{QuestionBytes: 1000}, 600, 0, "question_bytes", "1000"},
+		"policy bytes":   {setting.Limit{PolicyBytes: 100}, 0, 100, "policy_bytes", "100"},
+		"jobs":           {setting.Limit{Jobs: 1}, 0, 0, "jobs", "1"},
+		"tasks":          {setting.Limit{Tasks: 3}, 0, 0, "tasks", "3"},
+		"queues":         {setting.Limit{Queues: 1}, 0, 0, "queues", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, service.Options{Limits: tc.limits})
+			r := start(t, service.Options{Limit: tc.limits})
 			in := inputOf(t)
 			for range tc.policy {
 				in.GetPolicy().Tiers = append(in.GetPolicy().GetTiers(), &apportionv1.Tier{})
@@ -91,7 +91,7 @@ func TestWhatARequestMayHoldIsBoundedAndNamed(t *testing.T) {
 }
 
 func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
-	r := start(t, service.Options{Limits: service.Limits{Limits: wire.Limits{Tasks: 4}}})
+	r := start(t, service.Options{Limit: setting.Limit{Tasks: 4}})
 	job := &apportionv1.Job{Uid: "j", Queue: "ml", Groups: []*apportionv1.TaskGroup{{}}}
 	for range 5 {
 		job.Groups[0].Tasks = append(job.Groups[0].Tasks, &apportionv1.Task{})
@@ -103,7 +103,7 @@ func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
 }
 
 func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
-	r := start(t, service.Options{RequestBytes: 1 << 20})
+	r := start(t, service.Options{Limit: setting.Limit{MessageBytes: 1 << 20}})
 	in := inputOf(t)
 	in.GetSnapshot().Cluster = strings.Repeat("0", 8<<20)
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in}, grpc.UseCompressor(gzip.Name), grpc.MaxCallSendMsgSize(1<<30))
@@ -111,7 +111,7 @@ func TestACompressedBombIsNotInflatedBeyondTheSizeOfAMessage(t *testing.T) {
 }
 
 func TestASnapshotInTooManyPiecesIsRefused(t *testing.T) {
-	r := start(t, service.Options{Limits: service.Limits{Chunks: 3}})
+	r := start(t, service.Options{Limit: setting.Limit{Chunks: 3}})
 	stream, err := r.UploadSnapshot(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(header("", 0)))
@@ -144,7 +144,7 @@ func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log strings.Builder
-				r := start(t, service.Options{UploadTime: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				r := start(t, service.Options{Limit: setting.Limit{UploadTime: time.Minute}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				stream := open(t, r)
 				began := time.Now()
 				err := stream.RecvMsg(&apportionv1.UploadSnapshotResponse{})
@@ -161,7 +161,7 @@ func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
 
 func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{SessionIdle: time.Minute})
+		r := start(t, service.Options{Limit: setting.Limit{SessionIdle: time.Minute}})
 		session := startSession(t, r)
 		session.open(t)
 		began := time.Now()
@@ -176,7 +176,7 @@ func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 
 func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{SessionTime: time.Hour, SessionIdle: -1})
+		r := start(t, service.Options{Limit: setting.Limit{SessionTime: time.Hour, SessionIdle: -1}})
 		session := startSession(t, r)
 		session.open(t)
 		began := time.Now()
@@ -189,7 +189,7 @@ func TestASessionIsToldToMoveBeforeItsLifeEnds(t *testing.T) {
 }
 
 func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
-	r := start(t, service.Options{Sessions: 4, IdentitySessions: 1})
+	r := start(t, service.Options{Limit: setting.Limit{Sessions: 4, IdentitySessions: 1}})
 	first := startSession(t, r)
 	first.open(t)
 	second := startSession(t, r)
@@ -198,7 +198,7 @@ func TestOneIdentityCannotTakeAllSessions(t *testing.T) {
 }
 
 func TestSessionsOfOneIdentityAreBoundInMemory(t *testing.T) {
-	r := start(t, service.Options{SessionBytes: 64 << 10})
+	r := start(t, service.Options{Limit: setting.Limit{SessionBytes: 64 << 10}})
 	var err error
 	opened := 0
 	for range 100 {

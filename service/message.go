@@ -16,6 +16,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -50,8 +51,8 @@ type inbox struct {
 	maximum int64
 	// patience is how long a call may wait for memory.
 	patience time.Duration
-	limits   *Limits
-	// small is limits.small.
+	limits   *setting.Limit
+	// small is small(limits).
 	small    int64
 	policies policies
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/service/setting"
 )
 
 // from is a connection from an address on which nothing comes.
@@ -51,7 +53,7 @@ func wasted(t *testing.T, s *Server, address string) int {
 func TestAnAddressWhoseConnectionsAreClosedBeginsWithLessCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{
-			ConnectionStreams: 100, ConnectionResets: 20, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+			Connection: setting.Connection{Streams: 100, Resets: 20}, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 		})
 		require.NoError(t, err)
 		const first = "192.0.2.1:1000"

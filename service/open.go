@@ -244,7 +244,7 @@ func (s *Server) permit(ctx context.Context, cluster func() string) error {
 
 // guard is what compiling a snapshot for a call is held to.
 func (s *Server) guard(stop func() bool) wire.Guard {
-	return wire.Guard{Limits: s.options.Limits.Limits, Stop: stop}
+	return wire.Guard{Limits: s.options.Limit.Snapshot(), Stop: stop}
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
@@ -430,9 +430,10 @@ func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Sess
 }
 
 func (s *Server) sessionOptions(stop func() bool) wire.Options {
+	l := &s.options.Limit
 	return wire.Options{
-		Stop: stop, AnswerBytes: s.options.AnswerBytes, ExplainBytes: s.options.ExplainBytes, UndoBytes: s.options.UndoBytes,
-		Work: s.options.Work, Limits: s.options.Limits.Limits,
+		Stop: stop, AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes), Work: l.Work,
+		Limits: l.Snapshot(),
 	}
 }
 

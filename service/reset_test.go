@@ -19,6 +19,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // resetCalls begins calls and resets each at once, until the server closes the connection. It returns how many it wrote.
@@ -70,7 +71,9 @@ func TestAConnectionWhoseCallsAreResetIsClosed(t *testing.T) {
 		healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName, "/no/such",
 	} {
 		t.Run(method, func(t *testing.T) {
-			server, address, _ := listen(t, service.Options{ConnectionResets: 10, ConnectionStreams: 50, DrainTime: time.Second})
+			server, address, _ := listen(t, service.Options{
+				Connection: setting.Connection{Resets: 10, Streams: 50}, Drain: setting.Drain{Time: time.Second},
+			})
 			client := connect(t, address)
 			resetCalls(t, address, method, 20_000)
 			require.EqualValues(t, 1, gauge(t, server, "apportion_connections_reset_total"))
@@ -82,8 +85,8 @@ func TestAConnectionWhoseCallsAreResetIsClosed(t *testing.T) {
 
 func TestAConnectionWhoseCallsAreAnsweredStays(t *testing.T) {
 	r := start(t, service.Options{
-		ConnectionResets: 1, ConnectionStreams: 10,
-		Tap: []tap.ServerInHandle{byHeader},
+		Connection: setting.Connection{Resets: 1, Streams: 10},
+		Tap:        []tap.ServerInHandle{byHeader},
 	})
 	health := healthv1.NewHealthClient(r.conn)
 	for range 60 {
@@ -98,7 +101,7 @@ func TestAConnectionWhoseCallsAreAnsweredStays(t *testing.T) {
 }
 
 func TestHealthWatchesAreBoundInAllAndForEachCaller(t *testing.T) {
-	server, address, _ := listen(t, service.Options{HealthWatches: 10, DrainTime: time.Millisecond})
+	server, address, _ := listen(t, service.Options{Connection: setting.Connection{Watches: 10}, Drain: setting.Drain{Time: time.Millisecond}})
 	from := func(ip string) func() error {
 		conn, err := grpc.NewClient("passthrough:"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {

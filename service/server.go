@@ -89,24 +89,24 @@ func New(options Options) (*Server, error) {
 	const receiving = "being received"
 	s.admission = admission.New(o.Overload)
 	s.receiving = admission.NewBudget(admission.BudgetOptions{
-		Name: "receiving_bytes", Bytes: o.ReceivingBytes, Retry: time.Second, Purpose: receiving,
+		Name: "receiving_bytes", Bytes: int64(o.Limit.ReceivingBytes), Retry: time.Second, Purpose: receiving,
 	})
-	s.sessionMemory = newSessionMemory(o.SessionBytes)
+	s.sessionMemory = newSessionMemory(int64(o.Limit.SessionBytes))
 	s.inbox = &inbox{
 		budget: admission.NewBudget(admission.BudgetOptions{
-			Name: "overload.receiving", Bytes: o.Overload.Receiving, Retry: o.Overload.Wait, Purpose: receiving,
+			Name: "overload.receiving", Bytes: int64(o.Overload.Receiving), Retry: o.Overload.Wait, Purpose: receiving,
 		}),
-		maximum: int64(o.RequestBytes), patience: o.Overload.Wait, limits: &o.Limits, small: o.Limits.small(),
+		maximum: int64(o.Limit.MessageBytes), patience: o.Overload.Wait, limits: &o.Limit, small: small(&o.Limit),
 	}
 	s.outbox = &outbox{
 		budget: admission.NewBudget(admission.BudgetOptions{
-			Name: "overload.answers", Bytes: o.Overload.Answers, Retry: o.Overload.Wait, Purpose: "not read by clients",
+			Name: "overload.answers", Bytes: int64(o.Overload.Answers), Retry: o.Overload.Wait, Purpose: "not read by clients",
 		}),
 		patience: o.Overload.Wait,
 	}
-	s.late.limit, s.answering.limit = o.MessageTime, o.CallTime
+	s.late.limit, s.answering.limit = o.Deadline.Message, o.Deadline.Call
 	s.metrics = newMetrics(s)
-	s.cache = newCache(o.CacheBytes, o.IdentityBytes, max(2, processor.Count()), s.metrics.evicted.Inc)
+	s.cache = newCache(int64(o.Limit.CacheBytes), int64(o.Limit.IdentityBytes), max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.unary = s.unaryChain()
@@ -162,14 +162,14 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.StaticConnWindowSize(connectionWindow),
 		// An answer is bounded where it is made, with an error that says what to narrow.
 		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.MaxConcurrentStreams(o.ConnectionStreams),
+		grpc.MaxConcurrentStreams(uint32(o.Connection.Streams)),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPings, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge: o.ConnectionAge, MaxConnectionAgeGrace: o.ConnectionGrace, MaxConnectionIdle: o.ConnectionIdle,
-			Time: o.ConnectionPing,
+			MaxConnectionAge: o.Connection.Age, MaxConnectionAgeGrace: o.Connection.Grace, MaxConnectionIdle: o.Connection.Idle,
+			Time: o.Connection.Ping,
 		}),
-		grpc.ConnectionTimeout(o.HandshakeTime),
-		grpc.MaxHeaderListSize(o.HeaderBytes),
+		grpc.ConnectionTimeout(o.Deadline.Handshake),
+		grpc.MaxHeaderListSize(uint32(o.Limit.HeaderBytes)),
 		grpc.NumStreamWorkers(workers()),
 		grpc.WaitForHandlers(true))
 }
@@ -210,13 +210,13 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	case <-failed.Done():
 	}
 	s.health.Shutdown()
-	s.warnSessions(s.options.DrainDelay + s.options.DrainTime)
+	s.warnSessions(s.options.Drain.Delay + s.options.Drain.Time)
 	select {
-	case <-time.After(s.options.DrainDelay):
+	case <-time.After(s.options.Drain.Delay):
 	case <-failed.Done():
 	}
 	// Calls end by themselves; after DrainTime they are ended.
-	force := time.AfterFunc(s.options.DrainTime, server.Stop)
+	force := time.AfterFunc(s.options.Drain.Time, server.Stop)
 	defer force.Stop()
 	server.GracefulStop()
 	return serving.Wait()

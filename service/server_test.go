@@ -16,6 +16,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // slow is an interceptor that holds a call for a while, or until its context ends.
@@ -56,7 +57,7 @@ func TestHealthSaysServingForTheServerAndTheService(t *testing.T) {
 func TestADrainSaysSoFirstAndLosesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := slow(10 * time.Second)
-		options.DrainDelay = 5 * time.Second
+		options.Drain.Delay = 5 * time.Second
 		r := start(t, options)
 		watch, err := healthv1.NewHealthClient(r.conn).Watch(t.Context(), &healthv1.HealthCheckRequest{})
 		require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestADrainSaysSoFirstAndLosesNoCall(t *testing.T) {
 func TestACallThatDoesNotEndIsEndedAfterTheDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := slow(time.Hour)
-		options.DrainTime = 3 * time.Second
+		options.Drain.Time = 3 * time.Second
 		r := start(t, options)
 		result := make(chan error, 1)
 		go func() {
@@ -123,7 +124,7 @@ func TestAnIdleServerDrainsAtOnce(t *testing.T) {
 }
 
 func TestTheServersOwnDeadlineHoldsWhereTheCallerSetsNone(t *testing.T) {
-	s, err := service.New(service.Options{CallTime: time.Nanosecond})
+	s, err := service.New(service.Options{Deadline: setting.Deadline{Call: time.Nanosecond}})
 	require.NoError(t, err)
 	request := emptyRequest()
 	request.Steps = make([]*apportionv1.Step, 100_000)

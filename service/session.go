@@ -28,15 +28,15 @@ func (c *call) converse(stream sessionStream) error {
 	identity := TenantOf(stream.Context())
 	defer s.sessions.Add(identity, -1)
 	mine, all := s.sessions.Add(identity, 1)
-	if all > s.options.Sessions {
-		return busy("sessions", int64(all), int64(s.options.Sessions), sessionsRetry, "too many sessions are open")
+	if all > s.options.Limit.Sessions {
+		return busy("sessions", int64(all), int64(s.options.Limit.Sessions), sessionsRetry, "too many sessions are open")
 	}
-	if mine > s.options.IdentitySessions {
-		return busy("identity_sessions", int64(mine), int64(s.options.IdentitySessions), sessionsRetry,
+	if mine > s.options.Limit.IdentitySessions {
+		return busy("identity_sessions", int64(mine), int64(s.options.Limit.IdentitySessions), sessionsRetry,
 			"this identity has too many sessions open")
 	}
 	v := conversation{
-		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), limit: s.options.CallTime,
+		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), limit: s.options.Deadline.Call,
 	}
 	v.progress = follow(stream.Context())
 	defer v.release()
@@ -108,7 +108,7 @@ func (v *conversation) open() error {
 	v.seen.Basis = viewedBasis(v.session, digest, v.base)
 	v.seen.end(ctx, nil)
 	return v.stream.Send(&apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_Opened{Opened: &apportionv1.SessionOpened{
-		Basis: v.seen.Basis, MaxPendingBatches: uint32(v.server.options.PendingBatches),
+		Basis: v.seen.Basis, MaxPendingBatches: uint32(v.server.options.Limit.PendingBatches),
 	}}})
 }
 
@@ -225,7 +225,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 
 // run answers batches in the order in which they come, while further ones are read, until the client has no more.
 func (v *conversation) run() error {
-	ahead := newAhead(v.server.options.PendingBatches)
+	ahead := newAhead(v.server.options.Limit.PendingBatches)
 	go v.read(ahead)
 	draining, gone := v.server.draining, v.stream.Context().Done()
 	timeouts := v.server.newTimeouts()
@@ -256,7 +256,7 @@ func (v *conversation) run() error {
 				continue
 			}
 			o := &v.server.options
-			return busy("session_idle", o.SessionIdle.Milliseconds(), o.SessionIdle.Milliseconds(), agedRetry,
+			return busy("session_idle", o.Limit.SessionIdle.Milliseconds(), o.Limit.SessionIdle.Milliseconds(), agedRetry,
 				"nothing was asked in this session for too long")
 		case <-draining:
 			draining = nil
@@ -295,7 +295,7 @@ func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (
 // aged is the fault of a session that has lasted for as long as any may.
 func (v *conversation) aged() error {
 	o := &v.server.options
-	return busy("session_time", o.SessionTime.Milliseconds(), o.SessionTime.Milliseconds(), agedRetry,
+	return busy("session_time", o.Limit.SessionTime.Milliseconds(), o.Limit.SessionTime.Milliseconds(), agedRetry,
 		"the session has lasted long enough")
 }
 

@@ -15,6 +15,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -71,7 +72,7 @@ func batch(id uint64, steps ...*apportionv1.Step) *apportionv1.RunSessionRequest
 }
 
 func TestASessionIsOpenedOnEverySource(t *testing.T) {
-	r := start(t, service.Options{PendingBatches: 7})
+	r := start(t, service.Options{Limit: setting.Limit{PendingBatches: 7}})
 	data := encoded(t)
 	digest := wire.Digest([]byte(data))
 	policy := &apportionv1.Input_Policy{Policy: inputOf(t).GetPolicy()}
@@ -175,7 +176,7 @@ func TestWhatBreaksTheProtocolEndsTheSession(t *testing.T) {
 }
 
 func TestAsManyBatchesAsPromisedMayBeSentBeforeAnyAnswerIsRead(t *testing.T) {
-	r := start(t, service.Options{PendingBatches: 50})
+	r := start(t, service.Options{Limit: setting.Limit{PendingBatches: 50}})
 	session := startSession(t, r)
 	opened := session.open(t)
 	steps := make([]*apportionv1.Step, 300)
@@ -191,7 +192,7 @@ func TestAsManyBatchesAsPromisedMayBeSentBeforeAnyAnswerIsRead(t *testing.T) {
 }
 
 func TestTooManySessionsAreRefused(t *testing.T) {
-	r := start(t, service.Options{Sessions: 1})
+	r := start(t, service.Options{Limit: setting.Limit{Sessions: 1}})
 	first := startSession(t, r)
 	first.open(t)
 	second := startSession(t, r)
@@ -204,7 +205,7 @@ func TestTooManySessionsAreRefused(t *testing.T) {
 }
 
 func TestABatchWhoseAnswersAreTooLargeEndsTheSession(t *testing.T) {
-	r := start(t, service.Options{AnswerBytes: 450})
+	r := start(t, service.Options{Limit: setting.Limit{AnswerBytes: 450}})
 	session := startSession(t, r)
 	session.open(t)
 	session.say(t, `batch { steps { inspect { tasks: true } } }`)
@@ -221,7 +222,7 @@ func TestABatchWhoseAnswersAreTooLargeEndsTheSession(t *testing.T) {
 
 func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{DrainDelay: 2 * time.Second, DrainTime: 10 * time.Second})
+		r := start(t, service.Options{Drain: setting.Drain{Delay: 2 * time.Second, Time: 10 * time.Second}})
 		polite, deaf := startSession(t, r), startSession(t, r)
 		polite.open(t)
 		deaf.open(t)
@@ -245,7 +246,7 @@ func TestADrainAsksSessionsToGoAndEndsThemInTheEnd(t *testing.T) {
 }
 
 func TestABatchThatTakesTooLongEndsTheSession(t *testing.T) {
-	r := start(t, service.Options{CallTime: 30 * time.Millisecond})
+	r := start(t, service.Options{Deadline: setting.Deadline{Call: 30 * time.Millisecond}})
 	session := startSession(t, r)
 	session.open(t)
 	steps := make([]*apportionv1.Step, 100_000)

@@ -16,11 +16,12 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 )
 
 func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{CallTime: 10 * time.Second, MessageTime: 20 * time.Second})
+		r := start(t, service.Options{Deadline: setting.Deadline{Call: 10 * time.Second, Message: 20 * time.Second}})
 		began := time.Now()
 		// A stream to a unary method that sends nothing.
 		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
@@ -32,7 +33,7 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 }
 
 func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, DrainTime: time.Millisecond})
+	_, address, _ := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, Drain: setting.Drain{Time: time.Millisecond}})
 	request, err := proto.Marshal(largeAnswer(t))
 	require.NoError(t, err)
 	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...)
@@ -52,7 +53,7 @@ func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
 
 func TestASessionIsNotBoundAsUnaryCallsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, service.Options{CallTime: time.Second, MessageTime: time.Second})
+		r := start(t, service.Options{Deadline: setting.Deadline{Call: time.Second, Message: time.Second}})
 		stream, err := r.RunSession(t.Context())
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)

@@ -17,7 +17,7 @@ const warning = time.Minute
 const never = 100 * 365 * 24 * time.Hour
 
 func (s *Server) newTimeouts() *timeouts {
-	life, patience := s.options.SessionTime, s.options.SessionIdle
+	life, patience := s.options.Limit.SessionTime, s.options.Limit.SessionIdle
 	if life < 0 {
 		life = never
 	}

@@ -175,7 +175,7 @@ func (t *Transfer) status(ctx context.Context, err error) error {
 }
 
 // MessageTime returns the maximum time for the message of a unary call to arrive.
-func (s *Server) MessageTime() time.Duration { return s.options.MessageTime }
+func (s *Server) MessageTime() time.Duration { return s.options.Deadline.Message }
 
 // MessageLate returns the error of a unary call whose message does not arrive in time.
-func (s *Server) MessageLate() error { return messageLate(s.options.MessageTime) }
+func (s *Server) MessageLate() error { return messageLate(s.options.Deadline.Message) }

@@ -203,12 +203,12 @@ const fieldBytes = 64
 // and ends after CallTime alone.
 func (c *call) limited(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
 	s := c.server
-	if s.options.CallTime <= 0 {
+	if s.options.Deadline.Call <= 0 {
 		return context.WithCancel(ctx)
 	}
 	end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc)
 	if !ok || c.messages == nil {
-		return context.WithTimeout(ctx, s.options.CallTime)
+		return context.WithTimeout(ctx, s.options.Deadline.Call)
 	}
 	expiry := s.answering.begin(func() { end(wire.AsFault(policy.ErrStopped)) })
 	return ctx, func() { s.answering.done(expiry) }

@@ -22,6 +22,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // largeAnswer is a request of about 5 KB whose answer has more than 400 KB.
@@ -98,7 +99,7 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const bound = 8 << 20
 			server, dial := inMemory(t, service.Options{
-				Tap: []tap.ServerInHandle{byHeader}, AnswerBytes: 4 << 20, DrainTime: time.Millisecond,
+				Tap: []tap.ServerInHandle{byHeader}, Limit: setting.Limit{AnswerBytes: 4 << 20}, Drain: setting.Drain{Time: time.Millisecond},
 				Overload: admission.Options{Answers: bound, Wait: 10 * time.Millisecond},
 			})
 			unread := reader(t, dial)
@@ -133,7 +134,7 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 
 func TestAnAnswerThatIsNotReadInTimeEndsItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, dial := inMemory(t, service.Options{AnswerTime: time.Minute})
+		server, dial := inMemory(t, service.Options{Deadline: setting.Deadline{Answer: time.Minute}})
 		good, bad := reader(t, dial), reader(t, dial)
 		for range 3 {
 			require.NoError(t, askUnread(t.Context(), t, bad, largeAnswer(t)))
@@ -166,7 +167,7 @@ func TestAnAnswerThatIsNotReadInTimeEndsItsConnection(t *testing.T) {
 
 func TestASessionWhoseAnswersAreNotReadHoldsNoTurn(t *testing.T) {
 	server, dial := inMemory(t, service.Options{
-		Overload: admission.Options{Running: 1, Reserve: 1, Wait: 50 * time.Millisecond}, DrainTime: time.Millisecond,
+		Overload: admission.Options{Running: 1, Reserve: 1, Wait: 50 * time.Millisecond}, Drain: setting.Drain{Time: time.Millisecond},
 	})
 	unread := reader(t, dial)
 	stream, err := apportionv1.NewApportionServiceClient(unread).RunSession(t.Context())

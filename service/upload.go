@@ -113,7 +113,7 @@ func (u *upload) release() {
 
 // receive takes chunks up to the last, and holds what came against what was announced.
 func (u *upload) receive(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
-	announced, limit := u.header.GetSize(), uint64(u.server.options.SnapshotBytes)
+	announced, limit := u.header.GetSize(), uint64(u.server.options.Limit.SnapshotBytes)
 	if announced > limit {
 		return wire.Exceeded("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
@@ -121,7 +121,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 	if base := u.header.GetBaseDigest(); base != "" {
 		sum.Write(wire.ChangePrefix(base))
 	}
-	limits := &u.server.options.Limits
+	limits := &u.server.options.Limit
 	for last, chunks := false, int64(1); !last; chunks++ {
 		chunk, err := receiveIn(ctx, next)
 		if err == nil {
@@ -183,11 +183,11 @@ func receiveIn[M any](ctx context.Context, receive func() (M, error)) (M, error)
 
 // uploading bounds the time in which a snapshot comes in chunks.
 func (s *Server) uploading(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.options.UploadTime < 0 {
+	if s.options.Limit.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
-	tooLate := late("upload_time", s.options.UploadTime, "the snapshot did not come in time")
-	return context.WithTimeoutCause(ctx, s.options.UploadTime, tooLate)
+	tooLate := late("upload_time", s.options.Limit.UploadTime, "the snapshot did not come in time")
+	return context.WithTimeoutCause(ctx, s.options.Limit.UploadTime, tooLate)
 }
 
 // saturate returns a number that fits into 63 bits.

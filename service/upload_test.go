@@ -17,6 +17,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -129,7 +130,7 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 		{"a faulty snapshot", messages{header("", 0), chunk("\x2a\x00", true)}, codes.InvalidArgument, "INVALID_SNAPSHOT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := start(t, service.Options{SnapshotBytes: 10_000})
+			r := start(t, service.Options{Limit: setting.Limit{SnapshotBytes: 10_000}})
 			_, err := upload(t.Context(), t, r, c.messages...)
 			requireFault(t, err, c.code, c.reason)
 			require.Zero(t, metric(t, r, "apportion_model_cache_entries"))
@@ -139,14 +140,14 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 }
 
 func TestASnapshotBeyondTheQuotaIsNotHeld(t *testing.T) {
-	r := start(t, service.Options{IdentityBytes: 100})
+	r := start(t, service.Options{Limit: setting.Limit{IdentityBytes: 100}})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
 	fields, _ := requireFault(t, err, codes.OutOfRange, "LIMIT_EXCEEDED")
 	require.Equal(t, map[string]string{"limit": "identity_bytes", "value": "153", "maximum": "100"}, fields)
 }
 
 func TestTooManyUploadsAtATimeAreToldToComeBack(t *testing.T) {
-	r := start(t, service.Options{ReceivingBytes: 100})
+	r := start(t, service.Options{Limit: setting.Limit{ReceivingBytes: 100}})
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(encoded(t), true))
 	requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
 	details := status.Convert(err).Details()

@@ -5,10 +5,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // leftOutField is where a Snapshot lists what is left out.
@@ -82,7 +82,7 @@ func (s *Session) leftOutExplanation(l *model.LeftOut) *apportionv1.LeftOutExpla
 	out := &apportionv1.LeftOutExplanation{LeftOut: wireLeftOut(l)}
 	if l.Queue != "" {
 		v := s.engine.View()
-		out.SimilarQueue = lookup.Similar(l.Queue, func(yield func(string) bool) {
+		out.SimilarQueue = spelling.Similar(l.Queue, func(yield func(string) bool) {
 			for _, q := range v.QueueOrder {
 				if !yield(v.Queues[q].Name) {
 					return

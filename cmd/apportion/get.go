@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // listFlags say which jobs are listed, and how.
@@ -42,7 +43,7 @@ func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
 	if f.namespace == "" || slices.Contains(known, f.namespace) {
 		return nil
 	}
-	if like := lookup.Similar(f.namespace, slices.Values(known)); like != "" {
+	if like := spelling.Similar(f.namespace, slices.Values(known)); like != "" {
 		return fmt.Errorf("--namespace: no job is in namespace %q; did you mean %q?", f.namespace, like)
 	}
 	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, strings.Join(known, ", "))

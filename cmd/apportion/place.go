@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // entityPath is how paths refer to a queue, job or node of a snapshot, and to a field of it.
@@ -109,7 +110,7 @@ func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 			continue
 		}
 		all := strings.Join(snapshot.GetDimensions(), ", ")
-		if like := lookup.Similar(asked, slices.Values(known)); like != "" {
+		if like := spelling.Similar(asked, slices.Values(known)); like != "" {
 			return fmt.Errorf("--resource: no resource %q; did you mean %q? There are %s", asked, like, all)
 		}
 		return fmt.Errorf("--resource: no resource %q; there are %s", asked, all)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // Task is a task of a snapshot with its job and queue.
@@ -213,7 +214,7 @@ func find(kind string, names map[string]int, name string) (uint32, error) {
 	case ok:
 		return 0, fmt.Errorf("more than one %s is called %q: write namespace/name", kind, name)
 	}
-	like := Similar(name, maps.Keys(names))
+	like := spelling.Similar(name, maps.Keys(names))
 	if like == "" {
 		like = containing(name, maps.Keys(names))
 	}
@@ -236,39 +237,4 @@ func containing(name string, known iter.Seq[string]) string {
 		}
 	}
 	return best
-}
-
-// Similar returns the known name with the smallest edit distance, "" if none is similar.
-func Similar(name string, known iter.Seq[string]) string {
-	best, least := "", len(name)/3+1
-	for candidate := range known {
-		d := distance(candidate, name, least)
-		if d < least || d == least && best != "" && candidate < best {
-			best, least = candidate, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a (Levenshtein); bound+1 if it is more than bound.
-func distance(a, b string, bound int) int {
-	if len(a)-len(b) > bound || len(b)-len(a) > bound {
-		return bound + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -118,9 +118,10 @@ func (w *waiter) charge(ran time.Duration) {
 
 // New returns a controller without work.
 func New(o Options) *Controller {
-	o.Complete()
-	small := o.Memory / smallShare
-	return &Controller{options: o, free: o.Running, room: [pools]int64{o.Memory - small, small}, tenants: map[string]*tenantQueue{}}
+	complete(&o)
+	memory := int64(o.Memory)
+	small := memory / smallShare
+	return &Controller{options: o, free: o.Running, room: [pools]int64{memory - small, small}, tenants: map[string]*tenantQueue{}}
 }
 
 // Begin counts a call whose headers have arrived, until end is called. It refuses the call while others of its identity wait for long, and
@@ -162,7 +163,7 @@ func (c *Controller) Expect(identity string) (arrived func()) {
 // Enter waits until work may begin, and returns its turn. It returns an OVERLOADED fault if the turn does not come in time, the error of
 // ctx if that ends first, and a LIMIT_EXCEEDED fault at once for more memory than there is for large work.
 func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
-	if most := c.options.Memory - c.options.Memory/smallShare; work.Bytes > most {
+	if most := int64(c.options.Memory - c.options.Memory/smallShare); work.Bytes > most {
 		return nil, wire.Exceeded("overload.memory", work.Bytes, most,
 			"the call would take about "+strconv.FormatInt(work.Bytes, 10)+" bytes of memory, more than there is for all calls together")
 	}
@@ -211,7 +212,7 @@ type Usage struct {
 func (c *Controller) Usage() Usage {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return Usage{c.queued, c.options.Running - c.free, c.begun.All(), c.options.Memory - c.room[largePool] - c.room[smallPool]}
+	return Usage{c.queued, c.options.Running - c.free, c.begun.All(), int64(c.options.Memory) - c.room[largePool] - c.room[smallPool]}
 }
 
 // busy is the fault of work that must wait for longer than the limit of a name allows.
@@ -243,7 +244,9 @@ func (c *Controller) enqueue(work Work) (*waiter, error) {
 }
 
 // small reports whether work takes little memory, and is therefore likely to be short.
-func (c *Controller) small(w *waiter) bool { return w.bytes <= c.options.Memory/smallShare/smallWork }
+func (c *Controller) small(w *waiter) bool {
+	return w.bytes <= int64(c.options.Memory)/smallShare/smallWork
+}
 
 // poolFor returns where work finds its memory: small work in the small pool first. False: in neither now.
 func (c *Controller) poolFor(w *waiter) (pool, bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -34,7 +35,7 @@ func TestWorkWaitsForAProcessorAndForMemory(t *testing.T) {
 			slots  int
 			memory int64
 		}{"processors": {1, 1000}, "memory": {8, 150}} {
-			c := strict(Options{Running: tc.slots, Memory: tc.memory, Waiting: 10, Wait: time.Second})
+			c := strict(Options{Running: tc.slots, Memory: setting.Bytes(tc.memory), Waiting: 10, Wait: time.Second})
 			leave := enterNow(t, c, "a", Decision, 100)
 			began := time.Now()
 			go func() {

@@ -29,6 +29,7 @@ import (
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/service/setting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,7 +100,7 @@ func serveOn(t *testing.T, listener net.Listener, authority *identity.Authority,
 		},
 		Tap:       []tap.ServerInHandle{s.gate.Tap},
 		Transport: s.gate.ServerOptions(),
-		DrainTime: time.Second,
+		Drain:     setting.Drain{Time: time.Second},
 		// Interceptors of unary calls are asked once the message is decoded.
 		Unary: []grpc.UnaryServerInterceptor{func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, do grpc.UnaryHandler) (any, error) {
 			s.decoded.Add(1)

@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
 )
 
@@ -96,8 +97,9 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	}
 	const memory, receiving = 32 << 20, 16 << 20
 	r := servicetest.Start(f, service.Options{
-		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Nested()}, CallTime: 2 * time.Second, AnswerBytes: 1 << 20,
-		Overload: admission.Options{Memory: memory, Receiving: receiving}, RequestBytes: 1 << 20,
+		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Nested()}, Deadline: setting.Deadline{Call: 2 * time.Second},
+		Limit:    setting.Limit{AnswerBytes: 1 << 20, MessageBytes: 1 << 20},
+		Overload: admission.Options{Memory: memory, Receiving: receiving},
 	})
 	handler := web.NewHandler(r.Server, web.Options{})
 	f.Fuzz(func(t *testing.T, method, form byte, message []byte) {

@@ -28,6 +28,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
 )
 
@@ -53,7 +54,7 @@ const (
 
 func serveBounded() error {
 	server, err := service.New(service.Options{
-		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}, RequestBytes: boundedMessage,
+		Policies: map[string]*apportionv1.Policy{"cluster": servicetest.Proportion()}, Limit: setting.Limit{MessageBytes: boundedMessage},
 		Overload: admission.Options{Memory: boundedMemory, Receiving: boundedReceiving, Running: 2},
 	})
 	if err != nil {
@@ -206,7 +207,7 @@ func TestADocumentThatTakesTooMuchIsRefusedBeforeItIsDecoded(t *testing.T) {
 // TestAMessageThatDoesNotComeIsEndedOverHTTP sends a part of a message, over both versions of HTTP.
 func TestAMessageThatDoesNotComeIsEndedOverHTTP(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	r := servicetest.Start(t, service.Options{MessageTime: 100 * time.Millisecond, Registry: registry})
+	r := servicetest.Start(t, service.Options{Deadline: setting.Deadline{Message: 100 * time.Millisecond}, Registry: registry})
 	for _, version := range []int{1, 2} {
 		server := httptest.NewUnstartedServer(web.NewHandler(r.Server, web.Options{Calls: 1}))
 		server.EnableHTTP2 = version == 2
@@ -236,7 +237,7 @@ func TestAMessageThatDoesNotComeIsEndedOverHTTP(t *testing.T) {
 func TestAConnectionGoesOnAfterItsMessages(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, service.Options{
-		MessageTime: 50 * time.Millisecond, Observers: []service.Observer{holding{entered, leave}},
+		Deadline: setting.Deadline{Message: 50 * time.Millisecond}, Observers: []service.Observer{holding{entered, leave}},
 	}, web.Options{})
 	for range 2 {
 		go func() {

@@ -28,6 +28,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
 )
 
@@ -163,7 +164,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheContract(t *testing.T) {
-	s := start(t, service.Options{RequestBytes: 2000}, web.Options{})
+	s := start(t, service.Options{Limit: setting.Limit{MessageBytes: 2000}}, web.Options{})
 	for name, c := range map[string]struct {
 		path, body   string
 		status       int

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/setting"
 )
 
 // The roles that a peer may have.
@@ -59,7 +60,7 @@ func runService(overload admission.Options) error {
 	}
 	processor.Spare()
 	service.MapMessages(memory.Outside())
-	server, err := service.New(service.Options{Policies: policies, Overload: overload, RequestBytes: RequestBytes})
+	server, err := service.New(service.Options{Policies: policies, Overload: overload, Limit: setting.Limit{MessageBytes: RequestBytes}})
 	if err != nil {
 		return err
 	}

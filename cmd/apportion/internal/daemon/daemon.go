@@ -162,8 +162,11 @@ func loadTLS(c *config.TLS) (*identity.Authority, error) {
 }
 
 func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
-	o, t := d.settings.ServerOptions(), d.telemetry
-	o.Policies, o.Observers = loaded.policies, d.observing.observers
+	c, t := &d.settings.Config, d.telemetry
+	o := service.Options{
+		Limit: c.Limit, Overload: c.Overload, Deadline: c.Deadline, Connection: c.Connection, Drain: c.Drain,
+		NoReflection: !c.Reflection, Policies: loaded.policies, Observers: d.observing.observers,
+	}
 	o.Permit, o.PermitSnapshot = identity.MayName, identity.MayAsk
 	o.Logger, o.Registry, o.Meter, o.Tracer, o.Propagator = d.log, t.Registry, t.Meter, t.Tracer, t.Propagator
 	o.Own = identity.Own

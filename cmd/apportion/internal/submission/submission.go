@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // Submission is the jobs of a file and the cluster that they are to enter, over the same dimensions.
@@ -206,9 +207,9 @@ func whyNone(before, together *volcano.Cluster) string {
 		if known[l.GetNamespace()+"/"+l.GetName()] || l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE {
 			continue
 		}
-		like := "; there are " + strings.Join(queues, ", ")
-		if similar := lookup.Similar(l.GetQueue(), slices.Values(queues)); similar != "" {
-			like = fmt.Sprintf("; did you mean %q?", similar)
+		like := spelling.Suggestion(l.GetQueue(), slices.Values(queues))
+		if like == "" {
+			like = "; there are " + strings.Join(queues, ", ")
 		}
 		return fmt.Sprintf("%s/%s is to enter queue %q, which does not exist%s", l.GetNamespace(), l.GetName(), l.GetQueue(), like)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // Difference is an expectation that an answer does not meet.
@@ -250,8 +250,8 @@ func similar(root *Fact, path []string) string {
 	walk(root)
 	for _, key := range strings.FieldsFunc(strings.Join(path, "."), func(r rune) bool { return r == '.' }) {
 		if !keys[key] {
-			if near := lookup.Similar(key, slices.Values(slices.Sorted(maps.Keys(keys)))); near != "" {
-				return fmt.Sprintf("; did you mean %q?", near)
+			if like := spelling.Suggestion(key, maps.Keys(keys)); like != "" {
+				return like
 			}
 		}
 	}

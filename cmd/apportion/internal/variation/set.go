@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // setting is one --set: KIND/NAME.FIELD=VALUE, where a resource may follow the field.
@@ -58,7 +59,7 @@ func (e *edit) set(flag, text string) {
 	}
 	known, ok := kinds[kind]
 	if !ok {
-		e.fault(flag, "no kind %q%s; there are %s", kind, meant(kind, maps.Keys(kinds)), list(maps.Keys(kinds)))
+		e.fault(flag, "no kind %q%s; there are %s", kind, spelling.Suggestion(kind, maps.Keys(kinds)), list(maps.Keys(kinds)))
 		return
 	}
 	s := &setting{edit: e, value: value}
@@ -383,5 +384,5 @@ func (s *setting) dimension() (uint32, error) {
 			short[i] = last
 		}
 	}
-	return 0, fmt.Errorf("no resource %q%s; the cluster has %s", s.resource, meant(s.resource, slices.Values(short)), some(e.names))
+	return 0, fmt.Errorf("no resource %q%s; the cluster has %s", s.resource, spelling.Suggestion(s.resource, slices.Values(short)), some(e.names))
 }

@@ -1,29 +1,21 @@
 package variation
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
-
-// meant names what may have been meant.
-func meant(name string, known iter.Seq[string]) string {
-	if like := lookup.Similar(name, known); like != "" {
-		return fmt.Sprintf("; did you mean %q?", like)
-	}
-	return ""
-}
 
 // meantField names the field that a part of NAME.FIELD may stand for.
 func meantField(rest string, known fields) string {
 	for part := range strings.SplitSeq(rest, ".") {
 		for field := range known {
-			if name := strings.TrimSuffix(field, "."); lookup.Similar(part, slices.Values([]string{name})) != "" {
-				return fmt.Sprintf("; did you mean %q?", name)
+			if like := spelling.Suggestion(part, slices.Values([]string{strings.TrimSuffix(field, ".")})); like != "" {
+				return like
 			}
 		}
 	}

@@ -1,137 +1,137 @@
-package config
+// Package setting declares the settings of a server: each once, with its type, default, bounds and help.
+//
+// The comment of a field is its help in flags, schema and reference. A line that begins with "Beyond it:" says what a caller gets that
+// exceeds a limit. The tags are
+//
+//	yaml     the name in the file; flag and environment variable are made of it
+//	default  the value if none is given
+//	min, max bounds, in the form of the value; without min, zero is a value of its own
+//	oneof    the values there are
+//	path     a file; in the configuration file it is relative to that file
+//	secret   never printed
+//	live     a running server uses the new value as soon as the file changes or SIGHUP arrives
+package setting
 
-import "time"
+import (
+	_ "embed"
+	"time"
+
+	"github.com/apportion/apportion/wire"
+)
+
+// Source is the text of this file, whose comments are the help of the settings.
+//
+//go:embed setting.go
+var Source []byte
 
 // Limit bounds what one call or identity may use. The error of a call beyond a limit names the setting.
 type Limit struct {
 	// Largest message received, decompressed. A larger snapshot can be sent in chunks.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, by the length alone.
-	MessageBytes Bytes `yaml:"message_bytes" min:"1KiB" max:"2047MiB"`
+	MessageBytes Bytes `yaml:"message_bytes" default:"16MiB" min:"1KiB" max:"2047MiB"`
 	// Largest answer sent.
-	//
 	// Beyond it: OUT_OF_RANGE ANSWER_TOO_LARGE, with what to narrow; texts of reasons count.
-	AnswerBytes Bytes `yaml:"answer_bytes" min:"1KiB" max:"2047MiB"`
+	AnswerBytes Bytes `yaml:"answer_bytes" default:"64MiB" min:"1KiB" max:"2047MiB"`
 	// Largest answer to a step that asks for derivations (explain), which are larger than what they explain.
-	//
 	// Beyond it: the step with derivations (explain) fails with OUT_OF_RANGE ANSWER_TOO_LARGE, with what to narrow.
-	ExplainBytes Bytes `yaml:"explain_bytes" min:"1KiB" max:"2047MiB"`
+	ExplainBytes Bytes `yaml:"explain_bytes" default:"32MiB" min:"1KiB" max:"2047MiB"`
 	// Largest headers of a call, authorization included.
-	//
 	// Beyond it: gRPC's own refusal of the call; the connection stays.
-	HeaderBytes Bytes `yaml:"header_bytes" min:"1KiB" max:"16MiB"`
+	HeaderBytes Bytes `yaml:"header_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// Largest message without its snapshot: questions, steps and policy.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
-	QuestionBytes Bytes `yaml:"question_bytes" min:"1KiB" max:"2047MiB"`
+	QuestionBytes Bytes `yaml:"question_bytes" default:"2MiB" min:"1KiB" max:"2047MiB"`
 	// Largest policy within a request.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
-	PolicyBytes Bytes `yaml:"policy_bytes" min:"1KiB" max:"16MiB"`
+	PolicyBytes Bytes `yaml:"policy_bytes" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// Steps of one call, or of one batch of a session.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before decoding.
-	Steps int `yaml:"steps" min:"1" max:"1000000000"`
+	Steps int64 `yaml:"steps" default:"100000" min:"1" max:"1000000000"`
 	// Work of one call, or of one batch of a session, opening included. A unit is about one comparison or addition of one resource
 	// amount, a few nanoseconds. The work of a question grows with the queues, jobs, tasks, nodes and dimensions that it visits, and with
 	// the rounds of a division.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED, before the work is done; of several steps, the one that exceeds it fails.
-	Work int `yaml:"work" min:"1000" max:"1000000000000000"`
+	Work int64 `yaml:"work" default:"1000000000" min:"1000" max:"1000000000000000"`
 	// Memory in which a call or session keeps what a rollback may undo.
-	//
 	// Beyond it: the step that would keep more fails with OUT_OF_RANGE LIMIT_EXCEEDED.
-	UndoBytes Bytes `yaml:"undo_bytes" min:"1KiB" max:"2047GiB"`
+	UndoBytes Bytes `yaml:"undo_bytes" default:"256MiB" min:"1KiB" max:"2047GiB"`
 
 	// Resource names in a snapshot. Together with cpu and memory, which always exist, there are at most 64.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Dimensions int `yaml:"dimensions" min:"1" max:"64"`
+	Dimensions int64 `yaml:"dimensions" default:"64" min:"1" max:"64"`
 	// Nodes in a snapshot.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Nodes int `yaml:"nodes" min:"1" max:"1000000000"`
+	Nodes int64 `yaml:"nodes" default:"1000000" min:"1" max:"1000000000"`
 	// Node sets in a snapshot.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	NodeSets int `yaml:"node_sets" min:"1" max:"1000000000"`
+	NodeSets int64 `yaml:"node_sets" default:"100000" min:"1" max:"1000000000"`
 	// Queues in a snapshot.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Queues int `yaml:"queues" min:"1" max:"1000000000"`
+	Queues int64 `yaml:"queues" default:"100000" min:"1" max:"1000000000"`
 	// Depth of the tree of queues.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	QueueDepth int `yaml:"queue_depth" min:"1" max:"1000000000"`
+	QueueDepth int64 `yaml:"queue_depth" default:"1000" min:"1" max:"1000000000"`
 	// Jobs in a snapshot, and those that the steps of one call or batch add.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Jobs int `yaml:"jobs" min:"1" max:"1000000000"`
+	Jobs int64 `yaml:"jobs" default:"2000000" min:"1" max:"1000000000"`
 	// Task groups of all jobs together.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Groups int `yaml:"groups" min:"1" max:"1000000000"`
+	Groups int64 `yaml:"groups" default:"4000000" min:"1" max:"1000000000"`
 	// Tasks listed one by one; tasks that are only counted are free.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Tasks int `yaml:"tasks" min:"1" max:"1000000000"`
+	Tasks int64 `yaml:"tasks" default:"10000000" min:"1" max:"1000000000"`
 	// Longest name or uid.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	TextBytes Bytes `yaml:"text_bytes" min:"128B" max:"1MiB"`
+	TextBytes Bytes `yaml:"text_bytes" default:"4KiB" min:"128B" max:"1MiB"`
 
 	// Largest snapshot sent in chunks.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	SnapshotBytes Bytes `yaml:"snapshot_bytes" min:"1KiB" max:"2047GiB"`
+	SnapshotBytes Bytes `yaml:"snapshot_bytes" default:"1GiB" min:"1KiB" max:"2047GiB"`
 	// Chunks of one snapshot.
-	//
 	// Beyond it: OUT_OF_RANGE LIMIT_EXCEEDED.
-	Chunks int `yaml:"chunks" min:"1" max:"1000000000"`
+	Chunks int64 `yaml:"chunks" default:"100000" min:"1" max:"1000000000"`
 	// Memory for all snapshots that are being received in chunks. One identity gets as much as it leaves free: a half, if it is
 	// alone.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
-	ReceivingBytes Bytes `yaml:"receiving_bytes" min:"1KiB" max:"2047GiB"`
+	ReceivingBytes Bytes `yaml:"receiving_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
 	// Longest time to receive a snapshot in chunks.
-	//
 	// Beyond it: the call ends with DEADLINE_EXCEEDED LIMIT_EXCEEDED.
-	UploadTime time.Duration `yaml:"upload_time" min:"1s" max:"24h"`
+	UploadTime time.Duration `yaml:"upload_time" default:"5m" min:"1s" max:"24h"`
 	// Memory for compiled snapshots that are held and named by digest; the least recently used go first.
-	//
 	// Beyond it: the least recently used snapshots are removed.
-	CacheBytes Bytes `yaml:"cache_bytes" min:"1KiB" max:"2047GiB"`
+	CacheBytes Bytes `yaml:"cache_bytes" default:"4GiB" min:"1KiB" max:"2047GiB"`
 	// Memory for the held snapshots of one identity; its least recently used go first.
-	//
 	// Beyond it: the identity's least recently used snapshots are removed; a single snapshot that is larger gets OUT_OF_RANGE
 	// LIMIT_EXCEEDED.
-	IdentityBytes Bytes `yaml:"identity_bytes" min:"1KiB" max:"2047GiB"`
+	IdentityBytes Bytes `yaml:"identity_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
 
 	// Sessions open at a time.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	Sessions int `yaml:"sessions" min:"1" max:"1000000"`
+	Sessions int `yaml:"sessions" default:"1000" min:"1" max:"1000000"`
 	// Sessions open at a time of one identity.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	IdentitySessions int `yaml:"identity_sessions" min:"1" max:"1000000"`
+	IdentitySessions int `yaml:"identity_sessions" default:"500" min:"1" max:"1000000"`
 	// Memory for open sessions: their compiled snapshots, once for each identity, and their changes. One identity gets as much as it
 	// leaves free: a half, if it is alone.
-	//
 	// Beyond it: the session is not opened, or ends, with RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	SessionBytes Bytes `yaml:"session_bytes" min:"1KiB" max:"2047GiB"`
+	SessionBytes Bytes `yaml:"session_bytes" default:"2GiB" min:"1KiB" max:"2047GiB"`
 	// Unanswered batches of one session.
-	//
 	// Beyond it: the server reads the next batch after an answer.
-	PendingBatches int `yaml:"pending_batches" min:"1" max:"100000"`
+	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
 	// Longest time of a session.
-	//
 	// Beyond it: going_away a minute before, then RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	SessionTime time.Duration `yaml:"session_time" min:"1s" max:"8760h"`
+	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"8760h"`
 	// Longest time of a session without a question.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	SessionIdle time.Duration `yaml:"session_idle" min:"1s" max:"8760h"`
+	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
+}
+
+// Snapshot returns the limits of one snapshot, however it is received.
+func (l *Limit) Snapshot() wire.Limits {
+	return wire.Limits{
+		Dimensions: l.Dimensions, Nodes: l.Nodes, NodeSets: l.NodeSets, Queues: l.Queues, QueueDepth: l.QueueDepth,
+		Jobs: l.Jobs, Groups: l.Groups, Tasks: l.Tasks, TextBytes: int64(l.TextBytes),
+	}
 }
 
 // Overload says how work is admitted when there is more than the server can do. Callers share by identity, or by address without one. The
@@ -139,105 +139,92 @@ type Limit struct {
 // times.
 type Overload struct {
 	// Calls and batches in work at a time. 0: one per processor.
-	//
 	// Beyond it: calls wait for a turn, up to overload.wait.
-	Running int `yaml:"running" max:"10000"`
+	Running int `yaml:"running" default:"0" max:"10000"`
 	// Additional calls and batches in work, one for each caller that has none. Work that has run for more than 2 ms pauses for them.
 	// 0: four for each of overload.running.
-	//
 	// Beyond it: calls wait for a turn, up to overload.wait.
-	Reserve int `yaml:"reserve" max:"10000"`
+	Reserve int `yaml:"reserve" default:"0" max:"10000"`
 	// Memory for calls and batches in work, estimated before any is allocated. A caller with work in progress gets at most as much as it
 	// leaves free. An eighth is reserved for calls that need at most an eighth of that.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED after overload.wait; a call that needs more than all of it gets OUT_OF_RANGE
 	// LIMIT_EXCEEDED.
-	Memory Bytes `yaml:"memory" min:"1MiB" max:"2047GiB"`
+	Memory Bytes `yaml:"memory" default:"2GiB" min:"1MiB" max:"2047GiB"`
 	// Calls and batches that wait for a turn.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
-	Waiting int `yaml:"waiting" min:"1" max:"1000000"`
+	Waiting int `yaml:"waiting" default:"1000" min:"1" max:"1000000"`
 	// Longest wait for a turn.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
-	Wait time.Duration `yaml:"wait" min:"1ms" max:"1m"`
+	Wait time.Duration `yaml:"wait" default:"250ms" min:"1ms" max:"1m"`
 	// Unary calls and uploads in progress, received or not. Each may use 128 KiB besides overload.receiving.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, before the message is read; half of the calls are left to other identities.
-	Calls int `yaml:"calls" min:"1" max:"1000000"`
+	Calls int `yaml:"calls" default:"2000" min:"1" max:"1000000"`
 	// Memory for messages from when their length is known until they are answered. Bytes outside the snapshot count 64 times, because they
 	// take more once decoded. One identity gets as much as it leaves free: a half, if it is alone.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED after overload.wait.
-	Receiving Bytes `yaml:"receiving" min:"128KiB" max:"2047GiB"`
+	Receiving Bytes `yaml:"receiving" default:"512MiB" min:"128KiB" max:"2047GiB"`
 	// Memory for answers from when they are made until the transport has sent them. One identity gets as much as it leaves free: a half,
 	// if it is alone.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED: before the message is read while the book is full, at once where 64 KiB are not free, and
 	// after overload.wait for an answer that needs more than is left. A session waits.
-	Answers Bytes `yaml:"answers" min:"256KiB" max:"2047GiB"`
+	Answers Bytes `yaml:"answers" default:"512MiB" min:"256KiB" max:"2047GiB"`
 }
 
 // Deadline bounds the time of calls, messages and handshakes.
 type Deadline struct {
 	// Longest time for a unary call, and for each batch of a session, even if the caller's deadline is later.
-	//
 	// Beyond it: DEADLINE_EXCEEDED.
-	Call time.Duration `yaml:"call" min:"1ms" max:"24h"`
+	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
 	// Longest time to receive the message of a unary call.
-	//
 	// Beyond it: DEADLINE_EXCEEDED LIMIT_EXCEEDED.
-	Message time.Duration `yaml:"message" min:"1ms" max:"24h"`
+	Message time.Duration `yaml:"message" default:"30s" min:"1ms" max:"24h"`
 	// Longest time for a client to read an answer.
-	//
 	// Beyond it: the connection is closed.
-	Answer time.Duration `yaml:"answer" min:"1ms" max:"24h"`
+	Answer time.Duration `yaml:"answer" default:"1m" min:"1ms" max:"24h"`
 	// Longest time to establish a connection, TLS handshake included.
-	//
 	// Beyond it: the connection is closed.
-	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"10m"`
+	Handshake time.Duration `yaml:"handshake" default:"10s" min:"100ms" max:"10m"`
 }
 
 // Connection bounds connections and their lifetime.
 type Connection struct {
 	// Connections at a time, on all addresses together. A connection is idle if it never had a call, or had none for a minute. While all
 	// are in use, the server is not ready.
-	//
 	// Beyond it: a new connection replaces an idle one; where all are in use, it waits to be accepted.
 	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
 	// Connections at a time from one IP address. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted.
 	// Raise it behind a proxy.
-	//
 	// Beyond it: a new connection replaces an idle one of the address; where all are in use, it is closed.
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection.
-	//
 	// Beyond it: further calls wait in the client.
-	Streams int `yaml:"streams" min:"1" max:"1000000"`
+	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
 	// Calls of one connection per second, averaged over five seconds, that the client resets or the server refuses by their headers.
-	//
 	// Beyond it: the connection is closed.
-	Resets int `yaml:"resets" min:"1" max:"1000000"`
+	Resets int `yaml:"resets" default:"200" min:"1" max:"1000000"`
 	// Streams of health (Watch) and reflection at a time, on all connections together. The last half is left to callers with less than a
 	// half.
-	//
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
-	Watches int `yaml:"watches" min:"1" max:"1000000"`
+	Watches int `yaml:"watches" default:"4000" min:"1" max:"1000000"`
 	// Age of a connection, a tenth more or less at random, after which the client connects anew, so that new replicas get a share of the
 	// calls. 0s: no limit.
-	//
 	// Beyond it: GOAWAY; the client connects anew.
-	Age time.Duration `yaml:"age" max:"8760h"`
+	Age time.Duration `yaml:"age" default:"30m" max:"8760h"`
 	// How long calls on a connection of that age may continue. 0s: until they end.
-	//
 	// Beyond it: calls still under way end with the connection.
-	Grace time.Duration `yaml:"grace" max:"8760h"`
+	Grace time.Duration `yaml:"grace" default:"0s" max:"8760h"`
 	// Time without data from a client after which the server pings it.
-	//
 	// Beyond it: the connection is closed 20 seconds after an unanswered ping.
-	Ping time.Duration `yaml:"ping" min:"1s" max:"24h"`
+	Ping time.Duration `yaml:"ping" default:"1m" min:"1s" max:"24h"`
 	// Time of a connection without a call. 0s: no limit.
-	//
 	// Beyond it: GOAWAY; the client connects anew.
-	Idle time.Duration `yaml:"idle" max:"8760h"`
+	Idle time.Duration `yaml:"idle" default:"15m" max:"8760h"`
+}
+
+// Drain says how the server stops.
+type Drain struct {
+	// How long calls are still accepted after health reports NOT_SERVING, so that load balancers can stop sending.
+	Delay time.Duration `yaml:"delay" default:"5s" max:"1h"`
+	// How long calls in progress may then take to finish.
+	Time time.Duration `yaml:"time" default:"25s" min:"1ms" max:"24h"`
 }
