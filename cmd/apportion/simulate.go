@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
@@ -21,6 +20,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // newSimulate is `apportion simulate`.
@@ -118,12 +118,12 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 
 // runScenario runs the steps of a scenario.
 func runScenario(ctx context.Context, q *question, file string, read *scenario.Scenario) error {
-	asks := make([]*yaml.Node, len(read.Steps))
+	asks := make([]tree.Node, len(read.Steps))
 	for i, node := range read.Steps {
 		// What a step expects is for `apportion test`.
 		asks[i], _ = suite.Split(node)
 	}
-	steps, messages, err := translate(file, q.snapshot, asks)
+	steps, messages, err := translate(q.snapshot, asks)
 	if err != nil {
 		return err
 	}
@@ -155,8 +155,8 @@ func runScenario(ctx context.Context, q *question, file string, read *scenario.S
 }
 
 // translate turns the steps of a file into those of the contract, each about the cluster that the steps before it leave.
-func translate(file string, snapshot *lookup.Snapshot, asks []*yaml.Node) ([]*scenario.Step, []*apportionv1.Step, error) {
-	translator := scenario.NewTranslator(file, snapshot)
+func translate(snapshot *lookup.Snapshot, asks []tree.Node) ([]*scenario.Step, []*apportionv1.Step, error) {
+	translator := scenario.NewTranslator(snapshot)
 	steps, messages := make([]*scenario.Step, len(asks)), make([]*apportionv1.Step, len(asks))
 	for i, ask := range asks {
 		step, err := translator.Step(ask)
@@ -180,13 +180,13 @@ func converse(ctx context.Context, q *question, in io.Reader) error {
 	}
 	defer session.Close() //nolint:errcheck // Every answer has come.
 	q.warn(session.Basis())
-	translator := scenario.NewTranslator("stdin", q.snapshot)
+	translator := scenario.NewTranslator(q.snapshot)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	failed := 0
 	for number := 1; lines.Scan(); number++ {
 		node, err := scenario.Line("stdin", number, lines.Text())
-		if err == nil && node == nil {
+		if err == nil && node.IsNull() {
 			continue
 		}
 		var step *scenario.Step

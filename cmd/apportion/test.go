@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
+	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/internal/watch"
 )
 
@@ -266,11 +266,11 @@ func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suit
 	if err != nil {
 		return nil, err
 	}
-	asks := make([]*yaml.Node, len(test.Steps))
+	asks := make([]tree.Node, len(test.Steps))
 	for i, step := range test.Steps {
 		asks[i] = step.Ask
 	}
-	steps, messages, err := translate(file, loaded.snapshot, asks)
+	steps, messages, err := translate(loaded.snapshot, asks)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suit
 	var failed []suite.FailedStep
 	for i, answer := range simulation.Answers {
 		facts := suite.Facts(messages[i], steps[i].Snapshot, simulation.Basis, answer)
-		if differences := suite.Compare(test.Steps[i].Expect, test.Steps[i].Ask, facts); len(differences) > 0 {
+		if differences := suite.Compare(test.Steps[i].Expect, test.Steps[i].Ask.Node, facts); len(differences) > 0 {
 			failed = append(failed, suite.FailedStep{Number: i + 1, Text: steps[i].Text, Differences: differences})
 		}
 	}

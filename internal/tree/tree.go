@@ -116,8 +116,11 @@ func Printable(name string) string {
 	if len(name) > longest {
 		name = strings.ToValidUTF8(name[:longest], "") + "…"
 	}
-	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
-		return quoted
+	plain := func(r rune) bool { return r > ' ' && r < 0x7f && r != '"' && r != '\\' }
+	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+			return quoted
+		}
 	}
 	return name
 }
@@ -140,14 +143,23 @@ func (n Node) Field(key string) (value Node, ok bool) {
 	return Node{}, false
 }
 
-// At returns the node at a path of keys, or the last node of the path that exists.
+// At returns the node at a path of keys and positions, or the last node of the path that exists.
 func (n Node) At(path string) Node {
-	for key := range strings.SplitSeq(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
+		key, position, indexed := strings.Cut(strings.TrimSuffix(part, "]"), "[")
 		next, ok := n.Field(key)
 		if !ok {
 			break
 		}
 		n = next
+		if indexed {
+			items, err := n.Items()
+			i, convErr := strconv.Atoi(position)
+			if err != nil || convErr != nil || i >= len(items) {
+				break
+			}
+			n = items[i]
+		}
 	}
 	return n
 }
@@ -205,7 +217,10 @@ func (n Node) Entries(read func(name string, key, value Node) error) error {
 
 // Unknown returns the error about a key that is not among the known ones.
 func (n Node) Unknown(name string, known []string) error {
-	return n.Fault("no such key%s; there are %s", spelling.Suggestion(name, slices.Values(known)), strings.Join(known, ", "))
+	if suggestion := spelling.Suggestion(name, slices.Values(known)); suggestion != "" {
+		return n.Fault("no such key%s", suggestion)
+	}
+	return n.Fault("no such key; there are %s", strings.Join(known, ", "))
 }
 
 // Reader reads a value into a place that it knows.
@@ -232,12 +247,17 @@ func (n Node) Read(fields Fields) error {
 	})
 }
 
-// Keep returns a reader that stores the node itself.
-func Keep(place *Node) Reader {
-	return func(n Node) error {
-		*place = n
-		return nil
+// Keys returns the values of a mapping by key. Keys other than the known ones are faults.
+func (n Node) Keys(known ...string) (map[string]Node, error) {
+	values := map[string]Node{}
+	fields := Fields{}
+	for _, key := range known {
+		fields[key] = func(value Node) error {
+			values[key] = value
+			return nil
+		}
 	}
+	return values, n.Read(fields)
 }
 
 // Text returns a reader of a text.

@@ -5,7 +5,6 @@ package document
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,79 +12,29 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/internal/tree"
 )
-
-// FaultError is a fault of a file.
-type FaultError struct {
-	File string
-	// Line counts from 1; 0: the file as a whole.
-	Line int
-	// Key within the document, "" if it is not known.
-	Key     string
-	Message string
-}
-
-// Error gives the fault as file:line: key: message.
-func (f *FaultError) Error() string {
-	text := f.File
-	if f.Line > 0 {
-		text += ":" + strconv.Itoa(f.Line)
-	}
-	if f.Key != "" {
-		text += ": " + f.Key
-	}
-	return text + ": " + f.Message
-}
-
-// Parse is the root of the only document of a YAML or JSON file.
-func Parse(file string, data []byte) (*yaml.Node, error) {
-	var root yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(&root); err != nil {
-		return nil, yamlFault(file, err)
-	}
-	var more yaml.Node
-	if decoder.Decode(&more) == nil {
-		return nil, &FaultError{File: file, Line: more.Line, Message: "a second document; one is expected"}
-	}
-	if len(root.Content) != 1 {
-		return nil, &FaultError{File: file, Message: "nothing is in it"}
-	}
-	return root.Content[0], nil
-}
-
-// linePattern finds the line in what the YAML library says.
-var linePattern = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-
-func yamlFault(file string, err error) error {
-	if err.Error() == "EOF" {
-		return &FaultError{File: file, Message: "nothing is in it"}
-	}
-	if match := linePattern.FindStringSubmatch(err.Error()); match != nil {
-		line, convErr := strconv.Atoi(match[1])
-		if convErr == nil {
-			return &FaultError{File: file, Line: line, Message: "not YAML: " + match[2]}
-		}
-	}
-	return &FaultError{File: file, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
-}
 
 // Unmarshal reads a message from YAML, JSON, or its binary form.
 func Unmarshal(file string, data []byte, message proto.Message) error {
 	if isBinary(data) {
 		if err := proto.Unmarshal(data, message); err != nil {
-			return &FaultError{File: file, Message: "neither text nor a message in binary form"}
+			return &tree.Fault{Source: file, Text: "neither text nor a message in binary form"}
 		}
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	root, err := Parse(file, data)
+	root, err := tree.Parse(file, data)
 	if err != nil {
 		return err
 	}
-	w := writer{file: file, line: 1}
+	if root.Kind == 0 {
+		return root.Fault("nothing is in it")
+	}
+	w := writer{line: 1}
 	if err := w.value(root, 0); err != nil {
 		return err
 	}
@@ -112,12 +61,12 @@ func jsonFault(file string, err error) error {
 	if match := positionPattern.FindStringSubmatch(err.Error()); match != nil {
 		line, convErr := strconv.Atoi(match[1])
 		if convErr == nil {
-			return &FaultError{File: file, Line: line, Message: match[2]}
+			return &tree.Fault{Source: file, Line: line, Text: match[2]}
 		}
 	}
 	// The library puts a space of either width behind its name, so that programs do not rely on the text.
 	message := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
-	return &FaultError{File: file, Message: message}
+	return &tree.Fault{Source: file, Text: message}
 }
 
 // maxDepth bounds how deep a document may nest.
@@ -126,7 +75,6 @@ const maxDepth = 64
 // writer writes a YAML tree as JSON whose every token is on the line on which YAML has it, so that the faults of the JSON have the
 // lines of the YAML.
 type writer struct {
-	file string
 	out  bytes.Buffer
 	line int
 }
@@ -139,63 +87,58 @@ func (w *writer) advance(line int) {
 	}
 }
 
-func (w *writer) value(n *yaml.Node, depth int) error {
+func (w *writer) value(n tree.Node, depth int) error {
 	w.advance(n.Line)
 	switch {
 	case depth > maxDepth:
-		return &FaultError{File: w.file, Line: n.Line, Message: "nested too deeply"}
+		return &tree.Fault{Source: n.Source, Line: n.Line, Text: "nested too deeply"}
 	case n.Kind == yaml.AliasNode:
-		return &FaultError{File: w.file, Line: n.Line, Message: "aliases are not read"}
+		return n.Fault("aliases are not read")
 	case n.Kind == yaml.SequenceNode:
-		w.out.WriteByte('[')
-		for i, item := range n.Content {
-			if i > 0 {
-				w.out.WriteByte(',')
-			}
+		items, err := n.Items()
+		between := byte('[')
+		for _, item := range items {
+			w.out.WriteByte(between)
+			between = ','
 			if err := w.value(item, depth+1); err != nil {
 				return err
 			}
 		}
-		w.out.WriteByte(']')
-		return nil
+		w.close('[', between, ']')
+		return err
 	case n.Kind == yaml.MappingNode:
-		return w.mapping(n, depth)
+		between := byte('{')
+		err := n.Entries(func(name string, key, value tree.Node) error {
+			w.out.WriteByte(between)
+			between = ','
+			w.advance(key.Line)
+			w.text(name)
+			w.out.WriteByte(':')
+			return w.value(value, depth+1)
+		})
+		w.close('{', between, '}')
+		return err
 	}
 	return w.scalar(n)
 }
 
-func (w *writer) mapping(n *yaml.Node, depth int) error {
-	w.out.WriteByte('{')
-	seen := make(map[string]bool, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if seen[key.Value] {
-			return &FaultError{File: w.file, Line: key.Line, Key: key.Value, Message: "named twice"}
-		}
-		seen[key.Value] = true
-		if i > 0 {
-			w.out.WriteByte(',')
-		}
-		w.advance(key.Line)
-		w.text(key.Value)
-		w.out.WriteByte(':')
-		if err := w.value(n.Content[i+1], depth+1); err != nil {
-			return err
-		}
+// close ends a list or object; it also begins one in which nothing is.
+func (w *writer) close(opening, between, closing byte) {
+	if between == opening {
+		w.out.WriteByte(opening)
 	}
-	w.out.WriteByte('}')
-	return nil
+	w.out.WriteByte(closing)
 }
 
 // scalar writes what YAML takes for a number, a truth value or null as such, everything else as a text.
-func (w *writer) scalar(n *yaml.Node) error {
+func (w *writer) scalar(n tree.Node) error {
 	switch n.ShortTag() {
 	case "!!null":
 		w.out.WriteString("null")
 	case "!!bool":
 		var flag bool
 		if err := n.Decode(&flag); err != nil {
-			return &FaultError{File: w.file, Line: n.Line, Message: fmt.Sprintf("neither true nor false: %s", n.Value)}
+			return n.Fault("neither true nor false: %s", n.Value)
 		}
 		w.out.WriteString(strconv.FormatBool(flag))
 	case "!!int", "!!float":

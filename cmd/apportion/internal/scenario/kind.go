@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // kind is a kind of step.
@@ -56,16 +57,16 @@ func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
 func (w *work) message(field protoreflect.FieldDescriptor) (*apportionv1.Step, error) {
 	step := &apportionv1.Step{}
 	m := step.ProtoReflect().Mutable(field).Message()
-	if err := w.read(w.fields(m)); err != nil {
+	if err := w.node.Read(w.fields(m)); err != nil {
 		return nil, err
 	}
-	if first := m.Descriptor().Fields().ByNumber(1); required(first) && len(indices(m, first)) == 0 {
-		return nil, w.fault(w.node, join(w.path, first.JSONName()), "is needed")
+	if first := m.Descriptor().Fields().ByNumber(1); required(first) && len(selected(m, first)) == 0 {
+		return nil, w.node.FaultAt(first.JSONName(), "is needed")
 	}
 	switch s := step.GetStep().(type) {
 	case *apportionv1.Step_Allocate:
 		if n := len(s.Allocate.GetNode()); n > 0 && n != len(s.Allocate.GetTasks().GetIndex()) {
-			return nil, w.fault(w.node, join(w.path, "nodes"), "one node for each task is expected")
+			return nil, w.node.FaultAt("nodes", "one node for each task is expected")
 		}
 	case *apportionv1.Step_Order:
 		if s.Order.GetSubject() == nil {
@@ -82,14 +83,14 @@ func required(first protoreflect.FieldDescriptor) bool {
 		first.Parent().FullName() == nameOf[*apportionv1.RemoveJobStep]())
 }
 
-// indices returns what a field selects.
-func indices(m protoreflect.Message, selection protoreflect.FieldDescriptor) []uint32 {
-	selected, _ := m.Get(selection).Message().Interface().(interface{ GetIndex() []uint32 })
-	return selected.GetIndex()
+// selected returns what a field selects.
+func selected(m protoreflect.Message, selection protoreflect.FieldDescriptor) []uint32 {
+	message, _ := m.Get(selection).Message().Interface().(interface{ GetIndex() []uint32 })
+	return message.GetIndex()
 }
 
 func (w *work) addJob() (*apportionv1.Step, error) {
-	job, err := Job(w.file, w.snapshot, w.node, w.path)
+	job, err := Job(w.snapshot, w.node)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (w *work) addJob() (*apportionv1.Step, error) {
 
 func (w *work) setMark() (*apportionv1.Step, error) {
 	var name string
-	err := w.read(readers{"name": w.text(&name)})
+	err := w.node.Read(tree.Fields{"name": tree.Text(&name)})
 	w.step.Done = func() { w.marks = append(w.marks, mark{name: name, snapshot: w.snapshot}) }
 	return &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}, err
 }
@@ -109,7 +110,7 @@ func (w *work) setMark() (*apportionv1.Step, error) {
 // rollback goes back to the mark of a name, or to the last one.
 func (w *work) rollback() (*apportionv1.Step, error) {
 	var name string
-	if err := w.read(readers{"mark": w.text(&name)}); err != nil {
+	if err := w.node.Read(tree.Fields{"mark": tree.Text(&name)}); err != nil {
 		return nil, err
 	}
 	for i, m := range slices.Backward(w.marks) {
@@ -122,5 +123,5 @@ func (w *work) rollback() (*apportionv1.Step, error) {
 	if name == "" {
 		name = "there is none at all"
 	}
-	return nil, w.fault(w.node, w.path, "no such mark was set: "+name)
+	return nil, w.node.Fault("no such mark was set: %s", name)
 }

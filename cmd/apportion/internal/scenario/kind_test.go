@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 func translator(t *testing.T) *scenario.Translator {
@@ -23,7 +23,7 @@ func translator(t *testing.T) *scenario.Translator {
 		Job(client.Job{Name: "b", Queue: "q1", Groups: []client.Group{{Role: "w", Tasks: []client.Task{{Name: "b-w-0"}}}}}).
 		Build()
 	require.NoError(t, err)
-	return scenario.NewTranslator("f", lookup.Of(built))
+	return scenario.NewTranslator(lookup.Of(built))
 }
 
 func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
@@ -67,7 +67,7 @@ func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
 		`shares: {tree: 3}`:                         `f:1: shares.tree: neither true nor false`,
 		`shares: {fields: mass}`:                    `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, share, weight`,
 		`jobs: {omitNames: true}`:                   `f:1: jobs.omitNames: no such key; there are jobs`,
-		`order: {claimantTaskUid: x}`:               `f:1: order.claimantTaskUid: no such key; there are claimantQueue, claimantTask, jobs, pairs, queues, tasks`,
+		`order: {claimantTaskUid: x}`:               `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
 		`rollback`:                                  `f:1: rollback: no such mark was set: there is none at all`,
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
 
 func step(t *testing.T, text string) (*scenario.Step, error) {
 	t.Helper()
-	var n yaml.Node
-	require.NoError(t, yaml.Unmarshal([]byte(text), &n))
-	return translator(t).Step(n.Content[0])
+	n, err := tree.Parse("f", []byte(text))
+	require.NoError(t, err)
+	return translator(t).Step(n)
 }

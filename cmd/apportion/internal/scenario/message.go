@@ -1,10 +1,10 @@
 package scenario
 
 import (
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // isSelection reports whether a field is a message of indices and names, as Queues.
@@ -35,8 +35,8 @@ func (w *work) find(f protoreflect.FieldDescriptor) func(string) (uint32, error)
 }
 
 // fields are readers into the fields of a step. Names and uids have none: a scenario names things by the fields of their indices.
-func (w *work) fields(m protoreflect.Message) readers {
-	read := readers{}
+func (w *work) fields(m protoreflect.Message) tree.Fields {
+	read := tree.Fields{}
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
@@ -48,52 +48,52 @@ func (w *work) fields(m protoreflect.Message) readers {
 		if reader == nil || f.Name() == "omit_names" {
 			continue
 		}
-		read[key] = func(key string, n *yaml.Node) error {
+		read[key] = func(n tree.Node) error {
 			if one := f.ContainingOneof(); one != nil && m.WhichOneof(one) != nil {
-				return w.fault(n, key, "excludes "+m.WhichOneof(one).JSONName()+", which is given too")
+				return n.Fault("excludes %s, which is given too", m.WhichOneof(one).JSONName())
 			}
-			return reader(key, n)
+			return reader(n)
 		}
 	}
 	return read
 }
 
 // field is a reader into a field; nil for one that cannot be given.
-func (w *work) field(m protoreflect.Message, f protoreflect.FieldDescriptor) func(string, *yaml.Node) error {
+func (w *work) field(m protoreflect.Message, f protoreflect.FieldDescriptor) tree.Reader {
 	find := w.find(f)
 	switch {
 	case isSelection(f):
-		return w.selection(m, f, find)
+		return selection(m, f, find)
 	case f.Message() != nil && f.Message().FullName() == nameOf[*apportionv1.Explain]():
-		return w.present(m, f)
+		return present(m, f)
 	case find != nil:
-		return func(key string, n *yaml.Node) error {
-			index, err := w.indices(key, n, find)
+		return func(n tree.Node) error {
+			index, err := indices(n, find)
 			switch {
 			case err != nil:
 				return err
 			case f.IsList():
 				setNumbers(m, f, index)
 			case len(index) != 1:
-				return w.fault(n, key, "one name is expected")
+				return n.Fault("one name is expected")
 			default:
 				m.Set(f, protoreflect.ValueOfUint32(index[0]))
 			}
 			return nil
 		}
 	case f.Kind() == protoreflect.BoolKind:
-		return func(key string, n *yaml.Node) error {
+		return func(n tree.Node) error {
 			var given bool
-			err := w.flag(&given)(key, n)
+			err := tree.Flag(&given)(n)
 			m.Set(f, protoreflect.ValueOfBool(given))
 			return err
 		}
 	case f.Kind() == protoreflect.EnumKind:
-		return func(key string, n *yaml.Node) error { return w.words(m, f, key, n) }
+		return func(n tree.Node) error { return words(m, f, n) }
 	case f.Kind() == protoreflect.Uint32Kind && !f.IsList():
-		return func(key string, n *yaml.Node) error {
+		return func(n tree.Node) error {
 			var given uint32
-			err := whole(w.source, &given)(key, n)
+			err := tree.Whole(&given)(n)
 			m.Set(f, protoreflect.ValueOfUint32(given))
 			return err
 		}
@@ -102,14 +102,12 @@ func (w *work) field(m protoreflect.Message, f protoreflect.FieldDescriptor) fun
 }
 
 // selection reads names; true selects everything.
-func (w *work) selection(
-	m protoreflect.Message, f protoreflect.FieldDescriptor, find func(string) (uint32, error),
-) func(string, *yaml.Node) error {
-	return func(key string, n *yaml.Node) error {
+func selection(m protoreflect.Message, f protoreflect.FieldDescriptor, find func(string) (uint32, error)) tree.Reader {
+	return func(n tree.Node) error {
 		if n.ShortTag() == "!!bool" {
-			return w.present(m, f)(key, n)
+			return present(m, f)(n)
 		}
-		index, err := w.indices(key, n, find)
+		index, err := indices(n, find)
 		if err != nil {
 			return err
 		}
@@ -120,10 +118,10 @@ func (w *work) selection(
 }
 
 // present makes an empty message of true.
-func (w *work) present(m protoreflect.Message, f protoreflect.FieldDescriptor) func(string, *yaml.Node) error {
-	return func(key string, n *yaml.Node) error {
+func present(m protoreflect.Message, f protoreflect.FieldDescriptor) tree.Reader {
+	return func(n tree.Node) error {
 		var given bool
-		err := w.flag(&given)(key, n)
+		err := tree.Flag(&given)(n)
 		if given {
 			m.Mutable(f)
 		}
@@ -139,13 +137,13 @@ func setNumbers(m protoreflect.Message, f protoreflect.FieldDescriptor, numbers 
 }
 
 // words reads one value of an enum, or a list of them.
-func (w *work) words(m protoreflect.Message, f protoreflect.FieldDescriptor, key string, n *yaml.Node) error {
-	items := []*yaml.Node{n}
-	if f.IsList() && n.Kind == yaml.SequenceNode {
-		items = n.Content
+func words(m protoreflect.Message, f protoreflect.FieldDescriptor, n tree.Node) error {
+	items := []tree.Node{n}
+	if f.IsList() {
+		items = n.OneOrMore()
 	}
 	for _, item := range items {
-		number, err := w.enum(f.Enum(), key, item)
+		number, err := enum(f.Enum(), item)
 		if err != nil {
 			return err
 		}

@@ -1,18 +1,19 @@
 package scenario
 
 import (
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // Translator turns steps that name things into steps of the contract. It follows the jobs that steps add and the marks that they set.
 type Translator struct {
-	source
-
 	snapshot *lookup.Snapshot
 	marks    []mark
 }
@@ -23,10 +24,8 @@ type mark struct {
 	snapshot *lookup.Snapshot
 }
 
-// NewTranslator begins with a snapshot. Faults name the file.
-func NewTranslator(file string, snapshot *lookup.Snapshot) *Translator {
-	return &Translator{source: source{file}, snapshot: snapshot}
-}
+// NewTranslator begins with a snapshot.
+func NewTranslator(snapshot *lookup.Snapshot) *Translator { return &Translator{snapshot: snapshot} }
 
 // Step is a step that was translated.
 type Step struct {
@@ -40,23 +39,25 @@ type Step struct {
 }
 
 // Step translates a step. What it changes counts for later steps once it is Done.
-func (t *Translator) Step(n *yaml.Node) (*Step, error) {
-	kind, value := n, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
+func (t *Translator) Step(n tree.Node) (*Step, error) {
+	n.Path = ""
+	name, value := n.Value, tree.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}, Source: n.Source, Path: n.Value}
 	if n.Kind == yaml.MappingNode {
 		if len(n.Content) != 2 {
-			return nil, t.fault(n, "", "a step has one key, its kind")
+			return nil, n.Fault("a step has one key, its kind")
 		}
-		kind, value = n.Content[0], n.Content[1]
+		name = n.Content[0].Value
+		value, _ = n.Field(name)
 	}
-	translate, ok := kinds[kind.Value]
-	if kind.Kind != yaml.ScalarNode || !ok {
-		return nil, t.fault(kind, kind.Value, "no such step; there are "+strings.Join(kindNames(), ", "))
+	translate, ok := kinds[name]
+	if !ok {
+		return nil, n.FaultAt(name, "no such step%s; there are %s", spelling.Suggestion(name, maps.Keys(kinds)), strings.Join(kindNames(), ", "))
 	}
-	step := &Step{Text: oneLine(n), Snapshot: t.snapshot, Done: func() {}}
-	w := work{Translator: t, step: step, path: kind.Value, node: value}
-	if translate.short != "" && !isNull(value) && value.Kind != yaml.MappingNode {
-		w.node = &yaml.Node{Kind: yaml.MappingNode, Line: value.Line, Content: []*yaml.Node{
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: translate.short, Line: value.Line}, value,
+	step := &Step{Text: oneLine(n.Node), Snapshot: t.snapshot, Done: func() {}}
+	w := work{Translator: t, step: step, node: value}
+	if translate.short != "" && !value.IsNull() && value.Kind != yaml.MappingNode {
+		w.node.Node = &yaml.Node{Kind: yaml.MappingNode, Line: value.Line, Content: []*yaml.Node{
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: translate.short, Line: value.Line}, value.Node,
 		}}
 	}
 	message, err := translate.read(&w)
@@ -76,7 +77,7 @@ func oneLine(n *yaml.Node) string {
 	value := *n.Content[1]
 	flow(&value)
 	written, err := yaml.Marshal(&value)
-	if err != nil || isNull(&value) {
+	if err != nil || value.ShortTag() == "!!null" {
 		return text
 	}
 	return text + ": " + strings.Join(strings.Fields(string(written)), " ")
@@ -102,28 +103,22 @@ type work struct {
 	*Translator
 
 	step *Step
-	path string
-	node *yaml.Node
+	node tree.Node
 }
 
-func (w *work) read(read readers) error { return w.mapping(w.node, w.path, read) }
-
 // indices resolves one name, or a list of them.
-func (w *work) indices(key string, n *yaml.Node, find func(string) (uint32, error)) ([]uint32, error) {
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
-	}
-	list := make([]uint32, len(items))
-	for i, item := range items {
+func indices(n tree.Node, find func(string) (uint32, error)) ([]uint32, error) {
+	var list []uint32
+	for _, item := range n.OneOrMore() {
 		var name string
-		err := w.text(&name)(key, item)
-		if err != nil {
+		if err := tree.Text(&name)(item); err != nil {
 			return nil, err
 		}
-		if list[i], err = find(name); err != nil {
-			return nil, w.fault(item, key, err.Error())
+		index, err := find(name)
+		if err != nil {
+			return nil, item.Fault("%v", err)
 		}
+		list = append(list, index)
 	}
 	return list, nil
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // containerLists are the fields of a pod's specification that list containers.
@@ -45,18 +47,19 @@ func withContainerRequests(container any) any {
 }
 
 // completed returns the text of a stream of documents whose pods are completed likewise; data itself if nothing is missing in it.
-func completed(data []byte, documents []*yaml.Node) ([]byte, error) {
+func completed(data []byte, documents []tree.Node) ([]byte, error) {
 	changed := false
 	for _, root := range documents {
-		if kind := field(root, "kind"); kind == nil || kind.Value != "Pod" {
+		if textOf(root, "kind") != "Pod" {
 			continue
 		}
 		for _, list := range containerLists {
-			containers := field(field(root, "spec"), list)
-			if containers == nil {
+			spec, _ := root.Field("spec")
+			containers, ok := spec.Field(list)
+			if !ok {
 				continue
 			}
-			for _, container := range containers.Content {
+			for _, container := range containers.OneOrMore() {
 				changed = completeContainer(container) || changed
 			}
 		}
@@ -67,7 +70,7 @@ func completed(data []byte, documents []*yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	for _, root := range documents {
-		if err := encoder.Encode(root); err != nil {
+		if err := encoder.Encode(root.Node); err != nil {
 			return nil, err
 		}
 	}
@@ -75,19 +78,20 @@ func completed(data []byte, documents []*yaml.Node) ([]byte, error) {
 }
 
 // completeContainer adds the requests that are missing, and reports whether any are.
-func completeContainer(container *yaml.Node) bool {
-	resources := field(container, "resources")
-	limits, requests := field(resources, "limits"), field(resources, "requests")
-	if limits == nil || limits.Kind != yaml.MappingNode {
+func completeContainer(container tree.Node) bool {
+	resources, _ := container.Field("resources")
+	limits, _ := resources.Field("limits")
+	requests, given := resources.Field("requests")
+	if limits.Node == nil || limits.Kind != yaml.MappingNode {
 		return false
 	}
-	if requests == nil {
-		requests = &yaml.Node{Kind: yaml.MappingNode}
-		resources.Content = append(resources.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "requests"}, requests)
+	if !given {
+		requests.Node = &yaml.Node{Kind: yaml.MappingNode}
+		resources.Content = append(resources.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "requests"}, requests.Node)
 	}
 	changed := false
 	for i := 0; i+1 < len(limits.Content) && requests.Kind == yaml.MappingNode; i += 2 {
-		if field(requests, limits.Content[i].Value) == nil {
+		if _, given := requests.Field(limits.Content[i].Value); !given {
 			requests.Content = append(requests.Content, limits.Content[i], limits.Content[i+1])
 			changed = true
 		}

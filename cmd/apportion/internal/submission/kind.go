@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // kind is a kind of workload: its API group, and how the PodGroups that it leads to are made.
@@ -43,13 +41,9 @@ func Kinds() []string {
 }
 
 // kindOf returns how a document is read, nil if it is no workload known here.
-func kindOf(root *yaml.Node) func(*workload) ([]*group, error) {
-	name, version := field(root, "kind"), field(root, "apiVersion")
-	if name == nil || version == nil {
-		return nil
-	}
-	of, _, _ := strings.Cut(version.Value, "/")
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name.Value && k.group == of })
+func kindOf(root tree.Node) func(*workload) ([]*group, error) {
+	of, _, versioned := strings.Cut(textOf(root, "apiVersion"), "/")
+	i := slices.IndexFunc(kinds, func(k kind) bool { return versioned && k.name == textOf(root, "kind") && k.group == of })
 	if i < 0 {
 		return nil
 	}
@@ -58,8 +52,7 @@ func kindOf(root *yaml.Node) func(*workload) ([]*group, error) {
 
 // workload is a document that is read.
 type workload struct {
-	file string
-	root *yaml.Node
+	root tree.Node
 	// unscheduled says that its pods are scheduled by what their template names, where nothing else sets it: Volcano leaves them alone
 	// unless that is its own scheduler.
 	unscheduled bool
@@ -77,20 +70,20 @@ type metadata struct {
 func (w *workload) decode(into any, meta *metadata) error {
 	var content map[string]any
 	if err := w.root.Decode(&content); err != nil {
-		return w.fault(w.root, "", "%v", err)
+		return w.root.Fault("%v", err)
 	}
 	raw, err := json.Marshal(content)
 	if err == nil {
 		err = json.Unmarshal(raw, into)
 	}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return w.fault(w.at(mismatch.Field), mismatch.Field, "a %s is not expected", mismatch.Value)
+		return w.fault(mismatch.Field, "a %s is not expected", mismatch.Value)
 	}
 	if err != nil {
-		return w.fault(w.root, "", "%v", err)
+		return w.root.Fault("%v", err)
 	}
 	if meta.Name == "" {
-		return w.fault(w.root, "metadata.name", "a name is missing")
+		return w.fault("metadata.name", "a name is missing")
 	}
 	if meta.Namespace == "" {
 		meta.Namespace = "default"
@@ -98,27 +91,17 @@ func (w *workload) decode(into any, meta *metadata) error {
 	return nil
 }
 
-// at is the node of a path of keys, or the last of them that is there.
-func (w *workload) at(path string) *yaml.Node {
-	at := w.root
-	for key := range strings.SplitSeq(path, ".") {
-		next := field(at, key)
-		if next == nil {
-			break
-		}
-		at = next
-	}
-	return at
-}
-
-func (w *workload) fault(at *yaml.Node, key, format string, args ...any) error {
-	return &document.FaultError{File: w.file, Line: at.Line, Key: key, Message: fmt.Sprintf(format, args...)}
+// fault returns an error about a path, on the line of the last key of it that exists.
+func (w *workload) fault(path, format string, args ...any) error {
+	at := w.root.At(path)
+	at.Path = path
+	return at.Fault(format, args...)
 }
 
 // replicasAt checks a number of pods.
 func (w *workload) replicasAt(path string, n int32) error {
 	if n < 0 || n > maxReplicas {
-		return w.fault(w.at(path), path, "not between 0 and %d", maxReplicas)
+		return w.fault(path, "not between 0 and %d", maxReplicas)
 	}
 	return nil
 }
@@ -126,7 +109,7 @@ func (w *workload) replicasAt(path string, n int32) error {
 // needTemplate refuses a template without containers.
 func (w *workload) needTemplate(path string, t *template) error {
 	if len(t.Spec) == 0 {
-		return w.fault(w.at(path), path+".spec", "the specification of the pods is missing")
+		return w.fault(path+".spec", "the specification of the pods is missing")
 	}
 	return nil
 }
@@ -140,12 +123,12 @@ func (w *workload) checkScheduler(groups []*group, options []volcano.Option) ([]
 			switch {
 			case name == "" && w.unscheduled:
 				return []*apportionv1.Warning{{
-					Path: w.file,
+					Path: w.root.Source,
 					Message: fmt.Sprintf("its pods name no scheduler, so that Volcano leaves them to Kubernetes' own; the answer is for "+
 						"schedulerName: %s", own[0]),
 				}}, nil
 			case name != "" && !slices.Contains(own, name):
-				return nil, w.fault(w.root, "schedulerName", "pods are left to the scheduler %q; --scheduler %s asks about it", name, name)
+				return nil, w.root.FaultAt("schedulerName", "pods are left to the scheduler %q; --scheduler %s asks about it", name, name)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (w *workload) pyTorchJob() ([]*group, error) {
 		g.minMember += replicas
 	}
 	if len(g.sets) == 0 {
-		return nil, w.fault(w.root, "spec.pytorchReplicaSpecs", "neither Master nor Worker is in it")
+		return nil, w.fault("spec.pytorchReplicaSpecs", "neither Master nor Worker is in it")
 	}
 	g.minMember = or(policy.MinAvailable, g.minMember)
 	g.countFirst(g.minMember)
@@ -110,7 +110,7 @@ func (s *rayClusterSpec) group(w *workload, path string, owner *metadata) (*grou
 			}
 		}
 		if int64(max(desired, least))*int64(hosts) > maxReplicas {
-			return nil, w.fault(w.at(path+".workerGroupSpecs"), path+".workerGroupSpecs", "more than %d pods", maxReplicas)
+			return nil, w.fault(path+".workerGroupSpecs", "more than %d pods", maxReplicas)
 		}
 		if err := w.needTemplate(path+".workerGroupSpecs", &workers.Template); err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (w *workload) rayJob() ([]*group, error) {
 		return nil, err
 	}
 	if job.Spec.RayClusterSpec == nil {
-		return nil, w.fault(w.root, "spec.rayClusterSpec", "it is missing: a job for a RayCluster that exists makes no PodGroup")
+		return nil, w.fault("spec.rayClusterSpec", "it is missing: a job for a RayCluster that exists makes no PodGroup")
 	}
 	g, err := job.Spec.RayClusterSpec.group(w, "spec.rayClusterSpec", &job.Metadata)
 	if err != nil {

@@ -108,13 +108,13 @@ func (w *workload) jobSet() ([]*group, error) {
 	var groups []*group
 	for i := range set.Spec.ReplicatedJobs {
 		replicated := &set.Spec.ReplicatedJobs[i]
-		path := "spec.replicatedJobs." + replicated.Name
+		path := fmt.Sprintf("spec.replicatedJobs[%d]", i)
 		if err := replicated.Template.Spec.check(w, path+".template.spec"); err != nil {
 			return nil, err
 		}
 		replicas := or(replicated.Replicas, 1)
 		if replicas < 0 || int(replicas)+len(groups) > maxGroups {
-			return nil, w.fault(w.at("spec.replicatedJobs"), path+".replicas", "more than %d Jobs, or fewer than 0", maxGroups)
+			return nil, w.fault(path+".replicas", "more than %d Jobs, or fewer than 0", maxGroups)
 		}
 		owner := metadata{Namespace: set.Metadata.Namespace, Annotations: replicated.Template.Metadata.Annotations}
 		for k := range replicas {
@@ -123,7 +123,7 @@ func (w *workload) jobSet() ([]*group, error) {
 		}
 	}
 	if len(groups) == 0 {
-		return nil, w.fault(w.root, "spec.replicatedJobs", "no Job is in it")
+		return nil, w.fault("spec.replicatedJobs", "no Job is in it")
 	}
 	return groups, nil
 }

@@ -2,21 +2,18 @@
 package submission
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/spelling"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // Submission is the jobs of a file and the cluster that they are to enter, over the same dimensions.
@@ -36,24 +33,23 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 	if err != nil {
 		return nil, err
 	}
-	if len(documents) == 1 && field(documents[0], "kind") == nil {
-		return plain(file, documents[0], cluster, options)
+	if _, named := documents[0].Field("kind"); len(documents) == 1 && !named {
+		return plain(documents[0], cluster, options)
 	}
 	var groups []*group
 	var warnings []*apportionv1.Warning
 	for _, root := range documents {
 		read := kindOf(root)
 		if read == nil {
-			if err := unreadable(file, root); err != nil {
+			if err := unreadable(root); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		if len(documents) > 1 {
-			message := "a " + field(root, "kind").Value + " stands alone in its file"
-			return nil, &document.FaultError{File: file, Line: root.Line, Message: message}
+			return nil, root.Fault("a %s stands alone in its file", textOf(root, "kind"))
 		}
-		w := &workload{file: file, root: root}
+		w := &workload{root: root}
 		if groups, err = read(w); err != nil {
 			return nil, err
 		}
@@ -85,80 +81,65 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 }
 
 // unreadable refuses kinds that make pods in a way that is not known here. Objects that make none are left to the reader of manifests.
-func unreadable(file string, root *yaml.Node) error {
-	kind := field(root, "kind")
-	if kind == nil || field(field(root, "spec"), "template") == nil && !strings.HasSuffix(kind.Value, "Job") {
+func unreadable(root tree.Node) error {
+	kind, named := root.Field("kind")
+	spec, _ := root.Field("spec")
+	if _, makesPods := spec.Field("template"); !named || !makesPods && !strings.HasSuffix(kind.Value, "Job") {
 		return nil
 	}
-	version := ""
-	if v := field(root, "apiVersion"); v != nil {
-		version = v.Value + " "
+	version := textOf(root, "apiVersion")
+	if version != "" {
+		version += " "
 	}
-	return &document.FaultError{
-		File: file, Line: root.Line, Key: "kind",
-		Message: fmt.Sprintf("%s%s is not read; there are %s, or a PodGroup with its Pods",
-			version, kind.Value, strings.Join(Kinds(), ", ")),
-	}
+	return root.FaultAt("kind", "%s%s is not read; there are %s, or a PodGroup with its Pods", version, kind.Value, strings.Join(Kinds(), ", "))
 }
 
 // split parses a stream of documents, the items of lists one by one.
-func split(file string, data []byte) ([]*yaml.Node, error) {
-	var list []*yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var root yaml.Node
-		err := decoder.Decode(&root)
-		if errors.Is(err, io.EOF) {
-			break
+func split(file string, data []byte) ([]tree.Node, error) {
+	roots, err := tree.ParseAll(file, data)
+	if err != nil {
+		return nil, err
+	}
+	var list []tree.Node
+	for _, root := range roots {
+		items, _ := root.Field("items")
+		if items.Node == nil || items.Kind != yaml.SequenceNode {
+			list = append(list, root)
+			continue
 		}
-		if err != nil {
-			_, fault := document.Parse(file, data)
-			return nil, errors.Join(fault)
-		}
-		for _, content := range root.Content {
-			if items := field(content, "items"); items != nil && items.Kind == yaml.SequenceNode {
-				list = append(list, items.Content...)
-				continue
-			}
-			list = append(list, content)
+		for _, item := range items.Content {
+			list = append(list, tree.Node{Node: item, Source: file})
 		}
 	}
 	if len(list) == 0 {
-		return nil, &document.FaultError{File: file, Message: "nothing is in it"}
+		return nil, &tree.Fault{Source: file, Text: "nothing is in it"}
 	}
 	return list, nil
 }
 
-// field is the value of a key of a mapping; nil: there is none.
-func field(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
+// textOf returns the text of a field, "" if there is none.
+func textOf(n tree.Node, key string) string {
+	if value, ok := n.Field(key); ok {
+		return value.Value
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+	return ""
 }
 
 // plain reads a job as in a scenario file.
-func plain(file string, root *yaml.Node, sources []volcano.Source, options []volcano.Option) (*Submission, error) {
+func plain(root tree.Node, sources []volcano.Source, options []volcano.Option) (*Submission, error) {
 	cluster, err := volcano.ReadManifests(sources, options...)
 	if err != nil {
 		return nil, err
 	}
 	snapshot := lookup.Of(cluster.Snapshot)
-	job, err := scenario.Job(file, snapshot, root, "")
+	job, err := scenario.Job(snapshot, root)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := snapshot.Queue(job.GetQueue()); err != nil {
-		line := root.Line
-		if queue := field(root, "queue"); queue != nil {
-			line = queue.Line
-		}
-		return nil, &document.FaultError{File: file, Line: line, Key: "queue", Message: err.Error()}
+		queue := root.At("queue")
+		queue.Path = "queue"
+		return nil, queue.Fault("%v", err)
 	}
 	return &Submission{Cluster: cluster, Snapshot: snapshot, Jobs: []*apportionv1.Job{job}}, nil
 }
@@ -187,7 +168,7 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 		}
 	}
 	if len(added) == 0 {
-		return nil, &document.FaultError{File: file, Message: whyNone(before, together)}
+		return nil, &tree.Fault{Source: file, Text: whyNone(before, together)}
 	}
 	snapshot.Jobs = kept
 	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Jobs: added}, nil

@@ -25,15 +25,14 @@ func (w *workload) volcanoJob() ([]*group, error) {
 		name: job.Metadata.Name, namespace: job.Metadata.Namespace, queue: job.Spec.Queue, priorityClass: job.Spec.PriorityClassName,
 	}
 	total := int32(0)
-	tasks := field(field(w.root, "spec"), "tasks")
 	for i := range job.Spec.Tasks {
 		t := &job.Spec.Tasks[i]
 		if t.Name == "" {
 			t.Name = fmt.Sprintf("default%d", i)
 		}
 		set := podSet{role: t.Name, name: g.name + "-" + t.Name, replicas: or(t.Replicas, 1), template: t.Template}
-		if set.replicas < 0 || set.replicas > maxReplicas {
-			return nil, w.fault(tasks.Content[i], fmt.Sprintf("spec.tasks[%d].replicas", i), "not between 0 and %d", maxReplicas)
+		if err := w.replicasAt(fmt.Sprintf("spec.tasks[%d].replicas", i), set.replicas); err != nil {
+			return nil, err
 		}
 		set.minimum = new(or(t.MinAvailable, set.replicas))
 		g.sets = append(g.sets, set)

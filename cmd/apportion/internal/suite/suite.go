@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // Suite is a file of tests.
@@ -37,7 +37,7 @@ type Input struct {
 
 // Step is a step of a scenario, and what its answer must say.
 type Step struct {
-	Ask *yaml.Node
+	Ask tree.Node
 	// Expect is nil where nothing is expected but an answer.
 	Expect *yaml.Node
 }
@@ -80,116 +80,95 @@ func isSuite(name string) bool {
 
 // Read reads a file of tests: a mapping with `tests`, or a scenario, which is one test.
 func Read(file string, data []byte) (*Suite, error) {
-	root, err := document.Parse(file, data)
+	root, err := tree.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	r := reader{file: file}
-	common, err := r.keys(root, "", slices.Concat(inputKeys, []string{"variables", "tests", "steps"}))
+	common, err := root.Keys(slices.Concat(inputKeys, []string{"variables", "tests", "steps"})...)
 	if err != nil {
 		return nil, err
 	}
-	variables, err := r.variables(common["variables"], nil)
+	variables, err := withVariables(nil, common["variables"])
 	if err != nil {
 		return nil, err
 	}
 	suite := &Suite{File: file}
-	switch tests, steps := common["tests"], common["steps"]; {
-	case tests != nil && steps != nil:
-		return nil, r.fault(steps, "steps", "excludes tests, which are given too")
-	case steps != nil:
+	tests, listed := common["tests"]
+	if steps, single := common["steps"]; single {
+		if listed {
+			return nil, steps.Fault("excludes tests, which are given too")
+		}
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		test, err := r.test(name, root, []map[string]*yaml.Node{common}, variables)
+		test, err := readTest(name, root, []map[string]tree.Node{common}, variables)
 		suite.Tests = []*Test{test}
 		return suite, err
-	case tests == nil || tests.Kind != yaml.SequenceNode || len(tests.Content) == 0:
-		return nil, r.fault(root, "tests", "a list of tests is needed")
-	default:
-		for i, n := range tests.Content {
-			list, err := r.cases(n, fmt.Sprintf("tests[%d]", i), common, variables)
-			if err != nil {
-				return nil, err
-			}
-			suite.Tests = append(suite.Tests, list...)
-		}
 	}
-	return suite, nil
+	if !listed || tests.Kind != yaml.SequenceNode || len(tests.Content) == 0 {
+		return nil, root.FaultAt("tests", "a list of tests is needed")
+	}
+	items, err := tests.Items()
+	for _, item := range items {
+		list, err := cases(item, common, variables)
+		if err != nil {
+			return nil, err
+		}
+		suite.Tests = append(suite.Tests, list...)
+	}
+	return suite, err
 }
 
 var inputKeys = []string{"cluster", "snapshot", "config", "policy"}
 
-type reader struct{ file string }
-
-func (r reader) fault(n *yaml.Node, key, message string) error {
-	return &document.FaultError{File: r.file, Line: n.Line, Key: key, Message: message}
-}
-
-// keys returns the values of a mapping by key. Unknown keys, and keys given twice, are faults.
-func (r reader) keys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node, error) {
-	if n.Kind != yaml.MappingNode {
-		return nil, r.fault(n, path, "keys are expected: "+strings.Join(known, ", "))
-	}
-	values := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if !slices.Contains(known, key.Value) {
-			return nil, r.fault(key, join(path, key.Value), "no such key; there are "+strings.Join(known, ", "))
-		}
-		if values[key.Value] != nil {
-			return nil, r.fault(key, join(path, key.Value), "given twice")
-		}
-		values[key.Value] = n.Content[i+1]
-	}
-	return values, nil
-}
-
-// variables adds the variables of a mapping to others, which it may replace.
-func (r reader) variables(n *yaml.Node, others map[string]*yaml.Node) (map[string]*yaml.Node, error) {
-	all := map[string]*yaml.Node{}
+// withVariables adds the variables of a mapping to others, which it may replace. n may be absent.
+func withVariables(others map[string]tree.Node, n tree.Node) (map[string]tree.Node, error) {
+	all := map[string]tree.Node{}
 	maps.Copy(all, others)
-	if n == nil {
+	if n.Node == nil {
 		return all, nil
 	}
-	if n.Kind != yaml.MappingNode {
-		return nil, r.fault(n, "variables", "values by name are expected")
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		all[n.Content[i].Value] = n.Content[i+1]
-	}
-	return all, nil
+	return all, n.Entries(func(name string, _, value tree.Node) error {
+		all[name] = value
+		return nil
+	})
 }
 
 // cases returns the tests of an entry of `tests`: one for each of its cases.
-func (r reader) cases(n *yaml.Node, path string, common map[string]*yaml.Node, variables map[string]*yaml.Node) ([]*Test, error) {
-	own, err := r.keys(n, path, slices.Concat([]string{"name"}, inputKeys, []string{"variables", "cases", "steps"}))
+func cases(n tree.Node, common, variables map[string]tree.Node) ([]*Test, error) {
+	own, err := n.Keys(slices.Concat([]string{"name"}, inputKeys, []string{"variables", "cases", "steps"})...)
 	if err != nil {
 		return nil, err
 	}
-	if own["name"] == nil || own["name"].Value == "" {
-		return nil, r.fault(n, join(path, "name"), "is needed")
+	var name string
+	if given, ok := own["name"]; ok {
+		name = given.Value
 	}
-	if own["steps"] == nil {
-		return nil, r.fault(n, join(path, "steps"), "is needed")
+	if name == "" {
+		return nil, n.FaultAt("name", "is needed")
 	}
-	variables, err = r.variables(own["variables"], variables)
+	if _, given := own["steps"]; !given {
+		return nil, n.FaultAt("steps", "is needed")
+	}
+	variables, err = withVariables(variables, own["variables"])
 	if err != nil {
 		return nil, err
 	}
-	name, scopes := own["name"].Value, []map[string]*yaml.Node{own, common}
-	if own["cases"] == nil {
-		test, err := r.test(name, n, scopes, variables)
+	scopes := []map[string]tree.Node{own, common}
+	list, given := own["cases"]
+	if !given {
+		test, err := readTest(name, n, scopes, variables)
 		return []*Test{test}, err
 	}
-	if own["cases"].Kind != yaml.SequenceNode || len(own["cases"].Content) == 0 {
-		return nil, r.fault(own["cases"], join(path, "cases"), "a list of values by name is expected")
+	items, err := list.Items()
+	if err != nil || len(items) == 0 {
+		return nil, list.Fault("a list of values by name is expected")
 	}
 	var tests []*Test
-	for i, c := range own["cases"].Content {
-		values, err := r.variables(c, variables)
+	for i, c := range items {
+		values, err := withVariables(variables, c)
 		if err != nil {
 			return nil, err
 		}
-		test, err := r.test(name+"/"+caseName(c, i), c, scopes, values)
+		test, err := readTest(name+"/"+caseName(c.Node, i), c, scopes, values)
 		if err != nil {
 			return nil, err
 		}
@@ -215,58 +194,64 @@ func caseName(c *yaml.Node, position int) string {
 	return strings.Join(values, ",")
 }
 
-// test makes a test: what the first scope does not say, the next one says.
-func (r reader) test(name string, n *yaml.Node, scopes []map[string]*yaml.Node, variables map[string]*yaml.Node) (*Test, error) {
+// readTest makes a test: what the first scope does not say, the next one says.
+func readTest(name string, n tree.Node, scopes []map[string]tree.Node, variables map[string]tree.Node) (*Test, error) {
 	test := &Test{Name: name, Line: n.Line}
-	value := func(key string) (*yaml.Node, error) {
-		for _, scope := range scopes {
-			if scope[key] != nil {
-				return r.filled(scope[key], key, variables)
-			}
+	var steps []tree.Node
+	for _, field := range []struct {
+		key  string
+		read tree.Reader
+	}{
+		{"snapshot", content(&test.Snapshot)},
+		{"config", content(&test.Config)},
+		{"policy", content(&test.Policy)},
+		{"cluster", func(n tree.Node) error {
+			test.Cluster = texts(n.Node)
+			return nil
+		}},
+		{"steps", func(n tree.Node) (err error) {
+			steps, err = n.Items()
+			return err
+		}},
+	} {
+		at := slices.IndexFunc(scopes, func(scope map[string]tree.Node) bool { return scope[field.key].Node != nil })
+		if at < 0 {
+			continue
 		}
-		return nil, nil //nolint:nilnil // A key that is not given is no fault.
-	}
-	for key, place := range map[string]*string{"snapshot": &test.Snapshot, "config": &test.Config, "policy": &test.Policy} {
-		n, err := value(key)
+		value, err := filled(scopes[at][field.key], variables)
+		if err == nil {
+			err = field.read(value)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if n != nil {
-			*place = n.Value
-		}
 	}
-	cluster, err := value("cluster")
-	if err != nil {
-		return nil, err
-	}
-	if cluster != nil {
-		test.Cluster = texts(cluster)
-	}
-	r.place(&test.Input)
-	steps, err := value("steps")
-	if err != nil {
-		return nil, err
-	}
-	if steps.Kind != yaml.SequenceNode {
-		return nil, r.fault(steps, "steps", "a list is expected")
-	}
-	for _, n := range steps.Content {
+	place(n.Source, &test.Input)
+	for _, n := range steps {
 		ask, expect := Split(n)
 		if expect != nil && expect.Kind != yaml.MappingNode {
-			return nil, r.fault(expect, "expect", "values by path are expected, as in deserved.gpu: 8")
+			return nil, tree.Node{Node: expect, Source: n.Source, Path: "expect"}.Fault("values by path are expected, as in deserved.gpu: 8")
 		}
 		test.Steps = append(test.Steps, Step{Ask: ask, Expect: expect})
 	}
 	return test, nil
 }
 
+// content returns a reader of the text of any scalar.
+func content(place *string) tree.Reader {
+	return func(n tree.Node) error {
+		*place = n.Value
+		return nil
+	}
+}
+
 // place makes the files of an input relative to the directory of the suite. A policy is a file if it ends like one.
-func (r reader) place(in *Input) {
+func place(file string, in *Input) {
 	near := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
 			return name
 		}
-		return filepath.Join(filepath.Dir(r.file), name)
+		return filepath.Join(filepath.Dir(file), name)
 	}
 	for i := range in.Cluster {
 		in.Cluster[i] = near(in.Cluster[i])
@@ -278,15 +263,15 @@ func (r reader) place(in *Input) {
 }
 
 // Split takes what is expected out of a step; nil if nothing is.
-func Split(n *yaml.Node) (ask, expect *yaml.Node) {
+func Split(n tree.Node) (ask tree.Node, expect *yaml.Node) {
 	if n.Kind != yaml.MappingNode || len(n.Content) != 4 {
 		return n, nil
 	}
 	for i := 0; i < 4; i += 2 {
 		if n.Content[i].Value == "expect" {
-			rest := *n
+			rest := *n.Node
 			rest.Content = n.Content[2-i : 4-i]
-			return &rest, n.Content[i+1]
+			return tree.Node{Node: &rest, Source: n.Source}, n.Content[i+1]
 		}
 	}
 	return n, nil
@@ -297,41 +282,44 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // filled returns a copy of a value with the variables in its texts replaced. A text that is a variable alone becomes its value, whatever
 // that is.
-func (r reader) filled(n *yaml.Node, key string, variables map[string]*yaml.Node) (*yaml.Node, error) {
-	if n.Kind == yaml.ScalarNode {
-		return r.replaced(n, key, variables)
+func filled(n tree.Node, variables map[string]tree.Node) (tree.Node, error) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return replaced(n, variables)
+	case yaml.AliasNode:
+		return n, n.Fault("aliases are not read")
 	}
-	if n.Kind == yaml.AliasNode {
-		return nil, r.fault(n, key, "aliases are not read")
-	}
-	copied := *n
+	copied := *n.Node
 	copied.Content = make([]*yaml.Node, len(n.Content))
 	for i, child := range n.Content {
-		var err error
-		if copied.Content[i], err = r.filled(child, key, variables); err != nil {
-			return nil, err
+		whole, err := filled(tree.Node{Node: child, Source: n.Source, Path: n.Path}, variables)
+		if err != nil {
+			return n, err
 		}
+		copied.Content[i] = whole.Node
 	}
-	return &copied, nil
+	n.Node = &copied
+	return n, nil
 }
 
-func (r reader) replaced(n *yaml.Node, key string, variables map[string]*yaml.Node) (*yaml.Node, error) {
+func replaced(n tree.Node, variables map[string]tree.Node) (tree.Node, error) {
 	matches := variable.FindAllStringSubmatch(n.Value, -1)
 	if len(matches) == 0 {
 		return n, nil
 	}
-	copied := *n
+	copied := *n.Node
 	for _, match := range matches {
-		value := variables[match[1]]
+		value, known := variables[match[1]]
 		switch {
-		case value == nil:
-			return nil, r.fault(n, key, fmt.Sprintf("no variable %q", match[1]))
+		case !known:
+			return n, n.Fault("no variable %q", match[1])
 		case match[0] == n.Value:
-			whole := *value
-			whole.Line, whole.Column = n.Line, 0
-			return &whole, nil
+			copied = *value.Node
+			copied.Line, copied.Column = n.Line, 0
+			n.Node = &copied
+			return n, nil
 		case value.Kind != yaml.ScalarNode:
-			return nil, r.fault(n, key, fmt.Sprintf("variable %q is not a text, and stands within one", match[1]))
+			return n, n.Fault("variable %q is not a text, and stands within one", match[1])
 		}
 		copied.Value = strings.ReplaceAll(copied.Value, match[0], value.Value)
 	}
@@ -340,5 +328,6 @@ func (r reader) replaced(n *yaml.Node, key string, variables map[string]*yaml.No
 	if copied.Style == 0 {
 		copied.Tag = ""
 	}
-	return &copied, nil
+	n.Node = &copied
+	return n, nil
 }

@@ -123,7 +123,8 @@ tests:
 func TestFaultsNameFileLineAndKey(t *testing.T) {
 	for _, test := range []struct{ text, fault string }{
 		{"tests: []", "f:1: tests: a list of tests is needed"},
-		{"test: []", "f:1: test: no such key; there are cluster, snapshot, config, policy, variables, tests, steps"},
+		{"test: []", `f:1: test: no such key; did you mean "tests"?`},
+		{"others: []", "f:1: others: no such key; there are cluster, config, policy, snapshot, steps, tests, variables"},
 		{"tests: [{steps: []}]", "f:1: tests[0].name: is needed"},
 		{"tests:\n- name: a", "f:2: tests[0].steps: is needed"},
 		{"tests: []\nsteps: []", "f:2: steps: excludes tests, which are given too"},
@@ -162,7 +163,7 @@ func TestUpdateReplacesWhatCanBe(t *testing.T) {
 	read, err := suite.Read("f", []byte(text))
 	require.NoError(t, err)
 	step := read.Tests[0].Steps[0]
-	failed := []suite.FailedStep{{Differences: suite.Compare(step.Expect, step.Ask, answer())}}
+	failed := []suite.FailedStep{{Differences: suite.Compare(step.Expect, step.Ask.Node, answer())}}
 	updated, replaced, left := suite.Update([]byte(text), []*suite.Result{{Test: read.Tests[0], Failed: failed}})
 	require.Equal(t, `steps:
 - shares: {} # ä
