@@ -41,7 +41,7 @@ func (c *configuration) parse() *value {
 	err := yaml.NewDecoder(bytes.NewReader(c.doc.data)).Decode(&node)
 	if err != nil && !errors.Is(err, io.EOF) {
 		line, message := yamlFault(err)
-		c.found.addText(c.doc, line, "not YAML: %s", message)
+		c.found.addText(c.doc, line, "%s", message)
 		return nil
 	}
 	if len(node.Content) == 0 {
@@ -49,7 +49,7 @@ func (c *configuration) parse() *value {
 			"nothing is configured: everything is permitted")
 		return nil
 	}
-	t := tree{doc: c.doc, found: &c.found}
+	t := builder{doc: c.doc, found: &c.found}
 	root := t.value(node.Content[0], configurationShape)
 	if root.kind != object {
 		c.found.add(c.doc, root, "not a volcano-scheduler.conf")

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/internal/tree"
 )
 
 const (
@@ -39,30 +40,22 @@ func readYAML(doc *document, found *problems, each func(*value)) {
 		}
 		if err != nil {
 			line, message := yamlFault(err)
-			found.addText(doc, doc.first+line, "not YAML: %s", message)
+			found.addText(doc, doc.first+line, "%s", message)
 			return
 		}
-		t := tree{doc: doc, found: found}
+		t := builder{doc: doc, found: found}
 		t.document(&root, each)
 	}
 }
 
-// faultLine matches the beginning of the parser's messages.
-var faultLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
-
-// yamlFault splits the parser's message into line and text.
+// yamlFault returns the line and text of an error of the parser.
 func yamlFault(err error) (line int, message string) {
-	full := err.Error()
-	match := faultLine.FindStringSubmatch(full)
-	line, convErr := strconv.Atoi(match[1])
-	if convErr != nil {
-		line = 1
-	}
-	return line, full[len(match[0]):]
+	line, message = tree.Syntax(err)
+	return max(line, 1), message
 }
 
-// tree turns the nodes of one YAML document into values.
-type tree struct {
+// builder turns the nodes of one YAML document into values.
+type builder struct {
 	doc   *document
 	found *problems
 	// depth is how deep the current node is, expanded how many values came from aliases.
@@ -71,7 +64,7 @@ type tree struct {
 }
 
 // document calls each with the object at the root, or with the items of the list or array there.
-func (t *tree) document(root *yaml.Node, each func(*value)) {
+func (t *builder) document(root *yaml.Node, each func(*value)) {
 	if len(root.Content) == 0 {
 		return
 	}
@@ -99,7 +92,7 @@ func (t *tree) document(root *yaml.Node, each func(*value)) {
 }
 
 // value builds the selected parts of a node.
-func (t *tree) value(n *yaml.Node, sh *shape) *value {
+func (t *builder) value(n *yaml.Node, sh *shape) *value {
 	v := &value{kind: skipped, at: t.doc.first + n.Line}
 	if t.aliases > 0 {
 		t.expanded++
@@ -133,7 +126,7 @@ func (t *tree) value(n *yaml.Node, sh *shape) *value {
 }
 
 // members builds the fields of an object. Merged ones (`<<`) come first, because a field written in the object itself wins.
-func (t *tree) members(v *value, n *yaml.Node, sh *shape) {
+func (t *builder) members(v *value, n *yaml.Node, sh *shape) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag == "!!merge" {
 			t.merge(v, n.Content[i+1], sh)
@@ -157,7 +150,7 @@ func (t *tree) members(v *value, n *yaml.Node, sh *shape) {
 }
 
 // merge adds the fields of an object, or of a list of objects of which the first one wins.
-func (t *tree) merge(v *value, n *yaml.Node, sh *shape) {
+func (t *builder) merge(v *value, n *yaml.Node, sh *shape) {
 	merged := t.value(n, sh)
 	from := []*value{merged}
 	if merged.kind == array {

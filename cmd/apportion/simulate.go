@@ -89,7 +89,7 @@ func (a *asking) simulate(ctx context.Context, name string) error {
 		return err
 	}
 	a.input.complete(read)
-	return a.ask(ctx, func(ctx context.Context, q *question) error { return runScenario(ctx, q, name, read) })
+	return a.ask(ctx, func(ctx context.Context, q *question) error { return runScenario(ctx, q, read) })
 }
 
 // scenarioBegin matches the first line of a scenario: one of its keys, of which no step has the name, or a list of steps.
@@ -117,7 +117,7 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 }
 
 // runScenario runs the steps of a scenario.
-func runScenario(ctx context.Context, q *question, file string, read *scenario.Scenario) error {
+func runScenario(ctx context.Context, q *question, read *scenario.Scenario) error {
 	asks := make([]tree.Node, len(read.Steps))
 	for i, node := range read.Steps {
 		// What a step expects is for `apportion test`.

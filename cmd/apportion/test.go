@@ -229,7 +229,7 @@ func (r *runner) all(ctx context.Context, names []string, pattern *regexp.Regexp
 func (r *runner) test(ctx context.Context, file string, test *suite.Test) *suite.Result {
 	began := time.Now()
 	result := &suite.Result{File: file, Test: test}
-	result.Failed, result.Fault = r.ask(ctx, file, test)
+	result.Failed, result.Fault = r.ask(ctx, test)
 	result.Took = time.Since(began)
 	return result
 }
@@ -261,7 +261,7 @@ func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
 }
 
 // ask asks the steps of a test and compares the answers.
-func (r *runner) ask(ctx context.Context, file string, test *suite.Test) ([]suite.FailedStep, error) {
+func (r *runner) ask(ctx context.Context, test *suite.Test) ([]suite.FailedStep, error) {
 	loaded, err := r.input(ctx, test)
 	if err != nil {
 		return nil, err
