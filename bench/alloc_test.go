@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/bench/internal/fixture"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -66,9 +67,10 @@ func TestAQuestionAllocatesNothingButItsAnswer(t *testing.T) {
 }
 
 func TestAChoiceOfVictimsAllocatesItsListsAlone(t *testing.T) {
-	for _, policy := range policies {
-		s := open(t, policy)
-		require.LessOrEqual(t, allocations(func() { s.Reclaimable(s.claimant, s.candidates, false) }), 20.0, policy)
+	for _, preset := range policies {
+		s := open(t, preset)
+		claim := &policy.Claim{Tasks: []model.TaskID{s.claimant}, Candidates: s.candidates}
+		require.LessOrEqual(t, allocations(func() { s.Reclaimable(claim, false) }), 20.0, preset)
 	}
 }
 

@@ -109,8 +109,9 @@ func BenchmarkWhatIf(b *testing.B) {
 func BenchmarkReclaim100(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
 		b.Helper()
+		claim := &policy.Claim{Tasks: []model.TaskID{s.claimant}, Candidates: s.candidates}
 		for b.Loop() {
-			s.Reclaimable(s.claimant, s.candidates, false)
+			s.Reclaimable(claim, false)
 		}
 	})
 }

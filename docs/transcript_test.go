@@ -252,7 +252,7 @@ func (c *console) reclaim(words []string) { c.evict(words, c.s.Reclaimable) }
 func (c *console) preempt(words []string) { c.evict(words, c.s.Preemptable) }
 
 // evict reads `CLAIMANT from CANDIDATE…`, and `plugin by plugin` at the end.
-func (c *console) evict(words []string, ask func(model.TaskID, []model.TaskID, bool) engine.Choice) {
+func (c *console) evict(words []string, ask func(*policy.Claim, bool) engine.Choice) {
 	if len(words) < 3 || words[1] != "from" {
 		c.err = fmt.Errorf("CLAIMANT from CANDIDATE…")
 		return
@@ -261,7 +261,7 @@ func (c *console) evict(words []string, ask func(model.TaskID, []model.TaskID, b
 	if c.err != nil {
 		return
 	}
-	choice := ask(claimant, candidates, false)
+	choice := ask(&policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, false)
 	if len(choice.Ballots) > 1 {
 		for _, b := range choice.Ballots {
 			c.say("  tier %d, %s: %s", b.Tier+1, b.Plugin, c.names(b.Victims))

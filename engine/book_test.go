@@ -42,12 +42,12 @@ func TestAPipelinedTaskIsBookedByItsQueueButUsesNoNode(t *testing.T) {
 	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
 	const waits = model.TaskID(1)
 
-	s.Book(waits, model.Pipelined, 0)
+	s.Host().Book(waits, model.Pipelined, 0)
 	require.Equal(t, 4000.0, allocated(t, s))
 	require.Equal(t, 2000.0, s.View().Used(0).V[0])
 	require.Equal(t, 2000.0, s.View().Account(0).Allocated.V[0])
 
-	s.Unbook(waits, model.Pending)
+	s.Host().Unbook(waits, model.Pending)
 	require.Equal(t, 2000.0, allocated(t, s))
 	require.Equal(t, model.NodeID(model.None), s.View().NodeOf(waits))
 }
@@ -56,9 +56,9 @@ func TestAnUndoneEvictionRunsAndIsBookedAgain(t *testing.T) {
 	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
 	const runs = model.TaskID(0)
 
-	s.Unbook(runs, model.Releasing)
+	s.Host().Unbook(runs, model.Releasing)
 	require.Equal(t, 0.0, allocated(t, s))
-	s.Book(runs, model.Running, model.None)
+	s.Host().Book(runs, model.Running, model.None)
 	require.Equal(t, 2000.0, allocated(t, s))
 	require.Equal(t, model.Running, s.View().Status(runs))
 	require.Equal(t, model.NodeID(0), s.View().NodeOf(runs))
@@ -66,11 +66,11 @@ func TestAnUndoneEvictionRunsAndIsBookedAgain(t *testing.T) {
 
 func TestNoOpinionOnAnAdmissionIsToldFromAPermit(t *testing.T) {
 	silent := oneQueue(t, engine.Tier{{Plugin: gang.Plugin{}}})
-	require.Equal(t, policy.Abstain, silent.EnqueueVote(0, nil))
+	require.Equal(t, policy.Abstain, silent.Host().EnqueueVote(0, nil))
 	require.True(t, silent.Enqueueable(0, nil))
 
 	speaking := oneQueue(t, engine.Tier{{Plugin: gang.Plugin{}}}, engine.Tier{{Plugin: proportion.Plugin{}}})
-	require.Equal(t, policy.Permit, speaking.EnqueueVote(0, nil))
+	require.Equal(t, policy.Permit, speaking.Host().EnqueueVote(0, nil))
 }
 
 func TestATaskThatWasNeverBookedIsNotTakenOff(t *testing.T) {

@@ -10,12 +10,10 @@ import (
 // Enqueueable reports whether a job may enter its queue by the plugins' votes, regardless of its phase: no opinion is a permit (Volcano's
 // JobEnqueueable). A permit books what the plugins book.
 func (s *Session) Enqueueable(j model.JobID, why *policy.Reasons) bool {
-	return s.EnqueueVote(j, why) != policy.Reject
+	return s.enqueueVote(j, why) != policy.Reject
 }
 
-// EnqueueVote is Enqueueable, but distinguishes no opinion from a permit. The first tier with a permit and no rejection decides; a
-// rejection decides at once. A plugin's booking stays when a later plugin of its tier rejects.
-func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
+func (s *Session) enqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 	vote, tier := policy.Abstain, 0
 	for _, e := range s.by.enqueue {
 		if vote == policy.Permit && e.tier != tier {

@@ -13,9 +13,6 @@ var ErrWrongStatus = errors.New("the task is not in a status that this event can
 // booked it, and the accounts of its queue would become negative.
 var ErrNotBooked = errors.New("the task was never booked: its status was set without an account")
 
-// ErrRemoved is returned for a task of a job that was removed.
-var ErrRemoved = errors.New("the job was removed")
-
 // Allocate places a task that holds nothing: it becomes Allocated, on the node if one is given, and every plugin books it.
 func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 	switch s.view.Status(t) {
@@ -23,14 +20,12 @@ func (s *Session) Allocate(t model.TaskID, n model.NodeID) error {
 	default:
 		return ErrWrongStatus
 	}
-	s.Book(t, model.Allocated, n)
+	s.book(t, model.Allocated, n)
 	return nil
 }
 
-// Book sets the status of a task that no plugin has booked, on the node if one is given, and every plugin books it. Volcano's allocation
-// handlers also run for a task that is pipelined, which holds nothing yet, and for a task whose eviction is undone, which runs again. The
-// caller tracks which tasks are booked.
-func (s *Session) Book(t model.TaskID, as model.Status, n model.NodeID) {
+// book is Host.Book.
+func (s *Session) book(t model.TaskID, as model.Status, n model.NodeID) {
 	s.note(t, as, true)
 	s.move(t, as, n)
 	for _, e := range s.by.events {
@@ -47,7 +42,7 @@ func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 	if !s.booked(t) && len(s.by.events) > 0 {
 		return ErrNotBooked
 	}
-	s.Unbook(t, to)
+	s.unbook(t, to)
 	return nil
 }
 
@@ -77,8 +72,8 @@ func (s *state) stray(t model.TaskID, astray bool) {
 	s.astray[t] = true
 }
 
-// Unbook sets the status of a booked task, and every plugin releases its resources; see Book.
-func (s *Session) Unbook(t model.TaskID, as model.Status) {
+// unbook is Host.Unbook.
+func (s *Session) unbook(t model.TaskID, as model.Status) {
 	s.note(t, as, false)
 	s.move(t, as, model.None)
 	for _, e := range s.by.events {

@@ -145,13 +145,6 @@ func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanat
 	return newExplainer(s).each(jobs, eviction, each)
 }
 
-// Causes is Explain without the findings after the blocking check: verdicts, blocking findings and their reasons are the same.
-func (s *Session) Causes(jobs []model.JobID, each func(*Explanation) error) error {
-	x := newExplainer(s)
-	x.brief = true
-	return x.each(jobs, false, each)
-}
-
 func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
 	x.plans = eviction && len(jobs) <= PlannedJobs
 	for _, j := range jobs {
@@ -350,7 +343,7 @@ func (x *explainer) admission(e *Explanation, waits bool) error {
 	var why policy.Reasons
 	vote := policy.Permit
 	err := x.tried(func() error {
-		vote = x.EnqueueVote(e.Job, &why)
+		vote = x.enqueueVote(e.Job, &why)
 		return nil
 	})
 	if vote == policy.Reject {

@@ -15,7 +15,7 @@ const PlannedJobs = 4
 // plannedEviction asks a plan which tasks must be evicted for the job. Where there is none it also says who could be evicted at all, or
 // what protects the tasks.
 func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
-	if err := x.SpendOnPlan(); err != nil {
+	if err := x.Host().SpendOnPlan(); err != nil {
 		return err
 	}
 	plan, err := x.Plan(&PlanQuestion{Job: e.Job, Means: ByAny})
@@ -112,14 +112,15 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.
 func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
+	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: candidates}
 	switch {
 	case preempt:
-		return x.Preemptable(t, candidates, false)
+		return x.Preemptable(claim, false)
 	case x.Plans():
 		x.SortVictims(t, candidates)
-		return x.Reclaim(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		return x.Reclaimable(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 	}
-	return x.Reclaimable(t, candidates, false)
+	return x.Reclaimable(claim, false)
 }
 
 // protected counts what protects candidates, and what keeps running tasks from being candidates that would be in the right queues.
@@ -161,7 +162,7 @@ func (x *explainer) roomWithout(tasks, gone []model.TaskID) (bool, error) {
 	enough := false
 	err := x.tried(func() error {
 		for _, other := range gone {
-			x.Unbook(other, model.Failed)
+			x.unbook(other, model.Failed)
 		}
 		if !x.Allocatable(tasks, policy.InSession, nil, nil) {
 			return nil

@@ -89,7 +89,7 @@ func (x *explainer) serve(q model.QueueID) error {
 				continue
 			}
 			for k, task := range w.needed {
-				x.Book(task, model.Allocated, nodes[k])
+				x.book(task, model.Allocated, nodes[k])
 			}
 			booked = append(booked, nodes...)
 			first = append(first, j)

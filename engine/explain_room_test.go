@@ -95,7 +95,7 @@ func TestTasksArePlacedFromTheIndexAsBySearchingAllNodes(t *testing.T) {
 					continue
 				}
 				for i, task := range tasks {
-					s.Book(task, model.Allocated, want.Nodes[i])
+					s.Host().Book(task, model.Allocated, want.Nodes[i])
 				}
 				booked = append(booked, want.Nodes...)
 			}

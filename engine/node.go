@@ -99,16 +99,3 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 	best()
 	return dst
 }
-
-// NodeRanks returns the position of each of the given nodes in the list of all nodes sorted by name.
-func (s *Session) NodeRanks(nodes []model.NodeID) []int32 {
-	byNode := make([]int32, len(s.view.Nodes))
-	for rank, n := range s.view.NodeOrder {
-		byNode[n] = int32(rank)
-	}
-	ranks := make([]int32, len(nodes))
-	for i, n := range nodes {
-		ranks[i] = byNode[n]
-	}
-	return ranks
-}

@@ -23,13 +23,6 @@ func (s *Session) CompareQueues(l, r model.QueueID) Comparison {
 	return Comparison{c, c < 0 || c == 0 && olderQueue(s.view, l, r)}
 }
 
-// CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
-// is the reverse of CompareQueues.
-func (s *Session) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
-	c := s.by.compareVictimQueues(l, r, claimant)
-	return Comparison{c, s.by.lessVictimQueue(s.view, l, r, claimant)}
-}
-
 // CompareJobs compares two jobs by order of service. If no plugin distinguishes them, the older one comes first, then the one with the
 // smaller uid.
 func (s *Session) CompareJobs(l, r model.JobID) Comparison {
@@ -46,12 +39,6 @@ func (s *Session) CompareJobs(l, r model.JobID) Comparison {
 func (s *Session) CompareTasks(l, r model.TaskID) Comparison {
 	c := s.by.compareTasks(l, r)
 	return Comparison{c, s.by.lessTask(s.view, l, r)}
-}
-
-// CompareVictims compares two candidates by order of eviction for a claimant: by their queues, then by their jobs, then by themselves, the
-// last in service first (Volcano's BuildVictimsPriorityQueue).
-func (s *Session) CompareVictims(l, r, claimant model.TaskID) Comparison {
-	return s.by.compareVictims(s.view, l, r, s.view.QueueOf(claimant))
 }
 
 // SortVictims sorts candidates by order of eviction for a claimant.
@@ -72,24 +59,6 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 		}
 		return 1
 	})
-}
-
-// Transitive reports whether each id of a sorted list comes before all that follow it, that is, whether less is an order on them. It
-// compares every pair of up to limit ids. For more ids it compares about limit² pairs, each id with the next ids, so that it costs less
-// than the sort: violations between distant ids are not detected.
-func Transitive[ID ~int32](sorted []ID, limit int, less func(l, r ID) bool) bool {
-	following := len(sorted)
-	if len(sorted) > limit {
-		following = max(limit*limit/len(sorted), 1)
-	}
-	for i, l := range sorted {
-		for _, r := range sorted[i+1 : min(i+1+following, len(sorted))] {
-			if !less(l, r) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // QueuesInOrder sorts queues by order of service.

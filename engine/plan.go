@@ -139,15 +139,6 @@ const planEvaluations = 1 << 13
 // planWork is the cost of the search of a plan for each dimension and plugin, beyond visiting all tasks and nodes.
 const planWork = 1 << 18
 
-// SpendOnPlan spends the cost of the search of a plan.
-func (s *Session) SpendOnPlan() error {
-	v := s.view
-	if err := v.Work.Spend(2, PlacementWork); err != nil {
-		return err
-	}
-	return v.Work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*len(s.plugins))
-}
-
 // Plan finds a place for tasks of a job, with as few victims as possible: fewer victims first, then lower priorities, then younger tasks,
 // then names. Afterwards every limit of the policy holds, and the policy permits every eviction; before it is returned, a plan is executed
 // by the events of the session, and undone. Every victim is necessary for its node or for a limit.
@@ -227,7 +218,7 @@ func (p *planner) refusal(w *waiting) (*Miss, error) {
 		}
 		p.may()
 		for _, t := range p.tasks {
-			p.Book(t, model.Allocated, model.None)
+			p.book(t, model.Allocated, model.None)
 		}
 		ready = p.Ready(j, &why)
 		return nil

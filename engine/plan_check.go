@@ -55,16 +55,16 @@ func (p *planner) fillBack(d *draft) error {
 		p.enter(nil)
 		for i, t := range d.victims {
 			at[i] = p.view.NodeOf(t)
-			p.Unbook(t, model.Pending)
+			p.unbook(t, model.Pending)
 		}
 		for i, t := range slices.Backward(d.victims) {
 			n := at[i]
-			p.Book(t, model.Running, n)
+			p.book(t, model.Running, n)
 			if p.roomy(n, on[n]) && p.Allocatable(p.tasks, policy.InSession, nil, nil) {
 				d.victims = slices.Delete(d.victims, i, i+1)
 				continue
 			}
-			p.Unbook(t, model.Pending)
+			p.unbook(t, model.Pending)
 		}
 		return nil
 	})
@@ -237,7 +237,7 @@ func (p *planner) put(t model.TaskID, n model.NodeID) bool {
 	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.Fits(t, n, nil) || !p.roomy(n, []model.TaskID{t}) {
 		return false
 	}
-	p.Book(t, model.Allocated, n)
+	p.book(t, model.Allocated, n)
 	return true
 }
 
@@ -310,7 +310,7 @@ func (p *planner) evict(t model.TaskID, victims []model.TaskID, choice *Choice, 
 		c.victims = append(c.victims, e)
 	}
 	for _, victim := range victims {
-		p.Unbook(victim, model.Pending)
+		p.unbook(victim, model.Pending)
 	}
 	return true
 }
@@ -328,7 +328,7 @@ func (p *planner) evictAll(d *draft, groups [][]model.TaskID, c *carried) bool {
 	}
 	if others := p.others(d.victims); len(others) > 0 {
 		claim := &policy.Claim{Tasks: p.tasks, Candidates: others, Room: policy.Room{Kind: policy.GivenNodes, Nodes: d.nodes}}
-		choice := p.Reclaim(claim, false)
+		choice := p.Reclaimable(claim, false)
 		if c.plan = choice.Plan; c.plan != nil {
 			if !c.plan.Made {
 				p.refused, p.refusedBy = []policy.Reason{c.plan.Refusal}, CheckEviction

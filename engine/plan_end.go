@@ -69,7 +69,7 @@ func (p *planner) returns(c *carried) {
 		}
 	}
 	for _, t := range p.tasks {
-		p.Unbook(t, model.Pending)
+		p.unbook(t, model.Pending)
 	}
 	for i := range c.victims {
 		if e := &c.victims[i]; e.Returns == NoReturn && p.servedFirst(e) {
@@ -125,7 +125,7 @@ func (p *planner) takesBack(e *Evicted) bool {
 			return nil
 		}
 		for _, t := range choice.Victims {
-			p.Unbook(t, model.Pending)
+			p.unbook(t, model.Pending)
 		}
 		taken = len(choice.Victims) > 0 && (e.Node == model.None || p.roomy(e.Node, []model.TaskID{e.Task})) &&
 			p.Allocatable([]model.TaskID{e.Task}, policy.InSession, nil, nil)

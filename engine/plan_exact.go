@@ -206,7 +206,7 @@ func (s *sets) enough() bool {
 func (s *sets) placeWithout(d *draft) error {
 	s.enter(nil)
 	for _, t := range d.victims {
-		s.Unbook(t, model.Pending)
+		s.unbook(t, model.Pending)
 	}
 	if !s.Allocatable(s.tasks, policy.InSession, nil, nil) {
 		return nil

@@ -133,7 +133,7 @@ func (p *planner) consented(t model.TaskID, rest, candidates []model.TaskID, n m
 	}
 	allowed := make(map[model.TaskID]bool, len(candidates))
 	if len(own) > 0 {
-		choice := p.Preemptable(t, own, false)
+		choice := p.Preemptable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: own}, false)
 		for _, c := range choice.Victims {
 			if !p.Plans() || p.lower(c) {
 				allowed[c] = true
@@ -163,7 +163,7 @@ func (p *planner) reclaimable(t model.TaskID, rest, others []model.TaskID, n mod
 
 // allow adds the candidates of a claim that may be evicted.
 func (p *planner) allow(claim *policy.Claim, allowed map[model.TaskID]bool) {
-	choice := p.Reclaim(claim, false)
+	choice := p.Reclaimable(claim, false)
 	if choice.Plan == nil {
 		for _, c := range choice.Victims {
 			allowed[c] = true

@@ -258,13 +258,13 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 			return i, s.miss(t, d.miss)
 		}
 		for _, victim := range chosen.victims {
-			p.Unbook(victim, model.Pending)
+			p.unbook(victim, model.Pending)
 		}
 		d.victims = append(d.victims, chosen.victims...)
 		if within, err := p.withinLimits(t, d); err != nil || !within {
 			return i, err
 		}
-		p.Book(t, model.Allocated, chosen.node)
+		p.book(t, model.Allocated, chosen.node)
 		d.nodes[at] = chosen.node
 		s.wanted--
 		state++
@@ -338,7 +338,7 @@ func (p *planner) withinLimits(t model.TaskID, d *draft) (bool, error) {
 			}
 			return false, nil
 		}
-		p.Unbook(victim, model.Pending)
+		p.unbook(victim, model.Pending)
 		d.victims = append(d.victims, victim)
 	}
 	p.plan.CutShort = true
@@ -384,7 +384,7 @@ func (p *planner) byPlanner() (*draft, error) {
 		p.enter(nil)
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 		slices.SortFunc(candidates, p.rather)
-		choice := p.Reclaim(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		choice := p.Reclaimable(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 		switch plan := choice.Plan; {
 		case plan == nil:
 		case plan.Made:

@@ -198,7 +198,7 @@ func (w *twin) plays(chosen []model.TaskID, nodes []model.NodeID) bool {
 		if !w.evicts(t, groups[i]) || !w.s.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !w.s.Fits(t, nodes[i], nil) {
 			return false
 		}
-		w.s.Book(t, model.Allocated, nodes[i])
+		w.s.Host().Book(t, model.Allocated, nodes[i])
 	}
 	return w.s.Ready(w.job, nil)
 }
@@ -210,14 +210,14 @@ func (w *twin) needs(c model.TaskID, chosen []model.TaskID, nodes []model.NodeID
 	mark := w.s.Mark()
 	for _, other := range chosen {
 		if other != c {
-			w.s.Unbook(other, model.Pending)
+			w.s.Host().Unbook(other, model.Pending)
 		}
 	}
 	needed := !w.s.Allocatable(w.tasks, policy.InSession, nil, nil)
 	for i, t := range w.tasks {
 		if nodes[i] == n {
 			needed = needed || !hasRoom(w.s, t, n, true)
-			w.s.Book(t, model.Allocated, n)
+			w.s.Host().Book(t, model.Allocated, n)
 		}
 	}
 	if err := w.s.Rollback(mark); err != nil {
@@ -235,19 +235,21 @@ func (w *twin) evicts(t model.TaskID, group []model.TaskID) bool {
 			others = append(others, c)
 		}
 	}
-	if !inSomeOrder(own, nil, func(list []model.TaskID) bool { return len(w.s.Preemptable(t, list, false).Victims) == len(list) }) {
+	if !inSomeOrder(own, nil, func(list []model.TaskID) bool {
+		return len(w.s.Preemptable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
+	}) {
 		return false
 	}
 	for _, c := range own {
-		w.s.Unbook(c, model.Pending)
+		w.s.Host().Unbook(c, model.Pending)
 	}
 	if len(others) > 0 && (!w.s.Preemptive([]model.TaskID{t}, nil, nil) || !inSomeOrder(others, nil, func(list []model.TaskID) bool {
-		return len(w.s.Reclaimable(t, list, false).Victims) == len(list)
+		return len(w.s.Reclaimable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
 	})) {
 		return false
 	}
 	for _, c := range others {
-		w.s.Unbook(c, model.Pending)
+		w.s.Host().Unbook(c, model.Pending)
 	}
 	return true
 }
@@ -268,7 +270,7 @@ func inSomeOrder(list, taken []model.TaskID, holds func([]model.TaskID) bool) bo
 
 func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 	if len(chosen) > 0 {
-		choice := w.s.Reclaim(&policy.Claim{
+		choice := w.s.Reclaimable(&policy.Claim{
 			Tasks: w.tasks, Candidates: chosen, Room: policy.Room{Kind: policy.GivenNodes, Nodes: nodes},
 		}, false)
 		if choice.Plan == nil || !choice.Plan.Made || len(choice.Plan.Victims) < len(chosen) {
@@ -276,7 +278,7 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 		}
 	}
 	for _, c := range chosen {
-		w.s.Unbook(c, model.Pending)
+		w.s.Host().Unbook(c, model.Pending)
 	}
 	if !w.s.Allocatable(w.tasks, policy.InSession, nil, nil) {
 		return false
@@ -285,7 +287,7 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 		if !w.s.Fits(t, nodes[i], nil) {
 			return false
 		}
-		w.s.Book(t, model.Allocated, nodes[i])
+		w.s.Host().Book(t, model.Allocated, nodes[i])
 	}
 	return w.s.Ready(w.job, nil)
 }

@@ -23,15 +23,15 @@ func (s *Session) Busy() []model.QueueID {
 
 // QueueRanks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has
 // none.
-func (s *Session) QueueRanks(queues []model.QueueID) []int32 {
+func (h Host) QueueRanks(queues []model.QueueID) []int32 {
 	ranks := make([]int32, len(queues))
-	if keyer, ok := s.keyer(); ok && len(queues) <= len(s.view.Queues)/rankedByCounting {
-		s.countRanks(keyer, queues, ranks)
+	if keyer, ok := h.keyer(); ok && len(queues) <= len(h.view.Queues)/rankedByCounting {
+		h.countRanks(keyer, queues, ranks)
 		return ranks
 	}
-	busy := s.Busy()
-	s.QueuesInOrder(busy)
-	all := make([]int32, len(s.view.Queues))
+	busy := h.Busy()
+	h.QueuesInOrder(busy)
+	all := make([]int32, len(h.view.Queues))
 	for i, q := range busy {
 		all[q] = int32(i) + 1
 	}

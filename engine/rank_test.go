@@ -66,7 +66,7 @@ func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.
 		for i, q := range asked {
 			ids[i] = model.QueueID(q)
 		}
-		for i, rank := range s.QueueRanks(ids) {
+		for i, rank := range s.Host().QueueRanks(ids) {
 			require.Equal(t, slices.Index(want, ids[i]), int(rank))
 		}
 	})

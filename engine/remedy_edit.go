@@ -8,17 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// ChangeBy goes on from the cluster after edits that are about a job, as Change does.
-func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
-	if !s.view.Fresh() {
-		if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
-			return err
-		}
-	}
-	return s.changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
-}
-
-// changeBy is ChangeBy for a session that is as its model.
+// changeBy goes on from the cluster after edits, as Change does. The session must be as its model.
 func (s *Session) changeBy(e *editor) error {
 	return s.Change(s.view.Dims.Names(), func(b *model.ChangeBuilder) {
 		e.ChangeBuilder = b

@@ -15,15 +15,9 @@ type standing struct {
 	reasons []policy.Reason
 }
 
-// Runs reports whether a job could start at once, whatever other jobs wait: it is admitted or may be, its queue is served and may use what
-// the gang needs, and the nodes have room for it, where needed once tasks are gone that are being released. Of a job that waits to be
-// admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
-func (s *Session) Runs(j model.JobID) (bool, error) {
-	now, err := s.runs(j)
-	return now.runs, err
-}
-
-// runs is Runs, with what holds the job back.
+// runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may
+// be, its queue is served and may use what the gang needs, and the nodes have room for it, where needed once tasks are gone that are being
+// released. Of a job that waits to be admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
 func (s *Session) runs(j model.JobID) (standing, error) {
 	x := explainer{Session: s}
 	w := x.waiting(j)

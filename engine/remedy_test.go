@@ -141,7 +141,7 @@ func TestRemediesEndWhenTheyAreNotWantedOrCostTooMuch(t *testing.T) {
 	asked := 0
 	s, err := engine.Open(m, planPolicies()["proportion"], nil)
 	require.NoError(t, err)
-	s.Stop(func() bool {
+	s.Host().Stop(func() bool {
 		asked++
 		return asked > 40
 	})
@@ -150,10 +150,10 @@ func TestRemediesEndWhenTheyAreNotWantedOrCostTooMuch(t *testing.T) {
 
 	// Where the work ends the search ends too, and says so.
 	work := policy.NewWork(20_000_000)
-	s, err = engine.OpenWithin(m, planPolicies()["proportion"], nil, work)
+	host, err := engine.OpenHost(m, planPolicies()["proportion"], nil, work)
 	require.NoError(t, err)
 	work.Renew()
-	found := remedies(t, s, j)
+	found := remedies(t, host.Session, j)
 	require.Equal(t, engine.TriesSpent, found.Untried[len(found.Untried)-1].Cause)
 	require.LessOrEqual(t, work.Spent(), int64(20_000_000))
 }

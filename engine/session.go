@@ -76,12 +76,10 @@ type table struct {
 // Open returns a session on a model. stop, if not nil, is called periodically during long work; if it returns true, Open returns
 // policy.ErrStopped. Violations of the policy, or of the snapshot as read by a plugin, are a *model.Error.
 func Open(m *model.Model, p Policy, stop func() bool) (*Session, error) {
-	return OpenWithin(m, p, stop, nil)
+	return openWithin(m, p, stop, nil)
 }
 
-// OpenWithin is Open for a session that spends work: if opening costs more than is left, the error is a *policy.WorkError. The session
-// continues to spend from it whenever it is opened again.
-func OpenWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (*Session, error) {
+func openWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (*Session, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -166,8 +164,28 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 // View returns the state that questions use. Callers must not modify it.
 func (s *Session) View() *policy.View { return s.view }
 
-// Policy returns the policy of the session.
-func (s *Session) Policy() Policy { return s.policy }
+// Divider is a plugin that divides; its non-nil fields are the supported questions.
+type Divider struct {
+	Name   string
+	State  policy.State
+	Queues policy.Sharer
+	Jobs   policy.JobSharer
+	Tree   policy.TreeSharer
+	Forest policy.Tree
+}
 
-// Stop replaces the function by which long work checks whether to stop.
-func (s *Session) Stop(stop func() bool) { s.view.Stop = stop }
+// Dividers returns the plugins that divide among queues, among jobs, or along a tree, in order of the policy.
+func (s *Session) Dividers() []Divider {
+	var list []Divider
+	for _, p := range s.plugins {
+		d := Divider{Name: p.name, State: p.state}
+		d.Queues, _ = p.state.(policy.Sharer)
+		d.Jobs, _ = p.state.(policy.JobSharer)
+		d.Tree, _ = p.state.(policy.TreeSharer)
+		d.Forest, _ = p.state.(policy.Tree)
+		if d.Queues != nil || d.Jobs != nil || d.Tree != nil {
+			list = append(list, d)
+		}
+	}
+	return list
+}

@@ -33,19 +33,14 @@ type Choice struct {
 	Plan *policy.Plan
 }
 
-// Reclaimable decides which candidates of other queues a claimant may evict.
-func (s *Session) Reclaimable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
-	return s.Reclaim(&policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
-}
-
-// Reclaim decides which candidates of other queues a claimant may evict. Plugins without plans consider the claimant's first task.
-func (s *Session) Reclaim(c *policy.Claim, explain bool) Choice {
+// Reclaimable decides which candidates of other queues a claimant may evict. Plugins without plans consider the claimant's first task.
+func (s *Session) Reclaimable(c *policy.Claim, explain bool) Choice {
 	return s.choose(s.by.reclaim, c, explain)
 }
 
-// Preemptable decides which candidates of its own queue a claimant may evict.
-func (s *Session) Preemptable(claimant model.TaskID, candidates []model.TaskID, explain bool) Choice {
-	return s.choose(s.by.preempt, &policy.Claim{Tasks: []model.TaskID{claimant}, Candidates: candidates}, explain)
+// Preemptable decides which candidates of its own queue a claimant, the first task, may evict.
+func (s *Session) Preemptable(c *policy.Claim, explain bool) Choice {
+	return s.choose(s.by.preempt, c, explain)
 }
 
 // Plans reports whether some plugin reclaims by plans, which support several tasks and a room.

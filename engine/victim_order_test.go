@@ -80,7 +80,7 @@ func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 				queues = append(queues, queue(c))
 			}
 		}
-		Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareVictimQueues(l, r, queue(claimant)).Less })
+		Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.Host().CompareVictimQueues(l, r, queue(claimant)).Less })
 		Sort(want,
 			func(l, r model.TaskID) int {
 				return cmp.Or(strings.Compare(s.view.TaskKey(l), s.view.TaskKey(r)), cmp.Compare(l, r))
@@ -89,7 +89,7 @@ func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 				if queue(l) != queue(r) {
 					return slices.Index(queues, queue(l)) < slices.Index(queues, queue(r))
 				}
-				return s.CompareVictims(l, r, claimant).Less
+				return s.Host().CompareVictims(l, r, claimant).Less
 			})
 		s.SortVictims(claimant, candidates)
 		require.Equal(t, want, candidates)

@@ -8,16 +8,16 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// MaxWarnings is the maximum number of warnings that Warnings returns.
-const MaxWarnings = 100
+// maxWarnings is how many warnings are listed at most.
+const maxWarnings = 100
 
 // Warnings reports input that is valid but probably unintended: first findings for every policy, then those of each plugin, in order of the
-// policy. If there are more than MaxWarnings, the last one says so.
+// policy. If there are more than 100, the last one says so.
 func (s *Session) Warnings() []policy.Warning {
 	var list []policy.Warning
 	found := 0
 	add := func(w policy.Warning) {
-		if found++; found < MaxWarnings {
+		if found++; found < maxWarnings {
 			list = append(list, w)
 		}
 	}
@@ -34,7 +34,7 @@ func (s *Session) Warnings() []policy.Warning {
 			w.Warnings(add)
 		}
 	}
-	if found >= MaxWarnings {
+	if found >= maxWarnings {
 		list = append(list, policy.Warning{
 			Code: policy.WarningsTruncated, Queue: model.None,
 			Text: fmt.Sprintf("%d warnings in all, of which %d are listed", found, len(list)),

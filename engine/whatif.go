@@ -39,34 +39,6 @@ func (s *Session) Rollback(number int) error {
 	return nil
 }
 
-// Keep makes the current state the one that Restore returns to; earlier marks are removed.
-func (s *Session) Keep() {
-	for range s.marks {
-		s.view.Journal.Release()
-	}
-	s.marks = nil
-	s.kept = mark{s.view.Journal.Mark(), s.state}
-}
-
-// Restore undoes everything since Keep, including marks, so that a session can be reused for the next caller.
-func (s *Session) Restore() {
-	journal := s.view.Journal
-	journal.Rollback(s.kept.at)
-	for range s.marks {
-		journal.Release()
-	}
-	journal.Shrink()
-	s.marks = nil
-	s.state = s.kept.state
-	const few = 1024
-	if cap(s.spared) > few {
-		s.spared = nil
-	}
-}
-
-// Scratch returns the number of checks for which memory is kept from one question about victims to the next. Restore releases large memory.
-func (s *Session) Scratch() int { return cap(s.spared) }
-
 // Try executes a change that may fail; if it fails, it restores the previous state.
 func (s *Session) Try(change func() error) error {
 	before, at := s.state, s.view.Journal.Mark()
@@ -85,28 +57,10 @@ func (s *Session) Try(change func() error) error {
 // on a snapshot of the result. feed makes the change; its violations are a *model.Error, a result that costs more than is left is a
 // *policy.WorkError, and either changes nothing. See model.Model.Change for the numbers of jobs and tasks afterwards.
 func (s *Session) Change(dimensions []string, feed func(*model.ChangeBuilder)) error {
-	return s.ChangeIf(dimensions, func(b *model.ChangeBuilder) error {
+	return s.Host().ChangeIf(dimensions, func(b *model.ChangeBuilder) error {
 		feed(b)
 		return nil
 	}, nil)
-}
-
-// ChangeIf is Change with a feed that may fail, and with a check of the result before a session is opened on it. It returns their errors,
-// which change nothing. accept may be nil.
-func (s *Session) ChangeIf(dimensions []string, feed func(*model.ChangeBuilder) error, accept func(*model.Model) error) error {
-	if err := s.view.Work.Spend(s.view.Jobs.Len()+s.view.Tasks.Len(), 1); err != nil {
-		return err
-	}
-	v, err := s.view.Changed(dimensions, feed)
-	if err != nil {
-		return err
-	}
-	if accept != nil {
-		if err := accept(v.Model); err != nil {
-			return err
-		}
-	}
-	return s.reopen(v)
 }
 
 // Remove removes jobs, as if a new scheduling session were opened without them.

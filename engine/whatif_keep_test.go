@@ -22,14 +22,14 @@ func TestARestoredSessionIsAsNewForTheNext(t *testing.T) {
 	require.NoError(t, err)
 	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}}}}, nil)
 	require.NoError(t, err)
-	s.Keep()
+	s.Host().Keep()
 
 	for range 3 {
 		require.Equal(t, 0, s.Mark())
 		require.NoError(t, s.Allocate(0, 0))
 		require.Equal(t, 1, s.Mark())
 		require.NoError(t, s.Remove([]model.JobID{0}))
-		s.Restore()
+		s.Host().Restore()
 
 		require.ErrorIs(t, s.Rollback(0), engine.ErrNoMark)
 		require.Equal(t, model.Pending, s.View().Status(0))

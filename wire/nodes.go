@@ -32,7 +32,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 		Session: s, q: q, nodes: nodes, scorers: s.engine.Scorers(), fits: make([]bool, len(nodes)), total: make([]float64, len(nodes)),
 	}
 	if q.GetTop() > 0 {
-		table.ranks = s.engine.NodeRanks(nodes)
+		table.ranks = s.engine.View().NodeRanks(nodes)
 	}
 	table.scores = make([][]float64, len(table.scorers))
 	for i := range table.scores {

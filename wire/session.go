@@ -43,7 +43,7 @@ type Options struct {
 
 // Session answers steps about one model by one policy. It may be used by one goroutine at a time.
 type Session struct {
-	engine *engine.Session
+	engine engine.Host
 	// given is the policy as it was given, and canonical its canonical form, or nil until it is used.
 	given, canonical *apportionv1.Policy
 	// model is the one that out, named and depth are about.
@@ -81,7 +81,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	}
 	options.complete()
 	work := policy.NewWork(options.Work)
-	e, err := engine.OpenWithin(m, compiled, options.Stop, work)
+	e, err := engine.OpenHost(m, compiled, options.Stop, work)
 	if err != nil {
 		return nil, invalidSnapshot(err)
 	}
@@ -151,7 +151,7 @@ func (s *Session) Stop(stop func() bool) {
 func (s *Session) AnswerBytes() int { return s.out.maximum - s.out.left }
 
 // Engine returns the engine's session. Callers must not modify it.
-func (s *Session) Engine() *engine.Session { return s.engine }
+func (s *Session) Engine() engine.Host { return s.engine }
 
 // Basis returns the basis of the answers, without the digest of the snapshot, which depends on its bytes.
 func (s *Session) Basis() *apportionv1.Basis {

@@ -137,10 +137,11 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 }
 
 func (s *Session) choose(h *hunt, explain bool) engine.Choice {
+	claim := &policy.Claim{Tasks: h.claimants, Candidates: h.candidates, Room: h.room}
 	if h.preempt {
-		return s.engine.Preemptable(h.claimant, h.candidates, explain)
+		return s.engine.Preemptable(claim, explain)
 	}
-	return s.engine.Reclaim(&policy.Claim{Tasks: h.claimants, Candidates: h.candidates, Room: h.room}, explain)
+	return s.engine.Reclaimable(claim, explain)
 }
 
 // checkClaimants records more than one claimant, or with plans tasks of more than one job or a task named twice.

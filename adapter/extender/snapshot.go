@@ -16,7 +16,7 @@ import (
 // snapshot is a session of the engine, opened for one push and updated by the events of Volcano's session.
 type snapshot struct {
 	mu     sync.Mutex
-	engine *engine.Session
+	engine engine.Host
 	wire   *wire.Session
 	record *record
 	// booked says for each task whether the plugins have booked it. It prevents booking a task twice after an event was lost.
@@ -282,7 +282,7 @@ func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (
 	if preempt {
 		choose = s.engine.Preemptable
 	}
-	choice := choose(c, list, false)
+	choice := choose(&policy.Claim{Tasks: []model.TaskID{c}, Candidates: list}, false)
 	s.record.ask(func() *apportionv1.Step {
 		offered := make([]string, len(list))
 		for i, t := range list {

@@ -175,8 +175,8 @@ func (m *Model) TaskUID(t TaskID) string { return string(m.at(m.Tasks.At(t).uid)
 // TaskName returns a copy of a task's name.
 func (m *Model) TaskName(t TaskID) string { return string(m.at(m.Tasks.At(t).name)) }
 
-// CompareTaskKeys compares the identifiers of two tasks, as returned by TaskKey.
-func (m *Model) CompareTaskKeys(l, r TaskID) int {
+// compareTaskKeys compares the identifiers of two tasks, as returned by TaskKey.
+func (m *Model) compareTaskKeys(l, r TaskID) int {
 	lt, rt := m.Tasks.At(l), m.Tasks.At(r)
 	if !lt.uid.empty() && !rt.uid.empty() {
 		return bytes.Compare(m.at(lt.uid), m.at(rt.uid))
@@ -189,7 +189,7 @@ func (m *Model) CompareTaskKeys(l, r TaskID) int {
 
 // CompareTasks compares two tasks by their identifiers, and tasks without a name by their jobs and numbers.
 func (m *Model) CompareTasks(l, r TaskID) int {
-	if c := m.CompareTaskKeys(l, r); c != 0 {
+	if c := m.compareTaskKeys(l, r); c != 0 {
 		return c
 	}
 	lj, rj := m.Tasks.At(l).Job, m.Tasks.At(r).Job
@@ -222,6 +222,19 @@ func (m *Model) GivenDimensions() []int {
 		list = append(list, left.First())
 	}
 	return list
+}
+
+// NodeRanks returns the position of each of the given nodes in the list of all nodes sorted by name.
+func (m *Model) NodeRanks(nodes []NodeID) []int32 {
+	byNode := make([]int32, len(m.Nodes))
+	for rank, n := range m.NodeOrder {
+		byNode[n] = int32(rank)
+	}
+	ranks := make([]int32, len(nodes))
+	for i, n := range nodes {
+		ranks[i] = byNode[n]
+	}
+	return ranks
 }
 
 // Queue returns the queue with this name.

@@ -104,18 +104,6 @@ func amountsOf(row resource.Row) *Amounts {
 	return a
 }
 
-// At returns the amount of a dimension, and whether it is present.
-func (a *Amounts) At(d int) (float64, bool) {
-	if a != nil {
-		for i, given := range a.Dimension {
-			if given == uint32(d) {
-				return a.Amount[i], true
-			}
-		}
-	}
-	return 0, false
-}
-
 // With returns a copy of a with another amount of a dimension.
 func (a *Amounts) With(d int, x float64) *Amounts {
 	out := &Amounts{}

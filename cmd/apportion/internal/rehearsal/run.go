@@ -160,7 +160,7 @@ func (r *run) open(t *trace.Trace) error {
 		return err
 	}
 	r.nodes = r.base.NodeOrder
-	r.ranks = r.session.NodeRanks(r.nodes)
+	r.ranks = r.session.View().NodeRanks(r.nodes)
 	r.meter = newMeter(r)
 	return nil
 }

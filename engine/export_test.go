@@ -1,0 +1,22 @@
+package engine
+
+import "github.com/apportion/apportion/engine/model"
+
+// MaxWarnings is how many warnings are listed at most.
+const MaxWarnings = maxWarnings
+
+// Runs reports whether a job could start at once, whatever other jobs wait.
+func (s *Session) Runs(j model.JobID) (bool, error) {
+	now, err := s.runs(j)
+	return now.runs, err
+}
+
+// ChangeBy goes on from the cluster after edits that are about a job, as Change does.
+func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
+	if !s.view.Fresh() {
+		if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
+			return err
+		}
+	}
+	return s.changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
+}
