@@ -9,45 +9,37 @@ import (
 
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// reclaim evicts for the first block in order that may take from others, and starts what may start then, until no block can or a state
-// repeats.
-func (s *state) reclaim() error {
-	s.seen[s.key()] = 0
-	for s.report.Partial == "" {
-		blocks, err := s.waiting()
-		if err != nil {
-			return err
-		}
-		moved := false
-		for _, block := range blocks {
-			if s.tries++; s.tries > triesPerMove*s.limits.Moves {
-				s.report.Partial = fmt.Sprintf("victims were sought %d times only", s.tries-1)
-				return nil
-			}
-			if moved, err = s.evictFor(block); moved || err != nil {
-				break
-			}
-		}
-		if err != nil || !moved {
-			return err
-		}
-		if s.moves++; s.moves >= s.limits.Moves {
-			s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
-		}
-		if err := s.settle(); err != nil {
-			return err
-		}
-		key := s.key()
-		if before, seen := s.seen[key]; seen {
-			s.circle(s.plans[before:])
-			return nil
-		}
-		s.seen[key] = len(s.plans)
+// Evict evicts for a block that may take from others, and starts it.
+func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
+	if s.tries >= triesPerMove*s.limits.Moves {
+		s.report.Partial = fmt.Sprintf("victims were sought %d times only", s.tries)
+		return false, nil
 	}
-	return nil
+	s.tries++
+	moved, err := s.evictFor(block)
+	if err != nil || !moved {
+		return false, err
+	}
+	clear(s.roomless)
+	if s.moves++; s.moves >= s.limits.Moves {
+		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+	}
+	return true, nil
+}
+
+// settled ends the evictions if a state repeats, or where not everything was tried.
+func (s *state) settled() bool {
+	key := s.key()
+	if before, seen := s.seen[key]; seen {
+		s.circle(s.plans[before:])
+		return true
+	}
+	s.seen[key] = len(s.plans)
+	return s.report.Partial != ""
 }
 
 // triesPerMove bounds how often victims are sought, for each move that may be made.

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -19,24 +21,24 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	if err != nil {
 		return err
 	}
-	s := &state{auditor: a, ctx: ctx, session: session, seen: map[string]int{}}
+	s := &state{auditor: a, ctx: ctx, session: session, seen: map[string]int{}, roomless: map[uint32]bool{}, refused: map[uint32]bool{}}
 	defer func() {
 		if closed := session.Close(); err == nil {
 			err = closed
 		}
 	}()
 	s.read(nodes)
-	if err := s.admit(); err != nil {
-		return err
-	}
-	if err := s.settle(); err != nil {
+	loop := cycle.Cycle[[]uint32]{Scheduler: s, Plans: true, Settled: s.settled}
+	if err := loop.Run(cycle.Enqueue, cycle.Allocate); err != nil {
 		return err
 	}
 	if err := s.idle(); err != nil {
 		return err
 	}
-	if err := s.reclaim(); err != nil {
-		return err
+	if s.seen[s.key()] = 0; s.report.Partial == "" {
+		if err := loop.Run(cycle.Reclaim); err != nil {
+			return err
+		}
 	}
 	s.conclude()
 	return s.guarantees()
@@ -60,8 +62,8 @@ func (s *state) conclude() {
 	}
 }
 
-// admit lets jobs enter; those that may not take no part.
-func (s *state) admit() error {
+// Enqueue lets jobs enter; those that may not take no part.
+func (s *state) Enqueue() error {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
 		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION, OmitNames: true,
 	}}})
@@ -111,50 +113,52 @@ func (s *state) verdict(block []uint32) (allowed *apportionv1.Verdict, nodes []u
 	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nodes, nil
 }
 
-// settle starts what is permitted and fits, the first in order first, until nothing more may start. What has no room is not asked about
-// again, what is refused only once nothing else may start: room only shrinks, but a refusal may rest on what others could be given.
-func (s *state) settle() error {
-	roomless, refused, since := map[uint32]bool{}, map[uint32]bool{}, 0
-	for s.moves < s.limits.Moves {
-		blocks, err := s.waiting()
-		if err != nil {
-			return err
-		}
-		blocks = slices.DeleteFunc(blocks, func(b []uint32) bool { return roomless[b[0]] || refused[b[0]] })
-		started, err := s.startFirst(blocks, roomless, refused)
-		switch {
-		case err != nil:
-			return err
-		case started:
-			s.moves++
-			since++
-		case since == 0:
-			return nil
-		default:
-			since = 0
-			clear(refused)
+// Waiting yields the blocks that wait, and after each that was started those that wait then. What has no room is not asked about again until
+// something is evicted, what was refused only in the next round: room only shrinks, but a refusal may rest on what others could be given.
+func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
+	return func(yield func([]uint32, error) bool) {
+		clear(s.refused)
+		for moves := -1; moves != s.moves; {
+			if action == cycle.Allocate && s.moves >= s.limits.Moves {
+				s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+				return
+			}
+			moves = s.moves
+			blocks, err := s.waiting()
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, block := range blocks {
+				if action == cycle.Allocate && (s.roomless[block[0]] || s.refused[block[0]]) {
+					continue
+				}
+				if !yield(block, nil) {
+					return
+				}
+				if s.moves != moves {
+					break
+				}
+			}
 		}
 	}
-	s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
-	return nil
 }
 
-// startFirst starts the first block that may and fits, and notes those before it that do not fit or may not.
-func (s *state) startFirst(blocks [][]uint32, roomless, refused map[uint32]bool) (bool, error) {
-	for _, block := range blocks {
-		allowed, nodes, err := s.verdict(block)
-		switch {
-		case err != nil:
-			return false, err
-		case nodes == nil:
-			roomless[block[0]] = true
-		case allowed.GetVote() == apportionv1.Vote_VOTE_REJECT:
-			refused[block[0]] = true
-		default:
-			return true, s.start(block, nodes)
-		}
+// Allocate starts a block if it may and fits, and notes it if it does not fit or may not.
+func (s *state) Allocate(block []uint32) (bool, error) {
+	allowed, nodes, err := s.verdict(block)
+	switch {
+	case err != nil:
+		return false, err
+	case nodes == nil:
+		s.roomless[block[0]] = true
+		return false, nil
+	case allowed.GetVote() == apportionv1.Vote_VOTE_REJECT:
+		s.refused[block[0]] = true
+		return false, nil
 	}
-	return false, nil
+	s.moves++
+	return true, s.start(block, nodes)
 }
 
 // idle finds blocks that wait although they fit and are within their limits: one for each queue.

@@ -26,6 +26,8 @@ type state struct {
 	// seen are states by what runs where, with the number of plans made before.
 	seen  map[string]int
 	plans []plan
+	// roomless and refused are the first tasks of blocks that have no room, or may not start; see Waiting.
+	roomless, refused map[uint32]bool
 	// moves counts allocations and plans, tries the blocks for which victims were sought.
 	moves, tries int
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -85,7 +86,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		mustComplete(command, flag, client.Presets()...)
 	}
 	var actions []string
-	for _, action := range rehearsal.AllActions {
+	for _, action := range cycle.Actions() {
 		actions = append(actions, string(action))
 	}
 	mustComplete(command, "actions", actions...)
@@ -99,7 +100,7 @@ func (r *rehearsing) check() error {
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is no number of whole seconds", r.checkpoint)
 	}
-	return cmp.Or(checkAll("actions", "action", r.actions, rehearsal.AllActions), r.history.check())
+	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check())
 }
 
 func (r *rehearsing) run(ctx context.Context) error {
@@ -221,7 +222,7 @@ func withQueues(ctx context.Context, s streams, f *inputFlags, file string) (*in
 }
 
 // actionsOf are the actions of a volcano-scheduler.conf that are simulated, unless the flag says which.
-func (r *rehearsing) actionsOf(config string) ([]rehearsal.Action, error) {
+func (r *rehearsing) actionsOf(config string) ([]cycle.Action, error) {
 	names := r.actions
 	if len(names) == 0 && config != "" {
 		data, err := os.ReadFile(config)
@@ -236,9 +237,9 @@ func (r *rehearsing) actionsOf(config string) ([]rehearsal.Action, error) {
 		}
 		names = strings.Split(conf.Actions, ",")
 	}
-	var actions []rehearsal.Action
+	var actions []cycle.Action
 	for _, name := range names {
-		if action := rehearsal.Action(strings.TrimSpace(name)); slices.Contains(rehearsal.AllActions, action) {
+		if action := cycle.Action(strings.TrimSpace(name)); slices.Contains(cycle.Actions(), action) {
 			actions = append(actions, action)
 		}
 	}

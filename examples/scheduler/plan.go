@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -30,84 +31,49 @@ func (j *Job) block() []int {
 	return block
 }
 
-// reclaimByPlans carries out plans, the first there is, and gives out what is free after each, until there is none.
-func (c *cycle) reclaimByPlans() error {
-	for {
-		moved, err := c.firstPlan()
-		if err != nil || !moved {
-			return err
-		}
-		if err := c.allocateAll(); err != nil {
-			return err
-		}
+// Evict carries out the plan by which a job gets its place, if there is one.
+func (r *round) Evict(job *Job, action cycle.Action) (bool, error) {
+	means := apportionv1.PlanMeans_PLAN_MEANS_RECLAIM
+	if action == cycle.Preempt {
+		means = apportionv1.PlanMeans_PLAN_MEANS_PREEMPT
 	}
-}
-
-// firstPlan carries out the plan of the first job in order that has one.
-func (c *cycle) firstPlan() (bool, error) {
-	queues, err := c.desk.queues(true)
-	if err != nil {
+	plan, err := r.desk.plan(job, means)
+	if err != nil || plan == nil {
 		return false, err
 	}
-	waiting := c.waiting()
-	for _, queue := range queues {
-		jobs, err := c.desk.inOrder(waiting[queue])
-		if err != nil {
-			return false, err
-		}
-		for _, job := range jobs {
-			plan, err := c.desk.plan(job, apportionv1.PlanMeans_PLAN_MEANS_RECLAIM)
-			if err != nil {
-				return false, err
-			}
-			if plan != nil {
-				return true, c.carryOut(job, plan)
-			}
-		}
-	}
-	return false, nil
+	return true, r.carryOut(job, plan)
 }
 
 // carryOut evicts a plan's victims and lets its job run.
-func (c *cycle) carryOut(job *Job, plan *apportionv1.PlanAnswer) error {
-	c.undo, c.tentative = nil, nil
+func (r *round) carryOut(job *Job, plan *apportionv1.PlanAnswer) error {
+	r.undo, r.tentative = nil, nil
 	for _, victim := range plan.GetVictims() {
-		if err := c.evict(victim.GetTask(), victim.GetOwnQueue()); err != nil {
+		if err := r.evict(victim.GetTask(), victim.GetOwnQueue()); err != nil {
 			return err
 		}
 	}
 	for _, placed := range plan.GetPlacements() {
-		_, task := c.desk.owner(placed.GetTask())
-		if err := c.place(job, task, int(placed.GetNode())); err != nil {
+		_, task := r.desk.owner(placed.GetTask())
+		if err := r.place(job, task, int(placed.GetNode())); err != nil {
 			return err
 		}
 	}
-	c.commit(job)
+	r.commit(job)
 	return nil
 }
 
-// allocateAll gives out what is free until nothing more is taken: a refusal may rest on what others could still have been given.
-func (c *cycle) allocateAll() error {
-	for {
-		before := c.placements
-		if err := c.allocate(); err != nil || c.placements == before {
-			return err
-		}
-	}
-}
-
 // commit keeps what the attempt under way has done.
-func (c *cycle) commit(job *Job) {
-	c.evictions = append(c.evictions, c.tentative...)
-	c.placements++
+func (r *round) commit(job *Job) {
+	r.evictions = append(r.evictions, r.tentative...)
+	r.commits++
 	if job.Began == never {
-		job.Began = c.state.now
+		job.Began = r.state.now
 	}
-	key := c.state.key()
-	if c.seen[key] {
-		c.repeats++
+	key := r.state.key()
+	if r.seen[key] {
+		r.repeats++
 	}
-	c.seen[key] = true
+	r.seen[key] = true
 }
 
 // key names what runs where.

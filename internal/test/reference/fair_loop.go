@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -14,21 +16,23 @@ import (
 // counted here.
 type fairLoop struct {
 	*fairAsked
-	cluster                 fairCluster
-	steps, plans, evictions int
+	cluster fairCluster
+	// started counts the blocks that were started.
+	started, plans, evictions int
+}
+
+// candidate is a block that waits, with what may be done for it.
+type candidate struct {
+	tasks []uint32
+	// allowed says that its queue may use more, evicts that it may have others evicted.
+	allowed, evicts bool
 }
 
 func (a *fairAsked) loop(ctx context.Context) (any, error) {
 	l := fairLoop{fairAsked: a, cluster: newFairCluster(a)}
-	for {
-		moved, err := l.move(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !moved {
-			break
-		}
-		l.steps++
+	steps, err := cycle.Serve(l.waiting(ctx), func(c candidate) (bool, error) { return l.move(ctx, c) })
+	if err != nil {
+		return nil, err
 	}
 	running := []string{}
 	for i := range l.cluster.tasks {
@@ -42,51 +46,77 @@ func (a *fairAsked) loop(ctx context.Context) (any, error) {
 		list = append(list, uid)
 	}
 	return object{
-		"steps": strconv.Itoa(l.steps), "plans": strconv.Itoa(l.plans), "evictions": strconv.Itoa(l.evictions), "running": list,
+		"steps": strconv.Itoa(steps), "plans": strconv.Itoa(l.plans), "evictions": strconv.Itoa(l.evictions), "running": list,
 	}, nil
 }
 
-// move makes the first move there is: queue by queue in order, block by block.
-func (l *fairLoop) move(ctx context.Context) (bool, error) {
+// waiting yields the blocks that wait, queue by queue in order, and all of them again after each that was started.
+func (l *fairLoop) waiting(ctx context.Context) iter.Seq2[candidate, error] {
+	return func(yield func(candidate, error) bool) {
+		for started := -1; started != l.started; {
+			started = l.started
+			list, err := l.candidates(ctx)
+			if err != nil {
+				yield(candidate{}, err)
+				return
+			}
+			for _, c := range list {
+				if !yield(c, nil) {
+					return
+				}
+				if l.started != started {
+					break
+				}
+			}
+		}
+	}
+}
+
+// candidates asks what may be done for each block.
+func (l *fairLoop) candidates(ctx context.Context) ([]candidate, error) {
 	queues, err := l.inOrder(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	var blocks [][]uint32
-	for _, q := range queues {
-		blocks = append(blocks, l.cluster.blocks(q)...)
-	}
-	if len(blocks) == 0 {
-		return false, nil
-	}
+	var list []candidate
 	var steps []*apportionv1.Step
-	for _, block := range blocks {
-		tasks := &apportionv1.Tasks{Index: block}
-		steps = append(steps, jointlyAllocatable(tasks), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
-			Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true},
-		}})
+	for _, q := range queues {
+		for _, block := range l.cluster.blocks(q) {
+			tasks := &apportionv1.Tasks{Index: block}
+			list = append(list, candidate{tasks: block})
+			steps = append(steps, jointlyAllocatable(tasks), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
+				Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true},
+			}})
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
 	}
 	answers, err := l.session.Do(ctx, steps...)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	for i, block := range blocks {
-		permitted := answers[2*i].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT
-		if nodes, fits := l.cluster.firstFit(block); permitted && fits {
-			return true, l.start(ctx, block, nodes)
-		}
-		if answers[2*i+1].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
-			continue
-		}
-		if made, err := l.evictFor(ctx, block); made || err != nil {
-			return made, err
-		}
+	for i := range list {
+		list[i].allowed = answers[2*i].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT
+		list[i].evicts = answers[2*i+1].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT
 	}
-	return false, nil
+	return list, nil
+}
+
+// move starts a block on what is free, or in the place of others.
+func (l *fairLoop) move(ctx context.Context, c candidate) (bool, error) {
+	if nodes, fits := l.cluster.firstFit(c.tasks); c.allowed && fits {
+		return true, l.start(ctx, c.tasks, nodes)
+	}
+	if !c.evicts {
+		return false, nil
+	}
+	return l.evictFor(ctx, c.tasks)
 }
 
 // start places a block and lets it run.
 func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
+	l.started++
 	for i, t := range block {
 		l.cluster.tasks[t].status, l.cluster.tasks[t].node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, -1
 		if len(nodes) > 0 {

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"errors"
 
+	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -11,11 +12,11 @@ import (
 // errNotReady undoes an attempt.
 var errNotReady = errors.New("the job does not become ready")
 
-// attempt places tasks of a job where there is room until the job is ready, and reports whether it became so. If it does not, nothing has
+// Allocate places tasks of a job where there is room until the job is ready, and reports whether it became so. If it does not, nothing has
 // happened.
-func (d *deciding) attempt(j *job) bool {
+func (d *deciding) Allocate(j *job) (bool, error) {
 	if d.memo.refused(d.run, j, 0) {
-		return false
+		return false, nil
 	}
 	d.tentative = d.tentative[:0]
 	err := d.session.Try(func() error {
@@ -40,13 +41,13 @@ func (d *deciding) attempt(j *job) bool {
 	})
 	if err != nil {
 		d.memo.refuse(d.run, j, 0)
-		return false
+		return false, nil
 	}
 	for _, p := range d.tentative {
 		d.place(j, p)
 	}
 	d.commit(j)
-	return true
+	return true, nil
 }
 
 // bestNode is the node with the highest score that has room for a task, the first by name of equal ones; None if none has room.
@@ -93,17 +94,24 @@ func (d *deciding) bestNode(t model.TaskID) model.NodeID {
 	return fits[best]
 }
 
-// plan is how a job gets its place; nil if there is no plan.
-func (d *deciding) plan(j *job, means engine.Means) (*engine.Plan, error) {
+// Evict carries out the plan by which a job gets its place, if there is one.
+func (d *deciding) Evict(j *job, action cycle.Action) (bool, error) {
+	means := engine.ByReclaim
+	if action == cycle.Preempt {
+		means = engine.ByPreempt
+	}
 	if d.memo.refused(d.run, j, means) {
-		return nil, nil //nolint:nilnil // No plan, no error.
+		return false, nil
 	}
 	plan, err := d.session.Plan(&engine.PlanQuestion{Job: j.id, Means: means, Quick: true})
-	if err != nil || plan.Outcome == engine.PlanMade {
-		return plan, err
+	if err != nil {
+		return false, err
 	}
-	d.memo.refuse(d.run, j, means)
-	return nil, nil //nolint:nilnil // No plan, no error.
+	if plan.Outcome != engine.PlanMade {
+		d.memo.refuse(d.run, j, means)
+		return false, nil
+	}
+	return true, d.carryOut(j, plan)
 }
 
 // carryOut evicts a plan's victims and lets its job run.

@@ -2,7 +2,9 @@ package rehearsal
 
 import (
 	"container/heap"
+	"iter"
 
+	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -23,13 +25,12 @@ func (r *run) round() error {
 	r.memo.freed()
 	actions := r.variant.Actions
 	if actions == nil {
-		actions = AllActions
+		actions = cycle.Actions()
 	}
-	d := &deciding{run: r, plans: r.session.Plans()}
-	for _, action := range actions {
-		if err := d.act(action); err != nil {
-			return err
-		}
+	d := &deciding{run: r}
+	c := cycle.Cycle[*job]{Scheduler: d, Plans: r.session.Plans()}
+	if err := c.Run(actions...); err != nil {
+		return err
 	}
 	d.settle()
 	// What an eviction leaves free besides the place that it was for is given out in the next round. Such a round is followed by no other,
@@ -38,11 +39,9 @@ func (r *run) round() error {
 	return nil
 }
 
-// deciding is a round under way.
+// deciding is a round under way: the scheduler of its cycle.
 type deciding struct {
 	*run
-	// plans says that the policy reclaims by plans.
-	plans bool
 	// placed are tasks that were placed in this round: they start to run after it.
 	placed []model.TaskID
 	// touched are jobs of which tasks were placed or evicted.
@@ -62,29 +61,8 @@ type placement struct {
 	node model.NodeID
 }
 
-func (d *deciding) act(action Action) error {
-	switch action {
-	case Enqueue:
-		d.enqueue()
-		return nil
-	case Allocate:
-		if d.plans {
-			return d.allocateAll()
-		}
-		return d.allocate()
-	case Preempt:
-		return d.evictBy(engine.ByPreempt)
-	case Reclaim:
-		if d.plans {
-			return d.reclaimByPlans()
-		}
-		return d.evictBy(engine.ByReclaim)
-	}
-	return nil
-}
-
-// enqueue lets jobs in.
-func (d *deciding) enqueue() {
+// Enqueue lets jobs in.
+func (d *deciding) Enqueue() error {
 	for _, id := range d.session.PendingInOrder() {
 		if d.session.Enqueue(id, nil) {
 			j := d.byID[id]
@@ -93,6 +71,7 @@ func (d *deciding) enqueue() {
 		}
 	}
 	d.memo.changed()
+	return nil
 }
 
 // lines are the admitted jobs of each queue that could use another task, the first to be served on top.
@@ -133,8 +112,8 @@ func (l *line) take() model.JobID {
 	return id
 }
 
-// waiting puts the jobs in line.
-func (d *deciding) waiting() *lines {
+// line puts the jobs in line.
+func (d *deciding) line() *lines {
 	w := &lines{deciding: d, byQueue: map[model.QueueID]*line{}}
 	for _, j := range d.live {
 		if j.phase == model.PhasePending || j.running == len(j.started) {
@@ -172,94 +151,32 @@ func (w *lines) next(all bool) *line {
 	return nil
 }
 
-// allocate gives out what is free: to the first queue in order, there to the first job, and then looks again.
-func (d *deciding) allocate() error {
-	w := d.waiting()
-	var l *line
-	for {
-		if d.stop() {
-			return policy.ErrStopped
-		}
-		// Where nothing was placed the order of queues is as before.
-		if l == nil || l.Len() == 0 {
-			if l = w.next(false); l == nil {
-				return nil
+// Waiting yields jobs: the first job of the first queue, until there is none. Where plans are sought to reclaim by, queues count that use all
+// they may.
+func (d *deciding) Waiting(action cycle.Action) iter.Seq2[*job, error] {
+	return func(yield func(*job, error) bool) {
+		all := action == cycle.Reclaim && d.session.Plans()
+		w := d.line()
+		for l := w.next(all); l != nil; {
+			if d.stop() {
+				yield(nil, policy.ErrStopped)
+				return
 			}
-		}
-		id := l.take()
-		j := d.byID[id]
-		if !d.attempt(j) {
-			continue
-		}
-		if j.running < len(j.started) {
-			heap.Push(l, id)
-		}
-		l = nil
-	}
-}
-
-// allocateAll gives out what is free until nothing more is taken: a refusal may rest on what others could still have been given.
-func (d *deciding) allocateAll() error {
-	for {
-		before := d.commits
-		if err := d.allocate(); err != nil || d.commits == before {
-			return err
-		}
-	}
-}
-
-// evictBy lets jobs evict others, of their own queue or of other queues.
-func (d *deciding) evictBy(means engine.Means) error {
-	w := d.waiting()
-	for {
-		l := w.next(false)
-		if l == nil {
-			return nil
-		}
-		j := d.byID[l.take()]
-		plan, err := d.plan(j, means)
-		if err != nil {
-			return err
-		}
-		if plan == nil {
-			continue
-		}
-		if err := d.carryOut(j, plan); err != nil {
-			return err
-		}
-	}
-}
-
-// reclaimByPlans carries out plans, the first there is, and gives out what is free after each, until there is none.
-func (d *deciding) reclaimByPlans() error {
-	for {
-		moved, err := d.firstPlan()
-		if err != nil || !moved {
-			return err
-		}
-		if err := d.allocateAll(); err != nil {
-			return err
-		}
-	}
-}
-
-// firstPlan carries out the plan of the first job in order that has one.
-func (d *deciding) firstPlan() (bool, error) {
-	w := d.waiting()
-	d.session.QueuesInOrder(w.queues)
-	for _, q := range w.queues {
-		for l := w.byQueue[q]; l.Len() > 0; {
-			j := d.byID[l.take()]
-			plan, err := d.plan(j, engine.ByReclaim)
-			if err != nil {
-				return false, err
+			id, before := l.take(), d.commits
+			j := d.byID[id]
+			if !yield(j, nil) {
+				return
 			}
-			if plan != nil {
-				return true, d.carryOut(j, plan)
+			moved := d.commits > before
+			if moved && action == cycle.Allocate && j.running < len(j.started) {
+				heap.Push(l, id)
+			}
+			// Where nothing was done the order of queues is as before.
+			if moved || l.Len() == 0 {
+				l = w.next(all)
 			}
 		}
 	}
-	return false, nil
 }
 
 // settle lets the tasks run that were placed, and finds when their jobs will be done.

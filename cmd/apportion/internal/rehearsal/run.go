@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -19,23 +20,9 @@ type Variant struct {
 	// Snapshot has the nodes and the queues. Its jobs are not looked at: the trace brings the jobs.
 	Snapshot *apportionv1.Snapshot
 	Policy   *apportionv1.Policy
-	// Actions are carried out in this order in each round of decisions. nil: AllActions.
-	Actions []Action
+	// Actions are carried out in this order in each round of decisions. nil: all of them, cycle.Actions.
+	Actions []cycle.Action
 }
-
-// Action is a part of a round of decisions, as Volcano names it.
-type Action string
-
-// The actions.
-const (
-	Enqueue  Action = "enqueue"
-	Allocate Action = "allocate"
-	Preempt  Action = "preempt"
-	Reclaim  Action = "reclaim"
-)
-
-// AllActions are all actions in the order in which Volcano's documentation names them.
-var AllActions = []Action{Enqueue, Allocate, Preempt, Reclaim}
 
 // Options are what all variants have in common.
 type Options struct {

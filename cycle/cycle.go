@@ -1,0 +1,123 @@
+// Package cycle is the loop of a scheduler: in which order its actions ask what waits, and when they begin again. What waits, how it is
+// placed, what is counted and when to stop are the caller's; see Scheduler.
+package cycle
+
+import "iter"
+
+// Action is a part of a cycle, as Volcano names it.
+type Action string
+
+// The actions.
+const (
+	Enqueue  Action = "enqueue"
+	Allocate Action = "allocate"
+	Preempt  Action = "preempt"
+	Reclaim  Action = "reclaim"
+)
+
+// Actions returns all actions in the order in which Volcano's documentation names them.
+func Actions() []Action { return []Action{Enqueue, Allocate, Preempt, Reclaim} }
+
+// Scheduler knows what waits and carries out what can be done for it. J is what is served at once: a job, a gang or a task.
+type Scheduler[J any] interface {
+	// Enqueue lets jobs in.
+	Enqueue() error
+	// Waiting yields what an action may serve, the first in order first. Where something was done for what it yielded, the order after that
+	// counts; what it yielded in vain, it does not yield again. It ends with an error if it yields one.
+	Waiting(action Action) iter.Seq2[J, error]
+	// Allocate starts it on what is free, and reports whether it did. If not, nothing has changed.
+	Allocate(job J) (bool, error)
+	// Evict starts it in the place of tasks of its own queue (Preempt) or of others (Reclaim), and reports whether it did. If not, nothing
+	// has changed.
+	Evict(job J, action Action) (bool, error)
+}
+
+// Cycle runs the actions of a scheduler.
+type Cycle[J any] struct {
+	Scheduler[J]
+
+	// Plans is true if the policy reclaims by plans, as fair does. What is free is then given out until nothing more is taken, because a
+	// refusal may rest on what others could still have been given, and after each plan of reclaim again.
+	Plans bool
+	// Settled, if not nil, is called when what a plan of reclaim left free is given out. Reclaim ends if it returns true.
+	Settled func() bool
+}
+
+// Run carries out actions in order. If there is an error it ends with it.
+func (c *Cycle[J]) Run(actions ...Action) error {
+	for _, action := range actions {
+		if err := c.act(action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cycle[J]) act(action Action) error {
+	switch {
+	case action == Enqueue:
+		return c.Enqueue()
+	case action == Allocate:
+		return c.allocate()
+	case action == Reclaim && c.Plans:
+		return c.reclaimByPlans()
+	}
+	_, err := Serve(c.Waiting(action), func(job J) (bool, error) { return c.Evict(job, action) })
+	return err
+}
+
+// allocate gives out what is free.
+func (c *Cycle[J]) allocate() error {
+	for {
+		served, err := Serve(c.Waiting(Allocate), c.Allocate)
+		if err != nil || served == 0 || !c.Plans {
+			return err
+		}
+	}
+}
+
+// reclaimByPlans carries out plans, the first there is, and gives out what is free after each, until there is none.
+func (c *Cycle[J]) reclaimByPlans() error {
+	for {
+		moved, err := First(c.Waiting(Reclaim), func(job J) (bool, error) { return c.Evict(job, Reclaim) })
+		if err != nil || !moved {
+			return err
+		}
+		if err := c.allocate(); err != nil {
+			return err
+		}
+		if c.Settled != nil && c.Settled() {
+			return nil
+		}
+	}
+}
+
+// Serve tries to serve all that waits, and returns for how many that was done.
+func Serve[J any](waiting iter.Seq2[J, error], serve func(J) (bool, error)) (served int, err error) {
+	for job, err := range waiting {
+		if err != nil {
+			return served, err
+		}
+		done, err := serve(job)
+		if err != nil {
+			return served, err
+		}
+		if done {
+			served++
+		}
+	}
+	return served, nil
+}
+
+// First serves the first that can be served of what waits, and reports whether there is one.
+func First[J any](waiting iter.Seq2[J, error], serve func(J) (bool, error)) (bool, error) {
+	for job, err := range waiting {
+		if err != nil {
+			return false, err
+		}
+		if done, err := serve(job); done || err != nil {
+			return done, err
+		}
+	}
+	return false, nil
+}
