@@ -113,8 +113,9 @@ func (s *state) verdict(block []uint32) (allowed *apportionv1.Verdict, nodes []u
 	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nodes, nil
 }
 
-// Waiting yields the blocks that wait, and after each that was started those that wait then. What has no room is not asked about again until
-// something is evicted, what was refused only in the next round: room only shrinks, but a refusal may rest on what others could be given.
+// Waiting yields the blocks that wait, and after each that was started those that wait then. What has no room is not asked about again
+// until something is evicted, what was refused only in the next round: room only shrinks, but a refusal may rest on what others could be
+// given.
 func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
 	return func(yield func([]uint32, error) bool) {
 		clear(s.refused)

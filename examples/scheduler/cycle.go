@@ -61,8 +61,8 @@ func (r *round) Enqueue() error {
 	return err
 }
 
-// Waiting yields the admitted jobs that could use another task: the first job of the first queue, and then who is first after what was done for
-// it. Where plans are sought to reclaim by, queues count that use all they may.
+// Waiting yields the admitted jobs that could use another task: the first job of the first queue, and then who is first after what was done
+// for it. Reclaim by plans also serves queues that use all they may.
 func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
 	return func(yield func(*Job, error) bool) {
 		waiting := make([][]*Job, len(r.state.cluster.Queues))

@@ -151,8 +151,7 @@ func (w *lines) next(all bool) *line {
 	return nil
 }
 
-// Waiting yields jobs: the first job of the first queue, until there is none. Where plans are sought to reclaim by, queues count that use all
-// they may.
+// Waiting yields jobs: the first job of the first queue, until there is none. Reclaim by plans also serves queues that use all they may.
 func (d *deciding) Waiting(action cycle.Action) iter.Seq2[*job, error] {
 	return func(yield func(*job, error) bool) {
 		all := action == cycle.Reclaim && d.session.Plans()
