@@ -101,32 +101,10 @@ func (in Input) message() *apportionv1.Input {
 	return message
 }
 
-// calls are the unary calls of the contract. The generated client has them, and so has the in-process decider.
-type calls interface {
-	EvaluateShares(
-		ctx context.Context, in *apportionv1.EvaluateSharesRequest, opts ...grpc.CallOption,
-	) (*apportionv1.EvaluateSharesResponse, error)
-	CheckEnqueue(
-		ctx context.Context, in *apportionv1.CheckEnqueueRequest, opts ...grpc.CallOption,
-	) (*apportionv1.CheckEnqueueResponse, error)
-	CheckAllocatable(
-		ctx context.Context, in *apportionv1.CheckAllocatableRequest, opts ...grpc.CallOption,
-	) (*apportionv1.CheckAllocatableResponse, error)
-	SelectVictims(
-		ctx context.Context, in *apportionv1.SelectVictimsRequest, opts ...grpc.CallOption,
-	) (*apportionv1.SelectVictimsResponse, error)
-	ScoreNodes(ctx context.Context, in *apportionv1.ScoreNodesRequest, opts ...grpc.CallOption) (*apportionv1.ScoreNodesResponse, error)
-	Explain(ctx context.Context, in *apportionv1.ExplainRequest, opts ...grpc.CallOption) (*apportionv1.ExplainResponse, error)
-	Plan(ctx context.Context, in *apportionv1.PlanRequest, opts ...grpc.CallOption) (*apportionv1.PlanResponse, error)
-	Remedies(ctx context.Context, in *apportionv1.RemediesRequest, opts ...grpc.CallOption) (*apportionv1.RemediesResponse, error)
-	Simulate(ctx context.Context, in *apportionv1.SimulateRequest, opts ...grpc.CallOption) (*apportionv1.SimulateResponse, error)
-}
-
 // Client calls a service, or decides in process. It is safe for concurrent use.
 type Client struct {
 	settings
 
-	calls calls
 	// remote is nil in process. mirrored is the same service, by a connection that keeps the calls of each mirror with one replica.
 	remote, mirrored apportionv1.ApportionServiceClient
 	connections      []*grpc.ClientConn
@@ -142,7 +120,6 @@ var _ Decider = (*Client)(nil)
 func InProcess(opts ...Option) *Client {
 	c := &Client{settings: newSettings(opts)}
 	c.engine = local{policies: c.policies}
-	c.calls = c.engine
 	c.counters = newCounters(c.meter)
 	return c
 }

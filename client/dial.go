@@ -134,7 +134,6 @@ func Dial(target string, opts ...Option) (*Client, error) {
 	c.engine = local{policies: c.policies}
 	c.remote = apportionv1.NewApportionServiceClient(c.connections[0])
 	c.mirrored = apportionv1.NewApportionServiceClient(c.connections[1])
-	c.calls = c.remote
 	c.counters = newCounters(c.meter)
 	return c, nil
 }

@@ -1,5 +1,16 @@
 package client
 
+import (
+	"context"
+
+	"github.com/apportion/apportion/wire/method"
+)
+
+// Answer answers a call in process.
+func Answer[Q method.Request, A any](ctx context.Context, c *Client, m *method.Method[Q, A], request Q) (A, error) {
+	return answered(ctx, c.engine, m, request)
+}
+
 // Encode is what is sent of a State that is sent whole, and where its entities lie then.
 func (s *State) Encode() ([]byte, *layout) { return s.encode() }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // Fallback answers a question when the service is unreachable, too slow, too busy, or fails. There is no fallback for an invalid question
@@ -93,13 +94,13 @@ func (c *Client) fellBack(ctx context.Context, kind Kind, by Fallback, err error
 }
 
 // question is a unary call: how it is made, and what is answered if the service does not.
-type question[Q, A any] struct {
-	kind Kind
-	call func(calls, context.Context, *Q, ...grpc.CallOption) (*A, error)
-	// input is that of a request.
-	input func(*Q) *apportionv1.Input
+type question[Q method.Request, A any] struct {
+	kind   Kind
+	method *method.Method[Q, A]
+	// call is the method of a service.
+	call func(apportionv1.ApportionServiceClient, context.Context, Q, ...grpc.CallOption) (A, error)
 	// answer is what FailClosed and FailOpen answer; false: they cannot.
-	answer func(vote apportionv1.Vote) (*A, bool)
+	answer func(vote apportionv1.Vote) (A, bool)
 }
 
 // origin is where an answer comes from.
@@ -111,7 +112,7 @@ type origin struct {
 }
 
 // ask makes a call.
-func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q) (*A, origin, error) {
+func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request Q) (response A, from origin, err error) {
 	within, cancel := c.within(ctx, q.kind)
 	defer cancel()
 	answer, at, err := q.made(within, c, in, request)
@@ -121,17 +122,17 @@ func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request *Q
 	by := c.fallback(ctx, q.kind, err)
 	instead, at, ok := q.instead(ctx, c, by, in, request)
 	if !ok {
-		return nil, origin{}, err
+		return response, origin{}, err
 	}
 	c.fellBack(ctx, q.kind, by, err)
 	return instead, origin{by, at}, nil
 }
 
 // made makes the call where the client asks.
-func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request *Q) (*A, *held, error) {
+func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
 	switch {
 	case in.State != nil && in.State.mirror.client != c:
-		return nil, nil, errForeign
+		return response, nil, errForeign
 	case c.remote == nil:
 		return q.local(ctx, c, in, request)
 	case in.State != nil:
@@ -142,18 +143,18 @@ func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request *
 }
 
 // local has the engine of this process answer.
-func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request *Q) (*A, *held, error) {
+func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
 	engine, at, err := c.engine.about(ctx, in.State)
 	if err != nil {
-		return nil, nil, err
+		return response, nil, err
 	}
-	answer, err := q.call(engine, ctx, request)
-	return answer, at, err
+	response, err = answered(ctx, engine, q.method, request)
+	return response, at, err
 }
 
 // mirrored makes the call about a State, and sends that again if the replica that was reached does not hold it.
-func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, request *Q) (*A, *held, error) {
-	ask := func() (*A, error) { return q.call(c.mirrored, ctx, request) }
+func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, request Q) (response A, at *held, err error) {
+	ask := func() (A, error) { return q.call(c.mirrored, ctx, request) }
 	var missing *held
 	for range replicas {
 		at, err := s.atReplica(ctx, missing)
@@ -161,42 +162,42 @@ func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, reque
 			break
 		}
 		if err != nil {
-			return nil, nil, err
+			return response, nil, err
 		}
-		q.input(request).Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: at.digest}
+		request.GetInput().Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: at.digest}
 		answer, err := again(ctx, c, q.kind, ask)
 		if !notHeld(err) {
 			return answer, at, err
 		}
 		missing = at
 	}
-	at := s.inline(q.input(request))
-	answer, err := again(ctx, c, q.kind, ask)
-	return answer, at, err
+	at = s.inline(request.GetInput())
+	response, err = again(ctx, c, q.kind, ask)
+	return response, at, err
 }
 
 // remote makes the call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
-func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request *Q) (*A, error) {
-	ask := func() (*A, error) { return q.call(c.remote, ctx, request) }
+func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request Q) (A, error) {
+	ask := func() (A, error) { return q.call(c.remote, ctx, request) }
 	for range replicas {
 		answer, err := again(ctx, c, q.kind, ask)
 		if in.Upload == nil || !notHeld(err) {
 			return answer, err
 		}
 		if err := c.spread(ctx, in.Upload); err != nil {
-			return nil, err
+			return answer, err
 		}
 	}
-	q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
+	request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
 	return again(ctx, c, q.kind, ask)
 }
 
 // instead is what a fallback answers; false: it has no answer.
-func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request *Q) (answer *A, at *held, ok bool) {
+func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request Q) (answer A, at *held, ok bool) {
 	switch by {
 	case FallbackEngine:
 		if in.State == nil {
-			q.input(request).Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
+			request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
 		}
 		answer, at, err := q.local(ctx, c, in, request)
 		return answer, at, err == nil
@@ -209,7 +210,7 @@ func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in 
 }
 
 // unanswerable is the answer of questions that have no plain yes or no.
-func unanswerable[A any](apportionv1.Vote) (*A, bool) { return nil, false }
+func unanswerable[A any](apportionv1.Vote) (none A, ok bool) { return none, false }
 
 // plainEnqueue answers all jobs alike: those asked about, or all of the snapshot, as the action would only those that are pending. It has
 // no answer about a job that the snapshot does not have.

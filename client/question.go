@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // SharesQuestion requests the shares of queues.
@@ -128,10 +129,9 @@ func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*S
 	if asked.Explain {
 		step.Explain = &apportionv1.Explain{}
 	}
-	response, from, err := question[apportionv1.EvaluateSharesRequest, apportionv1.EvaluateSharesResponse]{
-		kind: KindShares, call: calls.EvaluateShares,
-		input:  (*apportionv1.EvaluateSharesRequest).GetInput,
-		answer: unanswerable[apportionv1.EvaluateSharesResponse],
+	response, from, err := question[*apportionv1.EvaluateSharesRequest, *apportionv1.EvaluateSharesResponse]{
+		kind: KindShares, method: &method.EvaluateShares, call: apportionv1.ApportionServiceClient.EvaluateShares,
+		answer: unanswerable[*apportionv1.EvaluateSharesResponse],
 	}.ask(ctx, c, in, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
 	if err != nil {
 		return nil, err
@@ -148,9 +148,8 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 	if asked.AsAction {
 		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
 	}
-	response, from, err := question[apportionv1.CheckEnqueueRequest, apportionv1.CheckEnqueueResponse]{
-		kind: KindEnqueue, call: calls.CheckEnqueue,
-		input: (*apportionv1.CheckEnqueueRequest).GetInput,
+	response, from, err := question[*apportionv1.CheckEnqueueRequest, *apportionv1.CheckEnqueueResponse]{
+		kind: KindEnqueue, method: &method.CheckEnqueue, call: apportionv1.ApportionServiceClient.CheckEnqueue,
 		answer: func(vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
 			return plainEnqueue(in, asked, vote)
 		},
@@ -174,9 +173,8 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 	if asked.Preemptive {
 		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
 	}
-	response, from, err := question[apportionv1.CheckAllocatableRequest, apportionv1.CheckAllocatableResponse]{
-		kind: KindAllocatable, call: calls.CheckAllocatable,
-		input: (*apportionv1.CheckAllocatableRequest).GetInput,
+	response, from, err := question[*apportionv1.CheckAllocatableRequest, *apportionv1.CheckAllocatableResponse]{
+		kind: KindAllocatable, method: &method.CheckAllocatable, call: apportionv1.ApportionServiceClient.CheckAllocatable,
 		answer: func(vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
 			return plainAllocatable(asked, vote)
 		},
@@ -204,9 +202,8 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain, Room: asked.Room,
 		}}
 	}
-	response, from, err := question[apportionv1.SelectVictimsRequest, apportionv1.SelectVictimsResponse]{
-		kind: KindVictims, call: calls.SelectVictims,
-		input: (*apportionv1.SelectVictimsRequest).GetInput,
+	response, from, err := question[*apportionv1.SelectVictimsRequest, *apportionv1.SelectVictimsResponse]{
+		kind: KindVictims, method: &method.SelectVictims, call: apportionv1.ApportionServiceClient.SelectVictims,
 		answer: func(apportionv1.Vote) (*apportionv1.SelectVictimsResponse, bool) {
 			return &apportionv1.SelectVictimsResponse{Victims: &apportionv1.VictimsAnswer{Decided: true}}, true
 		},
@@ -226,9 +223,8 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 	if asked.Nodes != nil {
 		step.Nodes = &apportionv1.Nodes{Name: asked.Nodes}
 	}
-	response, from, err := question[apportionv1.ScoreNodesRequest, apportionv1.ScoreNodesResponse]{
-		kind: KindNodes, call: calls.ScoreNodes,
-		input:  (*apportionv1.ScoreNodesRequest).GetInput,
+	response, from, err := question[*apportionv1.ScoreNodesRequest, *apportionv1.ScoreNodesResponse]{
+		kind: KindNodes, method: &method.ScoreNodes, call: apportionv1.ApportionServiceClient.ScoreNodes,
 		answer: func(apportionv1.Vote) (*apportionv1.ScoreNodesResponse, bool) { return plainNodes(in, asked) },
 	}.ask(ctx, c, in, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
 	if err != nil {
@@ -243,10 +239,9 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 	if asked.Jobs != nil {
 		step.Jobs = &apportionv1.Jobs{Uid: asked.Jobs}
 	}
-	response, from, err := question[apportionv1.ExplainRequest, apportionv1.ExplainResponse]{
-		kind: KindExplain, call: calls.Explain,
-		input:  (*apportionv1.ExplainRequest).GetInput,
-		answer: unanswerable[apportionv1.ExplainResponse],
+	response, from, err := question[*apportionv1.ExplainRequest, *apportionv1.ExplainResponse]{
+		kind: KindExplain, method: &method.Explain, call: apportionv1.ApportionServiceClient.Explain,
+		answer: unanswerable[*apportionv1.ExplainResponse],
 	}.ask(ctx, c, in, &apportionv1.ExplainRequest{Input: in.message(), Explain: step})
 	if err != nil {
 		return nil, err
@@ -256,10 +251,9 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 
 // Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
-	response, from, err := question[apportionv1.PlanRequest, apportionv1.PlanResponse]{
-		kind: KindPlan, call: calls.Plan,
-		input:  (*apportionv1.PlanRequest).GetInput,
-		answer: unanswerable[apportionv1.PlanResponse],
+	response, from, err := question[*apportionv1.PlanRequest, *apportionv1.PlanResponse]{
+		kind: KindPlan, method: &method.Plan, call: apportionv1.ApportionServiceClient.Plan,
+		answer: unanswerable[*apportionv1.PlanResponse],
 	}.ask(ctx, c, in, &apportionv1.PlanRequest{Input: in.message(), Plan: asked.step()})
 	if err != nil {
 		return nil, err
@@ -269,10 +263,9 @@ func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan,
 
 // Remedies asks which smallest changes would make a waiting job run.
 func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion) (*Remedies, error) {
-	response, from, err := question[apportionv1.RemediesRequest, apportionv1.RemediesResponse]{
-		kind: KindRemedies, call: calls.Remedies,
-		input:  (*apportionv1.RemediesRequest).GetInput,
-		answer: unanswerable[apportionv1.RemediesResponse],
+	response, from, err := question[*apportionv1.RemediesRequest, *apportionv1.RemediesResponse]{
+		kind: KindRemedies, method: &method.Remedies, call: apportionv1.ApportionServiceClient.Remedies,
+		answer: unanswerable[*apportionv1.RemediesResponse],
 	}.ask(ctx, c, in, &apportionv1.RemediesRequest{Input: in.message(), Remedies: asked.step()})
 	if err != nil {
 		return nil, err
@@ -282,10 +275,9 @@ func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion)
 
 // Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
-	response, from, err := question[apportionv1.SimulateRequest, apportionv1.SimulateResponse]{
-		kind: KindSimulate, call: calls.Simulate,
-		input:  (*apportionv1.SimulateRequest).GetInput,
-		answer: unanswerable[apportionv1.SimulateResponse],
+	response, from, err := question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{
+		kind: KindSimulate, method: &method.Simulate, call: apportionv1.ApportionServiceClient.Simulate,
+		answer: unanswerable[*apportionv1.SimulateResponse],
 	}.ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // Observer receives decisions after the answer is computed and before it is sent. It must be fast, because the caller waits; it may keep
@@ -80,28 +81,6 @@ type Decision struct {
 	Took  time.Duration
 	// AnswerBytes is an upper estimate of the size of the answers.
 	AnswerBytes int
-}
-
-// Decide answers steps again as a method does: all together, or one by one up to the first that fails.
-func Decide(session *wire.Session, method string, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
-	if !oneByOne[method] {
-		return session.DoAll(steps)
-	}
-	var answers []*apportionv1.Answer
-	for _, step := range steps {
-		answer, err := session.Ask(step)
-		if err != nil {
-			return answers, err
-		}
-		answers = append(answers, answer)
-	}
-	return answers, nil
-}
-
-// oneByOne holds the methods that end with the first step that fails.
-var oneByOne = map[string]bool{
-	"EvaluateShares": true, "CheckEnqueue": true, "CheckAllocatable": true, "SelectVictims": true, "ScoreNodes": true,
-	"Explain": true, "Plan": true, "Remedies": true,
 }
 
 // QuestionOf returns the name of the kind of a step as used in metrics.
@@ -233,7 +212,7 @@ func (r *record) beginAt(ctx context.Context, basis *apportionv1.Basis, now time
 func (r *record) ask(
 	session *wire.Session, steps []*apportionv1.Step,
 ) (answers []*apportionv1.Answer, bytes int, err error) {
-	if !oneByOne[r.Method] {
+	if !method.OneByOne(r.Method) {
 		answers, err = session.DoAll(steps)
 		r.askedAll(session, steps, answers, err)
 		return answers, session.AnswerBytes(), err

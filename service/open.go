@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // opened is a session on the input of a unary call.
@@ -171,7 +171,7 @@ func (c *call) open(
 		}
 		return opened{session: session, basis: viewedBasis(session, digest, e), release: func() {}}, nil
 	}
-	return opened{}, invalidRequest("input.snapshot", "no snapshot is given, nor the digest or the name of one")
+	return opened{}, method.NoSnapshot()
 }
 
 // openChanged opens a session on what the change of an input makes of a cached snapshot, and returns the digest of that.
@@ -222,15 +222,12 @@ func (s *Server) rule(given *apportionv1.Policy, name, prefix string) (rule, err
 		return rule{given, s.digests.of(given)}, nil
 	}
 	if name == "" {
-		return rule{}, invalidRequest(prefix+"policy", "no policy is given, nor the name of one")
+		return rule{}, method.NoPolicy(prefix)
 	}
 	if r, ok := (*s.rules.Load())[name]; ok {
 		return r, nil
 	}
-	return rule{}, &wire.Fault{
-		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, Field: prefix + "policy_name",
-		Text: "no policy " + strconv.Quote(name) + " is configured",
-	}
+	return rule{}, method.UnknownPolicy(prefix, name)
 }
 
 // permit returns an error if the caller may not name the cluster that a snapshot names. It is asked before the snapshot is compiled, and

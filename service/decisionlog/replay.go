@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/difference"
-	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // Replayer repeats the decisions of a log, in the order of the log.
@@ -173,7 +173,7 @@ func (r *Replayer) Entry(e *Entry) (Outcome, error) {
 	}
 	is, failed := []*apportionv1.Answer(nil), fault
 	if fault == nil {
-		is, failed = service.Decide(session, e.Method, steps)
+		is, failed = method.Ask(session, e.Method, steps)
 	}
 	return Outcome{Differences: r.compare(answers, is, failure, failed)}, nil
 }

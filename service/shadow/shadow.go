@@ -23,6 +23,7 @@ import (
 	"github.com/apportion/apportion/internal/difference"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // Options of a Shadow.
@@ -254,7 +255,7 @@ func (s *Shadow) ask(session *wire.Session, d *service.Decision) (answers []*app
 	}()
 	end := time.Now().Add(s.options.Time)
 	session.Stop(func() bool { return time.Now().After(end) })
-	return service.Decide(session, d.Method, d.Steps)
+	return method.Ask(session, d.Method, d.Steps)
 }
 
 // panicked counts and logs a panic.

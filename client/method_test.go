@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire/method"
+)
+
+// badQuestions are what requests ask, beside their input: nothing, or what cannot be answered.
+var badQuestions = map[string][]string{
+	"EvaluateShares":   {``, `shares { queues { index: 99 } fields: 77 }`, `shares { jobs { uid: "none" } }`},
+	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { index: 99 } }`},
+	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { uid: "none" } } preemptive { tasks { uid: "none" } }`, `preemptive { tasks { index: 99 } }`},
+	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { uid: "none" } candidates { index: [1, 99] } }`, `preempt { claimant { index: [0, 1] } }`},
+	"ScoreNodes":       {``, `nodes { tasks { uid: "none" } nodes { name: "none" } }`},
+	"Explain":          {``, `explain { jobs { uid: "none" } }`, `explain { jobs {} groups_only: true }`},
+	"Plan":             {``, `plan {}`, `plan { job { uid: "none" } means: 9 }`},
+	"Remedies":         {``, `remedies {}`, `remedies { job { uid: "none" } kinds: 99 }`},
+	"Simulate":         {``, `steps {}`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
+}
+
+func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
+	s, err := service.New(service.Options{})
+	require.NoError(t, err)
+	c := client.InProcess()
+	direct := s.Direct()
+	badRequests(t, c, &method.EvaluateShares, direct.EvaluateShares)
+	badRequests(t, c, &method.CheckEnqueue, direct.CheckEnqueue)
+	badRequests(t, c, &method.CheckAllocatable, direct.CheckAllocatable)
+	badRequests(t, c, &method.SelectVictims, direct.SelectVictims)
+	badRequests(t, c, &method.ScoreNodes, direct.ScoreNodes)
+	badRequests(t, c, &method.Explain, direct.Explain)
+	badRequests(t, c, &method.Plan, direct.Plan)
+	badRequests(t, c, &method.Remedies, direct.Remedies)
+	badRequests(t, c, &method.Simulate, direct.Simulate)
+}
+
+// badRequests compares what a method answers in process with what the service answers.
+func badRequests[Q interface {
+	method.Request
+	proto.Message
+}, A proto.Message](t *testing.T, c *client.Client, m *method.Method[Q, A], call func(context.Context, Q) (A, error)) {
+	t.Helper()
+	snapshot := &apportionv1.Input_Snapshot{Snapshot: twoTeams(t)}
+	policy := &apportionv1.Input_Policy{Policy: proportional(t)}
+	unknown := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{}}}}}
+	broken := &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{Jobs: []*apportionv1.Job{{Groups: []*apportionv1.TaskGroup{{
+		Request: &apportionv1.Resource{Dimension: []uint32{9}},
+	}}}}}}
+	require.NotEmpty(t, badQuestions[m.Name])
+	for name, input := range map[string]*apportionv1.Input{
+		"no input":         nil,
+		"empty input":      {},
+		"no policy":        {Source: snapshot},
+		"no snapshot":      {Rule: policy},
+		"unknown policy":   {Source: snapshot, Rule: &apportionv1.Input_PolicyName{PolicyName: "none"}},
+		"empty name":       {Source: snapshot, Rule: &apportionv1.Input_PolicyName{}},
+		"malformed policy": {Source: snapshot, Rule: &apportionv1.Input_Policy{Policy: unknown}},
+		"bad snapshot":     {Source: broken, Rule: policy},
+		"good input":       {Source: snapshot, Rule: policy, Texts: true},
+	} {
+		for _, question := range badQuestions[m.Name] {
+			var none Q
+			request, _ := none.ProtoReflect().New().Interface().(Q)
+			require.NoError(t, prototext.Unmarshal([]byte(question), request))
+			if input != nil {
+				at := request.ProtoReflect().Descriptor().Fields().ByName("input")
+				request.ProtoReflect().Mutable(at)
+				proto.Merge(request.GetInput(), input)
+			}
+			want, atService := call(t.Context(), request)
+			got, inProcess := client.Answer(t.Context(), c, m, request)
+			require.True(t, proto.Equal(status.Convert(atService).Proto(), status.Convert(inProcess).Proto()),
+				"%s, %s, %q\nservice: %v\nin process: %v", m.Name, name, question, atService, inProcess)
+			require.Equal(t, atService == nil, inProcess == nil)
+			if atService == nil {
+				require.True(t, proto.Equal(want, got), "%s, %s, %q\nservice: %v\nin process: %v", m.Name, name, question, want, got)
+			}
+		}
+	}
+}
