@@ -39,8 +39,8 @@ var attacks = []attack{
 const settle = 3 * time.Second
 
 // runAttacks plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much memory
-// they take at most, and how long the calls of a good caller take meanwhile. scale is the part of the calls, streams and connections of each
-// attack that are made.
+// they take at most, and how long the calls of a good caller take meanwhile. scale is the part of the calls, streams and connections of
+// each attack that are made.
 func runAttacks(ctx context.Context, binary string, scale float64, wanted *regexp.Regexp) error {
 	table := sample.NewTable("attack", "tried", "let in", "refused", "seconds", "peak MiB before", "peak MiB",
 		"good caller alone, p50 / p99 ms", "meanwhile, p50 / p99 ms", "most ms", "failed", "on a new connection, most ms", "failed")

@@ -85,7 +85,8 @@ func (s *extending) run(ctx context.Context, push, question []byte, load int) (e
 }
 
 // schedulerConf is what is decided by.
-const schedulerConf = `tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}]}]`
+const schedulerConf = `tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]},
+  {plugins: [{name: drf}, {name: proportion}]}]`
 
 // serve starts a server that takes pushes at the URL it returns.
 func (s *extending) serve(ctx context.Context, directory string) (*replica.Replica, string, error) {

@@ -3,9 +3,9 @@ package raced
 import "testing"
 
 // Skip skips a long test of work that is done in one goroutine, where the race detector has nothing to find.
-func Skip(t testing.TB) {
-	t.Helper()
+func Skip(tb testing.TB) {
+	tb.Helper()
 	if On {
-		t.Skip("one goroutine: runs without the race detector")
+		tb.Skip("one goroutine: runs without the race detector")
 	}
 }
