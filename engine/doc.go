@@ -1,16 +1,8 @@
 // Package engine decides about shares of queues, admission, allocation, reclaim and preemption, and returns reasons. It takes values and
 // returns values; it uses no wire format, clock, log or goroutine, and equal input gives bit-for-bit equal answers.
 //
-// A snapshot is compiled once into a model (package model). Open combines a model with a Policy into a Session, which answers
-// questions, follows events, and undoes what-ifs exactly:
-//
-//	b := model.NewBuilder(asOf)
-//	b.Dimensions([]string{"cpu", "memory"})
-//	b.Queue(model.QueueSpec{Name: "research", Weight: 2})
-//	…
-//	m, err := b.Build()
-//	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}}}}, nil)
-//	share, ok := s.Shares()[0].Share(queue)
+// A snapshot is compiled once into a model (package model). Open combines a model with a Policy into a Session, which answers questions,
+// follows events, and undoes what-ifs exactly; the examples show it. Host is for programs that open sessions to others.
 //
 // A Session may be used by one goroutine at a time; a model may be shared by any number of sessions.
 package engine

@@ -45,7 +45,7 @@ type Model struct {
 
 	// Own counts the parts that a model built by a Change does not share with its base; nil for a model built from a snapshot.
 	Own *Own
-	// Tallied counts the tasks of which the model keeps only sums; see Builder.Tally.
+	// Tallied counts the tasks of which the model keeps only sums; see Loader.Tally.
 	Tallied int
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
