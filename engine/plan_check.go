@@ -22,6 +22,9 @@ func (p *planner) checked(d *draft) (*draft, error) {
 	if err := p.fillBack(d); err != nil {
 		return nil, err
 	}
+	if !p.place && len(d.victims) == 0 {
+		return nil, nil //nolint:nilnil // No plan, no error.
+	}
 	// A planner of the policy may do with fewer victims still, since it counts in other units.
 	for range 2 {
 		c, err := p.carryOut(d, nil)

@@ -22,8 +22,11 @@ type draft struct {
 func (p *planner) search() (*Miss, error) {
 	p.findReleased()
 	proven, err := p.placeAll()
-	if err != nil || p.plan.Outcome != 0 {
+	if err != nil || p.plan.Outcome == PlanMade {
 		return nil, err
+	}
+	if p.plan.Outcome == NoPlan {
+		return &Miss{Check: CheckQueue, Reasons: p.refused, Placed: len(p.tasks), Task: model.None, Node: model.None}, nil
 	}
 	if !p.reclaim && !p.preempt {
 		if proven {
@@ -75,11 +78,9 @@ func (p *planner) quick(best *draft) (*Miss, error) {
 	return nil, p.conclude(best)
 }
 
-// placeAll makes a plan without victims, if there is one; else proven says that there is none.
+// placeAll makes a plan without victims, if there is one; else proven says that there is none. Where the tasks have room but their queue is
+// not served, no victim would be necessary: then there is no plan at all.
 func (p *planner) placeAll() (proven bool, err error) {
-	if !p.place {
-		return true, nil
-	}
 	var nodes []model.NodeID
 	err = p.undone(func() error {
 		p.enter(nil)
@@ -93,11 +94,16 @@ func (p *planner) placeAll() (proven bool, err error) {
 		return err
 	})
 	if err != nil || nodes == nil {
-		return proven, err
+		return proven || !p.place, err
 	}
-	d, err := p.checked(&draft{nodes: nodes})
-	if err != nil || d == nil {
-		return false, err
+	d := &draft{nodes: nodes}
+	c, err := p.carryOut(d, nil)
+	if err != nil || c == nil {
+		return !p.place, err
+	}
+	if !p.place {
+		p.plan.Outcome = NoPlan
+		return true, nil
 	}
 	p.plan.Least = true
 	return false, p.conclude(d)
