@@ -109,7 +109,7 @@ func drawSnapshotChange(t *rapid.T) *apportionv1.Change {
 	}
 	if rapid.Bool().Draw(t, "set queue") {
 		change.Queues = []*apportionv1.Queue{{
-			Name: rapid.SampledFrom(drawnQueues).Draw(t, "changed queue"), Weight: proto.Uint32(rapid.Uint32Range(1, 9).Draw(t, "weight")),
+			Name: rapid.SampledFrom(drawnQueues).Draw(t, "changed queue"), Weight: new(rapid.Uint32Range(1, 9).Draw(t, "weight")),
 		}}
 	}
 	if rapid.Bool().Draw(t, "update task") {

@@ -41,10 +41,6 @@ func rollback(to uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: to}}}
 }
 
-func enqueue() *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}}
-}
-
 func shares() *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
 }

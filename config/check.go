@@ -343,7 +343,10 @@ func (c *checker) memory() {
 	}{
 		{"overload.receiving", "message could never be received", "limit.message_bytes", c.Overload.Receiving, c.Limit.MessageBytes},
 		{"overload.answers", "answer could never be sent", "limit.answer_bytes", c.Overload.Answers, c.Limit.AnswerBytes},
-		{"limit.receiving_bytes", "snapshot could never be received", "limit.snapshot_bytes", c.Limit.ReceivingBytes, c.Limit.SnapshotBytes},
+		{
+			"limit.receiving_bytes", "snapshot could never be received", "limit.snapshot_bytes",
+			c.Limit.ReceivingBytes, c.Limit.SnapshotBytes,
+		},
 	} {
 		if least := 2 * pair.one; pair.all < least {
 			c.fail(pair.path, "the largest "+pair.what+": at least "+least.String()+" is expected, twice "+pair.of)

@@ -13,6 +13,9 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
+// typeKey is the key of a type in a schema.
+const typeKey = "type"
+
 // Schema returns the JSON Schema of a configuration file, for editors and validators.
 func Schema() ([]byte, error) {
 	root := schemaOf(reflect.TypeFor[Config]())
@@ -33,7 +36,7 @@ func schemaOf(t reflect.Type) object {
 	for f := range t.Fields() {
 		if f.Type.Kind() == reflect.Struct {
 			section := schemaOf(f.Type)
-			section["type"] = []string{"object", "null"} // All lines of the section may be comments.
+			section[typeKey] = []string{"object", "null"} // All lines of the section may be comments.
 			properties[keyOf(f)] = section
 			continue
 		}
@@ -41,18 +44,18 @@ func schemaOf(t reflect.Type) object {
 		property["description"] = comments()[t.Name()+"."+f.Name].help
 		properties[keyOf(f)] = property
 	}
-	return object{"description": comments()[t.Name()].help, "type": "object", "additionalProperties": false, "properties": properties}
+	return object{"description": comments()[t.Name()].help, typeKey: "object", "additionalProperties": false, "properties": properties}
 }
 
 func schemaOfField(f reflect.StructField) object {
 	text, given := f.Tag.Lookup("default")
 	form := setting.FormOf(f.Type)
 	if form == nil {
-		o := object{"type": "array", "items": object{"type": "string"}}
+		o := object{typeKey: "array", "items": object{typeKey: "string"}}
 		if element, ok := listed(f.Type); ok {
 			o["items"] = schemaOf(element)
 		} else if f.Type.Kind() == reflect.Map {
-			o = object{"type": "object", "additionalProperties": object{"type": "string"}}
+			o = object{typeKey: "object", "additionalProperties": object{typeKey: "string"}}
 		}
 		if given {
 			o["default"] = strings.Split(text, ",")
@@ -66,16 +69,16 @@ func schemaOfField(f reflect.StructField) object {
 	if allowed, ok := f.Tag.Lookup("oneof"); ok {
 		o["enum"] = strings.Split(allowed, ",")
 	}
-	if o["type"] == "integer" {
+	if o[typeKey] == "integer" {
 		o["minimum"] = json.Number(cmp.Or(f.Tag.Get("min"), "0"))
 		if limit, ok := f.Tag.Lookup("max"); ok {
 			o["maximum"] = json.Number(limit)
 		}
 	}
 	switch {
-	case given && o["type"] == "integer":
+	case given && o[typeKey] == "integer":
 		o["default"] = json.Number(text)
-	case given && o["type"] == "boolean":
+	case given && o[typeKey] == "boolean":
 		o["default"] = text == setting.True
 	case given:
 		o["default"] = text

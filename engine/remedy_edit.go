@@ -83,7 +83,7 @@ func (e *editor) newNames(like string, count int) []string {
 	var names []string
 	for n := 1; len(names) < count; n++ {
 		name := fmt.Sprintf("%s-new-%d", like, n)
-		if _, taken := e.Model.Node(name); !taken {
+		if _, taken := e.Node(name); !taken {
 			names = append(names, name)
 		}
 	}

@@ -197,7 +197,7 @@ func (a *audience) seesEntry(m protoreflect.Message) bool {
 var visible = seen(visibleLists())
 
 func visibleLists() map[string]string {
-	answers := "error:asItIs"
+	answers := []string{"error:asItIs"}
 	lists := map[string]string{
 		"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
 		"SnapshotView": "name digest as_of age complete kinds",
@@ -207,11 +207,11 @@ func visibleLists() map[string]string {
 	}
 	for _, q := range wire.Questions {
 		if q.Visible != nil {
-			answers += " " + q.Name
+			answers = append(answers, q.Name)
 			maps.Copy(lists, q.Visible)
 		}
 	}
-	lists["Answer"] = answers
+	lists["Answer"] = strings.Join(answers, " ")
 	return lists
 }
 

@@ -51,15 +51,15 @@ func (c countedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// listen serves over TCP and returns the address, and the count of what was read.
+// listen serves over TCP and returns the address.
 //
 //nolint:gocritic // Once a test.
-func listen(t *testing.T, options service.Options) (*service.Server, string, *atomic.Int64) {
+func listen(t *testing.T, options service.Options) (*service.Server, string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server, read := serveOn(t, options, listener)
-	return server, listener.Addr().String(), read
+	server, _ := serveOn(t, options, listener)
+	return server, listener.Addr().String()
 }
 
 // serveOn serves until the test ends, and returns the count of what was read.

@@ -71,7 +71,7 @@ func TestAConnectionWhoseCallsAreResetIsClosed(t *testing.T) {
 		healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName, "/no/such",
 	} {
 		t.Run(method, func(t *testing.T) {
-			server, address, _ := listen(t, service.Options{
+			server, address := listen(t, service.Options{
 				Connection: setting.Connection{Resets: 10, Streams: 50}, Drain: setting.Drain{Time: time.Second},
 			})
 			client := connect(t, address)
@@ -101,7 +101,7 @@ func TestAConnectionWhoseCallsAreAnsweredStays(t *testing.T) {
 }
 
 func TestHealthWatchesAreBoundInAllAndForEachCaller(t *testing.T) {
-	server, address, _ := listen(t, service.Options{Connection: setting.Connection{Watches: 10}, Drain: setting.Drain{Time: time.Millisecond}})
+	server, address := listen(t, service.Options{Connection: setting.Connection{Watches: 10}, Drain: setting.Drain{Time: time.Millisecond}})
 	from := func(ip string) func() error {
 		conn, err := grpc.NewClient("passthrough:"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {

@@ -33,7 +33,7 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 }
 
 func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
-	_, address, _ := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, Drain: setting.Drain{Time: time.Millisecond}})
+	_, address := listen(t, service.Options{Overload: admission.Options{Running: 1, Calls: 1}, Drain: setting.Drain{Time: time.Millisecond}})
 	request, err := proto.Marshal(largeAnswer(t))
 	require.NoError(t, err)
 	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...)

@@ -20,13 +20,28 @@ func (s *Session) explained(e *apportionv1.Explain, faults *model.Error) []model
 // derivation is the part of an answer in which plugins tell how they came by their shares; see catalogue.Answer.
 type derivation struct{ session *Session }
 
+// View returns the state of the session.
 func (d derivation) View() *policy.View { return d.session.engine.View() }
+
+// Resource returns the amounts of a row.
 func (d derivation) Resource(row resource.Row) *apportionv1.Resource {
 	return d.session.out.resource(row)
 }
-func (d derivation) Optional(n int) *uint32                    { return d.session.out.optional(n) }
+
+// Optional returns a number, nil below 0.
+func (d derivation) Optional(n int) *uint32 { return d.session.out.optional(n) }
+
+// Fraction returns a ratio in its exact form.
 func (d derivation) Fraction(f *big.Rat) *apportionv1.Fraction { return d.session.out.fraction(f) }
-func (d derivation) Room(n int) error                          { return d.session.out.room(n, "explain.queues") }
-func (d derivation) Count(n int)                               { d.session.out.left -= n * messageBytes }
-func (d derivation) Check() error                              { return d.session.out.check("explain.queues") }
-func (d derivation) Stopped(i int) bool                        { return d.session.stopped(i) }
+
+// Room returns an error if n more messages exceed the size of an answer.
+func (d derivation) Room(n int) error { return d.session.out.room(n, "explain.queues") }
+
+// Count counts n messages of the answer.
+func (d derivation) Count(n int) { d.session.out.left -= n * messageBytes }
+
+// Check returns an error if the answer is too large.
+func (d derivation) Check() error { return d.session.out.check("explain.queues") }
+
+// Stopped reports at step i of a loop whether the answer is no longer needed.
+func (d derivation) Stopped(i int) bool { return d.session.stopped(i) }

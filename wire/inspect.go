@@ -29,8 +29,8 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		"NodeGroupAffinity":  "affinity anti_affinity",
 		"NodeGroupTerms":     "required preferred",
 		"FairShareHierarchy": "path weights",
-		"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks valid_tasks " +
-			"name namespace",
+		"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks " +
+			"valid_tasks name namespace",
 		"InspectedTask": "task uid job role status node request priority preemptable best_effort gated name",
 	},
 }

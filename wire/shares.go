@@ -23,8 +23,8 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 	visible: map[string]string{
 		"SharesAnswer": "plugins standings",
 		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
-		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability share " +
-			"dominant overused ancestors:aQueue children:aQueue",
+		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability " +
+			"share dominant overused ancestors:aQueue children:aQueue",
 		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
 		"QueueStanding": "queue name overused rank reasons",
 		"JobShare":      "job uid share dominant allocated",

@@ -16,8 +16,12 @@ import (
 // as it was.
 func TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn(t *testing.T) {
 	for _, names := range [][]string{
-		{"cpu", "cpu"}, {"cpu", "cpu", "cpu"}, {"memory", "memory", "memory", "memory"}, {"cpu", "memory", "cpu", "memory"},
-		{"gpu", "gpu"}, {"cpu", "gpu", "memory", "gpu"},
+		{"cpu", "cpu"},
+		{"cpu", "cpu", "cpu"},
+		{"memory", "memory", "memory", "memory"},
+		{"cpu", "memory", "cpu", "memory"},
+		{"gpu", "gpu"},
+		{"cpu", "gpu", "memory", "gpu"},
 	} {
 		_, err := wire.Compile(&apportionv1.Snapshot{Dimensions: names})
 		require.ErrorContains(t, err, "is named twice", names)

@@ -36,7 +36,7 @@ func drain(body io.Reader) error {
 	return err
 }
 
-// readAll reads a body of at most most bytes. It drains a larger one and returns errTooLarge.
+// readAll reads a body of no more than most bytes. It drains a larger one and returns errTooLarge.
 func readAll(body io.Reader, most int64) ([]byte, error) {
 	var read bytes.Buffer
 	_, err := io.CopyN(&read, body, most)

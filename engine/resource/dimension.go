@@ -108,7 +108,9 @@ func NewDimensions(given []string) (Dimensions, []int, error) {
 	return dims, order[:len(given):len(given)], nil
 }
 
-func errTwice(i int, name string) error { return fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name) }
+func errTwice(i int, name string) error {
+	return fmt.Errorf("dimensions[%d]: dimension %q is named twice", i, name)
+}
 
 // Len returns the number of dimensions, which is the width of rows.
 func (d Dimensions) Len() int { return len(d.names) }

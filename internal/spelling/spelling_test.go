@@ -15,7 +15,7 @@ func TestTheMostSimilarNameIsSuggested(t *testing.T) {
 	} {
 		require.Equal(t, want, Similar(name, slices.Values(known)), name)
 	}
-	require.Equal(t, `; did you mean "time"?`, Suggestion("tiem", slices.Values(known)))
+	require.Equal(t, `; did you mean "time"?`, Suggestion("itme", slices.Values(known)))
 	require.Empty(t, Suggestion("capability", slices.Values(known)))
 }
 

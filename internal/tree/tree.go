@@ -98,8 +98,7 @@ func (n Node) Fault(format string, args ...any) error {
 
 // FaultAt returns an error at the node about a path below it.
 func (n Node) FaultAt(key, format string, args ...any) error {
-	n.Path = Join(n.Path, key)
-	return n.Fault(format, args...)
+	return Node{Node: n.Node, Source: n.Source, Path: Join(n.Path, key)}.Fault(format, args...)
 }
 
 // Join returns the path of a key.

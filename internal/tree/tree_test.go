@@ -48,7 +48,7 @@ func TestFieldsAreReadIntoTheirPlaces(t *testing.T) {
 
 func TestAFaultNamesSourceLineAndPath(t *testing.T) {
 	for text, want := range map[string]string{
-		"nmae: a":                         `f:1: nmae: no such key; did you mean "name"?`,
+		"anme: a":                         `f:1: anme: no such key; did you mean "name"?`,
 		"spec:\n  other: 1":               "f:2: spec.other: no such key; there are gang, replicas",
 		"spec:\n  replicas: -1":           "f:2: spec.replicas: not a whole number that is possible here: -1",
 		"spec:\n  replicas: 1\n  gang: 2": "f:3: spec.gang: neither true nor false",

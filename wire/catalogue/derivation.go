@@ -70,7 +70,8 @@ func deriveCapacity(shares *apportionv1.PluginShares, state capacityLevels, queu
 	out := &apportionv1.CapacityDerivation{}
 	for _, l := range state.Derivation(queues) {
 		out.Levels = append(out.Levels, &apportionv1.CapacityLevel{
-			Queue: uint32(l.Queue), Parent: answer.Optional(int(l.Parent)), Depth: uint32(l.Depth), Capability: answer.Resource(l.Capability),
+			Queue: uint32(l.Queue), Parent: answer.Optional(int(l.Parent)), Depth: uint32(l.Depth),
+			Capability:         answer.Resource(l.Capability),
 			ResolvedCapability: answer.Resource(l.ResolvedCapability), ParentRealCapability: answer.Resource(l.ParentRealCapability),
 			SiblingGuarantee: answer.Resource(l.SiblingGuarantee), RealCapability: answer.Resource(l.RealCapability),
 			WrittenDeserved: answer.Resource(l.WrittenDeserved), Deserved: answer.Resource(l.Deserved),
@@ -115,7 +116,8 @@ func (r *rounds) Round(remaining resource.Row, totalWeight int64) error {
 func (r *rounds) Step(step *proportion.Step) error {
 	answer, round := r.answer, r.out.Rounds[len(r.out.Rounds)-1]
 	round.Shares = append(round.Shares, &apportionv1.ProportionShare{
-		Queue: uint32(step.Queue), Weight: uint32(step.Weight), Weighted: answer.Resource(step.Weighted), Capped: answer.Resource(step.Capped),
+		Queue: uint32(step.Queue), Weight: uint32(step.Weight), Weighted: answer.Resource(step.Weighted),
+		Capped:    answer.Resource(step.Capped),
 		Requested: answer.Resource(step.Requested), Deserved: answer.Resource(step.Deserved), Met: step.Met,
 	})
 	answer.Count(1)

@@ -164,7 +164,8 @@ func (d *document) shadow(asked []*function, options *Options) ([]byte, error) {
 	first := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("plugins"), plugins}}
 	all := d.tiers.Content
 	d.tiers.Content = slices.Concat([]*yaml.Node{first}, all)
-	out, err := d.encoded("# Volcano asks " + options.URL + ", which only observes (--extender-shadow); Volcano decides by its own plugins.\n")
+	out, err := d.encoded("# Volcano asks " + options.URL +
+		", which only observes (--extender-shadow); Volcano decides by its own plugins.\n")
 	d.tiers.Content = all
 	return out, err
 }

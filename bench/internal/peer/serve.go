@@ -67,7 +67,7 @@ func Used() Usage {
 	return u
 }
 
-// Peak returns the most memory of a process that was resident at a time, in bytes; 0 where the system does not tell. That of getrusage would
+// Peak returns the most memory of a process that was resident at a time, in bytes; 0 if the system does not tell. That of getrusage would
 // be no less than what the parent of the process had.
 func Peak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

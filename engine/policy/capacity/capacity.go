@@ -30,8 +30,8 @@ const name = "capacity"
 type Plugin struct {
 	// Hierarchical: queues form a tree by their parents, and only its leaves may have jobs.
 	Hierarchical bool
-	// AncestorReclaimLevel is the number of ancestors that decide whether one queue may take from another; below 0 counts as 0. It is ignored
-	// if flat.
+	// AncestorReclaimLevel is the number of ancestors that decide whether one queue may take from another; below 0 counts as 0. It is
+	// ignored if flat.
 	AncestorReclaimLevel int
 }
 

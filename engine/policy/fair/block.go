@@ -230,7 +230,9 @@ func (s *State) CompareJobs(l, r model.JobID) int {
 
 // compareTasks orders the tasks of one job as they are served: by CompareTasks, then by their numbers, the order in which the job lists
 // them.
-func (s *State) compareTasks(l, r model.TaskID) int { return cmp.Or(s.CompareTasks(l, r), cmp.Compare(l, r)) }
+func (s *State) compareTasks(l, r model.TaskID) int {
+	return cmp.Or(s.CompareTasks(l, r), cmp.Compare(l, r))
+}
 
 // compareWaits puts first what is served first of one queue: higher priority of the job, then the older one, where a time that is not
 // known is the oldest, then the smaller uid.

@@ -7,8 +7,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Warnings reports input that Volcano decides in surprising ways: guarantees beyond the cluster or the own capability, idle guarantees that are
-// given away, scalars guaranteed away entirely, and weights that are all 0.
+// Warnings reports input that Volcano decides in surprising ways: guarantees beyond the cluster or the own capability, idle guarantees that
+// are given away, scalars guaranteed away entirely, and weights that are all 0.
 func (s *State) Warnings(add func(policy.Warning)) {
 	weight := int64(0)
 	for _, q := range s.queues {

@@ -19,7 +19,7 @@ func (d *deciding) Allocate(j *job) (bool, error) {
 		return false, nil
 	}
 	d.tentative = d.tentative[:0]
-	err := d.session.Try(func() error {
+	ready := nil == d.session.Try(func() error {
 		for task, at := j.pendingFrom(0); task >= 0; task, at = j.pendingFrom(at) {
 			t := j.first + model.TaskID(task)
 			if !d.session.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
@@ -39,7 +39,7 @@ func (d *deciding) Allocate(j *job) (bool, error) {
 		}
 		return errNotReady
 	})
-	if err != nil {
+	if !ready {
 		d.memo.refuse(d.run, j, 0)
 		return false, nil
 	}

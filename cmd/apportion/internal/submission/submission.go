@@ -91,7 +91,8 @@ func unreadable(root tree.Node) error {
 	if version != "" {
 		version += " "
 	}
-	return root.FaultAt("kind", "%s%s is not read; there are %s, or a PodGroup with its Pods", version, kind.Value, strings.Join(Kinds(), ", "))
+	return root.FaultAt("kind", "%s%s is not read; there are %s, or a PodGroup with its Pods",
+		version, kind.Value, strings.Join(Kinds(), ", "))
 }
 
 // split parses a stream of documents, the items of lists one by one.

@@ -230,7 +230,8 @@ func readTest(name string, n tree.Node, scopes []map[string]tree.Node, variables
 	for _, n := range steps {
 		ask, expect := Split(n)
 		if expect != nil && expect.Kind != yaml.MappingNode {
-			return nil, tree.Node{Node: expect, Source: n.Source, Path: "expect"}.Fault("values by path are expected, as in deserved.gpu: 8")
+			at := tree.Node{Node: expect, Source: n.Source, Path: "expect"}
+			return nil, at.Fault("values by path are expected, as in deserved.gpu: 8")
 		}
 		test.Steps = append(test.Steps, Step{Ask: ask, Expect: expect})
 	}
@@ -288,6 +289,7 @@ func filled(n tree.Node, variables map[string]tree.Node) (tree.Node, error) {
 		return replaced(n, variables)
 	case yaml.AliasNode:
 		return n, n.Fault("aliases are not read")
+	default:
 	}
 	copied := *n.Node
 	copied.Content = make([]*yaml.Node, len(n.Content))
