@@ -7,9 +7,9 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Check returns a sentence for each number of an answer that the rules do not make of the snapshot; none if every number is right. The
-// request's first step asks for shares with `explain`; plans of reclaim steps that follow at once are checked too. The error says why
-// nothing could be checked.
+// Check returns a sentence for each number of an answer that does not follow from the snapshot by the rules; none if every number is
+// correct. The request's first step asks for shares with `explain`; plans of reclaim steps that follow at once are checked too. It returns
+// an error if it could not check the answer.
 func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) (faults []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,5 +1,5 @@
-// Package checker says whether the numbers of plugin `fair` in an answer are what the rules of docs/fair.md make of the snapshot. It shares
-// no code with the engine: a fault in one is not a fault in the other. check_fair.py and check_plan.py do the same in Python.
+// Package checker checks whether the numbers of plugin `fair` in an answer follow from the snapshot by the rules of docs/fair.md. It shares
+// no code with the engine, so that a fault in one is not a fault in the other. check_fair.py and check_plan.py do the same in Python.
 package checker
 
 import (
@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// unlimited is a capability that limits nothing; root stands for a root that is no queue, aside for the leaf of a job that is set aside.
+// unlimited is a capability without a limit; root is a root that is not a queue, aside the leaf of a job that is set aside.
 const (
 	unlimited = math.MaxInt64
 	root      = -1

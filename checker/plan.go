@@ -70,7 +70,7 @@ func (c *check) above(v *task, q, line int, request []int64) bool {
 	return false
 }
 
-// lack is what a queue that holds so much lacks of a line, as a share of the cluster summed over the dimensions.
+// lack returns the amount by which held is below a line of a queue, as a share of the cluster summed over the dimensions.
 func (c *check) lack(q int, held []int64, line int) *big.Rat {
 	all := new(big.Rat)
 	for d, x := range held {

@@ -15,7 +15,7 @@ import (
 // is. Questions about it name it by digest; a replica that does not hold the version is sent it.
 func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.SnapshotView, error) {
 	if c.remote == nil {
-		return nil, nil, status.Error(codes.FailedPrecondition, "no service is asked, so that none keeps snapshot "+name)
+		return nil, nil, status.Error(codes.FailedPrecondition, "no service is asked, so there is no snapshot "+name)
 	}
 	ctx, cancel := c.within(ctx, KindUpload)
 	defer cancel()

@@ -42,13 +42,13 @@ func (m *Mirror) setNode(node *apportionv1.Node) error {
 	}
 	m.live.nodes++
 	if of.users > 0 && m.newest != nil {
-		m.come(of)
+		m.nodeAdded(of)
 	}
 	return nil
 }
 
-// come marks what refers to a node that was not there.
-func (m *Mirror) come(node *mirroredNode) {
+// nodeAdded marks the jobs and node sets that refer to a node which was missing.
+func (m *Mirror) nodeAdded(node *mirroredNode) {
 	jobs, sets := m.jobs, m.sets
 	jobs.all(func(slot int, job *jobEntry) {
 		if slices.ContainsFunc(job.places, func(p taskState) bool { return p.node == node }) {

@@ -79,7 +79,7 @@ func (a *attempt) again(ctx context.Context, err error) bool {
 	}
 	a.n++
 	a.wait *= 2
-	a.client.logger.LogAttrs(ctx, slog.LevelDebug, "a question is asked again",
+	a.client.logger.LogAttrs(ctx, slog.LevelDebug, "repeating a question",
 		slog.String("kind", string(a.kind)), slog.Int("attempt", a.n), slog.Any("error", err))
 	count(ctx, a.client.counters.retries, attribute.String("kind", string(a.kind)))
 	return true

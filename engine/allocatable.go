@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Allocatable reports whether every plugin permits the tasks' queue to use that much more. The tasks belong to one queue; several are
+// Allocatable reports whether every plugin permits the tasks' queue to use their requests. The tasks belong to one queue; several are
 // tested as their sum. A plugin may give reasons for a permit; a rejection has only the reasons of the plugin that rejects.
 func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	q, r := s.request(tasks)
@@ -20,7 +20,7 @@ func (s *Session) Allocatable(tasks []model.TaskID, mode policy.Mode, why *polic
 	return true
 }
 
-// Preemptive reports whether every plugin permits the tasks' queue to take that much from others.
+// Preemptive reports whether every plugin permits the tasks' queue to take their requests from others.
 func (s *Session) Preemptive(tasks []model.TaskID, why *policy.Reasons, checks *policy.Checks) bool {
 	q, r := s.request(tasks)
 	for _, p := range s.by.preemptive {

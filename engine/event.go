@@ -49,7 +49,7 @@ func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 // booked reports whether the plugins have booked a task. When a session opens those are booked that hold resources.
 func (s *Session) booked(t model.TaskID) bool { return s.view.Status(t).Holds() != s.astray[t] }
 
-// note keeps whether a task is booked that is about to get a status, where the status alone does not tell.
+// note records whether a task that is about to get a status is booked, if the status does not imply it.
 func (s *Session) note(t model.TaskID, to model.Status, booked bool) {
 	astray, was := booked != to.Holds(), s.astray[t]
 	if astray == was {
@@ -60,7 +60,7 @@ func (s *Session) note(t model.TaskID, to model.Status, booked bool) {
 	st.stray(t, astray)
 }
 
-// stray says whether a task's status tells that it is booked while it is not, or the other way round.
+// stray records whether a task's status contradicts its booking.
 func (s *state) stray(t model.TaskID, astray bool) {
 	if !astray {
 		delete(s.astray, t)

@@ -199,7 +199,7 @@ type explainer struct {
 	*Session
 
 	nodes []model.NodeID
-	// plans: a plan and a forecast are wanted of each job that is held back.
+	// plans requests a plan and a forecast for each blocked job.
 	plans bool
 	// rank is the position of each queue in queue order, -1 for one without jobs.
 	rank []int

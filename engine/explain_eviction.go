@@ -8,12 +8,12 @@ import (
 // maxEvicted bounds the tasks that are taken away to see whether the rest leaves room.
 const maxEvicted = 10_000
 
-// PlannedJobs is how many jobs one explanation may name so that a plan is searched for each of them, and a forecast made. For more jobs it
-// says who could be evicted, and whether there is room without all of them, which costs a small part of that.
+// PlannedJobs is the maximum number of named jobs for which one explanation computes plans and forecasts. For more jobs it lists the
+// evictable tasks, and whether there would be room without all of them, which costs much less.
 const PlannedJobs = 4
 
-// plannedEviction asks a plan which tasks must be evicted for the job. Where there is none it also says who could be evicted at all, or
-// what protects the tasks.
+// plannedEviction finds the tasks to evict for the job by a plan. Without a plan it also returns the evictable tasks, or the reasons that
+// protect them.
 func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 	if err := x.Host().SpendOnPlan(); err != nil {
 		return err

@@ -27,7 +27,7 @@ type Forecast struct {
 	Outcome ForecastOutcome
 	// At is when it could start, in Unix nanoseconds: the first time at which jobs end and it could.
 	At int64
-	// Ends are the jobs whose ends it rests on, in order of time.
+	// Ends are the jobs on whose ends it depends, in order of time.
 	Ends []model.JobID
 	// Minimal: the job could not start at that time if any one of Ends ran on.
 	Minimal bool
@@ -124,7 +124,7 @@ func (f *forecaster) findAhead() {
 	f.forecast.Ahead = waiting[:max(slices.Index(waiting, f.job), 0)]
 }
 
-// search finds the first time at which the job could start, and which ends it rests on.
+// search finds the first time at which the job could start, and the ends on which it depends.
 func (f *forecaster) search() error {
 	// until says for each time at which jobs end how many have ended then.
 	var until []int

@@ -87,7 +87,7 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 		})
 		dst = dst[:min(top, len(dst))]
 	}
-	// No more than twice what is wanted is ever sorted.
+	// Never sort more than twice the requested number.
 	for i, fit := range fits {
 		if !fit {
 			continue

@@ -146,7 +146,7 @@ func (t *table) lessTask(v *policy.View, l, r model.TaskID) bool {
 	return v.CompareTasks(l, r) < 0
 }
 
-// compareVictims compares jobs by the plugins alone: Volcano's fallback between jobs is never used here.
+// compareVictims compares jobs only by the plugins, without Volcano's fallback between jobs.
 func (t *table) compareVictims(v *policy.View, l, r model.TaskID, claimant model.QueueID) Comparison {
 	lj, rj := v.Tasks.At(l).Job, v.Tasks.At(r).Job
 	if lq, rq := v.Jobs.At(lj).Queue, v.Jobs.At(rj).Queue; lq != rq {

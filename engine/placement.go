@@ -91,7 +91,7 @@ type placer struct {
 	nodes   []model.NodeID
 	// room sets a row to what a node has left.
 	room func(model.NodeID, *resource.Row)
-	// kinds of tasks that no rule tells apart, the largest first.
+	// kinds of tasks that all rules treat alike, the largest first.
 	kinds []taskKind
 	// idle is what is left of each node.
 	idle []resource.Row
@@ -109,11 +109,11 @@ type taskKind struct {
 	size    float64
 	// tasks are positions in the question.
 	tasks []int32
-	// fits says for each node whether the rules admit the tasks, whatever the node has left.
+	// fits says for each node whether the rules admit the tasks, regardless of room.
 	fits []bool
 }
 
-// kindKey is what tells kinds of tasks apart: everything that Fits and HasRoom look at.
+// kindKey identifies a kind of tasks: all properties that Fits and HasRoom depend on.
 type kindKey struct {
 	queue   model.QueueID
 	nodeSet model.NodeSetID
@@ -182,8 +182,8 @@ func (p *placer) sort(offered resource.Row) {
 	slices.SortStableFunc(p.kinds, func(l, r taskKind) int { return cmp.Compare(r.size, l.size) })
 }
 
-// bestFit places kind after kind, each on the nodes that it leaves least of. It returns how many tasks it has placed, and whether every
-// kind has room by itself.
+// bestFit places kind after kind, each on the nodes with the least remaining room. It returns the number of tasks placed, and whether every
+// kind has room without the others.
 func (p *placer) bestFit() (most int, alone bool, err error) {
 	v := p.session.view
 	free := resource.NewTable(len(p.nodes), v.Dims.Len())
@@ -353,7 +353,7 @@ func (p *placer) try() bool {
 	return p.trials >= 0
 }
 
-// tried reports whether a node at position from or later, but before i, is like the one at i in all that tasks look at.
+// tried reports whether a node at a position from from to i-1 is equivalent to the one at i for all tasks.
 func (p *placer) tried(from, i int) bool {
 	for j := from; j < i; j++ {
 		if !p.try() || resource.Equal(p.idle[j], p.idle[i]) && p.alike(i, j) {

@@ -216,7 +216,7 @@ func (p *planner) refusal(w *waiting) (*Miss, error) {
 		if admitted = p.enter(&why); !admitted {
 			return nil
 		}
-		p.may()
+		p.permitMeans()
 		for _, t := range p.tasks {
 			p.book(t, model.Allocated, model.None)
 		}
@@ -246,9 +246,9 @@ func (p *planner) enter(why *policy.Reasons) bool {
 	return p.Enqueue(p.question.Job, why)
 }
 
-// may finds out what the policy lets the job do. As in Volcano's actions, only a job that lacks tasks may evict, an overused queue is
-// served only by preemption, and only a queue that may take from others reclaims.
-func (p *planner) may() {
+// permitMeans sets which means the policy permits for the job. As in Volcano's actions, only a job that lacks tasks may evict, an overused
+// queue is served only by preemption, and only a queue that may take from others reclaims.
+func (p *planner) permitMeans() {
 	means := p.question.Means
 	var why policy.Reasons
 	overused := p.IsOverused(p.queue, &why)

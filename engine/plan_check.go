@@ -171,7 +171,7 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 			allowed = true
 		}
 		for i, at := range evictingFirst(groups) {
-			allowed = allowed && (p.Plans() || p.letGo(p.tasks[at], groups[at], c)) && p.put(p.tasks[at], d.nodes[at])
+			allowed = allowed && (p.Plans() || p.evictVictims(p.tasks[at], groups[at], c)) && p.put(p.tasks[at], d.nodes[at])
 			if i&63 == 63 && p.view.Stop != nil && p.view.Stop() {
 				return policy.ErrStopped
 			}
@@ -206,7 +206,7 @@ func evictingFirst(groups [][]model.TaskID) []int {
 	return order
 }
 
-// waits tells which tasks have room only after others are gone that are being released.
+// waits returns which tasks have room only after tasks that are being released are gone.
 func (p *planner) waits(d *draft) []bool {
 	released := make([]bool, len(p.tasks))
 	if len(p.released) == 0 {
@@ -244,8 +244,8 @@ func (p *planner) put(t model.TaskID, n model.NodeID) bool {
 	return true
 }
 
-// letGo evicts the victims of one task if the policy lets it, those of its own queue first.
-func (p *planner) letGo(t model.TaskID, group []model.TaskID, c *carried) bool {
+// evictVictims evicts the victims of one task if the policy permits it, those of its own queue first.
+func (p *planner) evictVictims(t model.TaskID, group []model.TaskID, c *carried) bool {
 	if len(group) == 0 {
 		return true
 	}
@@ -325,7 +325,7 @@ func (p *planner) evictAll(d *draft, groups [][]model.TaskID, c *carried) bool {
 	for i, group := range groups {
 		order = append(order, group...)
 		own := slices.DeleteFunc(slices.Clone(group), func(v model.TaskID) bool { return p.view.QueueOf(v) != p.queue })
-		if slices.ContainsFunc(own, func(v model.TaskID) bool { return !p.lower(v) }) || !p.letGo(p.tasks[i], own, c) {
+		if slices.ContainsFunc(own, func(v model.TaskID) bool { return !p.lower(v) }) || !p.evictVictims(p.tasks[i], own, c) {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ func (p *planner) conclude(d *draft) error {
 		return err
 	}
 	if c == nil {
-		// It passed before: nothing that the checks look at has changed.
+		// It passed before, and no input of the checks has changed.
 		p.plan.Outcome, p.plan.Miss = PlanNotFound, &Miss{Check: CheckEviction, Task: model.None, Node: model.None}
 		return nil
 	}

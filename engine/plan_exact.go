@@ -73,7 +73,7 @@ func binomial(n, k, most int) int {
 	return c
 }
 
-// begin sorts the pool and leaves out tasks that the policy would not let go even alone.
+// begin sorts the pool without the tasks whose eviction the policy does not permit even individually.
 func (s *sets) begin() error {
 	v := s.view
 	s.pool = append([]model.TaskID(nil), s.planner.pool.tasks...)
@@ -111,7 +111,7 @@ func (s *sets) sortPool() error {
 		// Not even all single tasks are tried.
 		return nil
 	}
-	slices.SortFunc(s.pool, s.rather)
+	slices.SortFunc(s.pool, s.compareByStay)
 	if len(s.pool) > planAsked || 1<<len(s.pool) <= planSets || s.policy.Walk == Volcano {
 		// All sets are tried anyway, or too few; where tiers are combined as in Volcano, tasks may be let go together but not alone.
 		return nil
@@ -177,7 +177,7 @@ func (s *sets) try() bool {
 		// The policy may let the same tasks go in another order, or for other nodes.
 		s.unknown = true
 		return false
-	case *s.best != nil && s.ratherThese((*s.best).victims, d.victims) <= 0:
+	case *s.best != nil && s.compareVictimSets((*s.best).victims, d.victims) <= 0:
 		return false
 	}
 	*s.best = d

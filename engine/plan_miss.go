@@ -41,7 +41,7 @@ type lack struct {
 	ratio float64
 }
 
-// miss says where a task lacks least, if that is wanted.
+// miss finds the node on which a task lacks least, if it is requested.
 func (s *stall) miss(t model.TaskID, miss *Miss) error {
 	if miss == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 			break
 		}
 		s.list = s.candidates(lacks[i].node, s.list[:0])
-		slices.SortFunc(s.list, s.rather)
+		slices.SortFunc(s.list, s.compareByStay)
 		lacks[i] = s.lack(lacks[i].node, lacks[i].rank, s.consented(t, rest, s.list, lacks[i].node))
 		if best < 0 || lacks[i].ratio < lacks[best].ratio {
 			best = i

@@ -26,7 +26,7 @@ type offer struct {
 	state int
 }
 
-// stay tells how long a task stays compared with others, but for its name.
+// stay is the rank of a task in the order of eviction, without its name.
 type stay struct {
 	job, task int32
 	created   int64
@@ -130,7 +130,7 @@ func (s *stall) bound(n model.NodeID, rank int32) (offer, bool) {
 	return o, true
 }
 
-// better reports whether one candidate that makes room alone is better than another.
+// better reports whether one candidate that makes room by itself is better than another.
 func (s *stall) better(l, r model.TaskID) bool {
 	if s.hosting {
 		lh, rh := s.hosted(l), s.hosted(r)
@@ -138,7 +138,7 @@ func (s *stall) better(l, r model.TaskID) bool {
 			return lh > rh
 		}
 	}
-	return s.rather(l, r) < 0
+	return s.compareByStay(l, r) < 0
 }
 
 // hosted returns how many of the tasks still to be placed have room in the row once a task is gone; at least 1.
@@ -161,7 +161,7 @@ func (s *stall) slack() float64 {
 	return slack
 }
 
-// exact returns the best offer of a node that was found, of victims that the policy lets go; false if none was.
+// exact returns the best offer found for a node, with victims that the policy permits; false if there is none.
 func (s *stall) exact(t model.TaskID, rest []model.TaskID, n model.NodeID, rank int32) (offer, bool) {
 	s.future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
@@ -204,7 +204,7 @@ func (s *stall) ordered(list []model.TaskID) {
 			}
 			return 1
 		}
-		return s.rather(l, r)
+		return s.compareByStay(l, r)
 	})
 }
 
@@ -233,7 +233,7 @@ func (s *stall) fewest(let []model.TaskID) []model.TaskID {
 		return nil
 	}
 	byRather := slices.Clone(let)
-	slices.SortFunc(byRather, s.rather)
+	slices.SortFunc(byRather, s.compareByStay)
 	if len(let) <= maxPairs {
 		// The later of two decides, so that pairs are tried by their later member.
 		for r := range byRather {
@@ -247,7 +247,7 @@ func (s *stall) fewest(let []model.TaskID) []model.TaskID {
 	inOrder := s.needed(byRather)
 	short := resource.Uncovered(s.row, s.request)
 	slices.SortStableFunc(byRather, func(l, r model.TaskID) int { return cmp.Compare(s.weight(r, short), s.weight(l, short)) })
-	if largest := s.needed(byRather); s.ratherThese(largest, inOrder) < 0 {
+	if largest := s.needed(byRather); s.compareVictimSets(largest, inOrder) < 0 {
 		return largest
 	}
 	return inOrder
@@ -272,7 +272,7 @@ func (s *stall) needed(list []model.TaskID) []model.TaskID {
 		left.Add(s.view.Request(list[n]))
 	}
 	taken := slices.Clone(list[:n])
-	slices.SortFunc(taken, s.rather)
+	slices.SortFunc(taken, s.compareByStay)
 	for i, t := range slices.Backward(taken) {
 		left.Sub(s.view.Request(t))
 		if resource.Covers(left, s.request) {

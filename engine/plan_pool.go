@@ -77,8 +77,8 @@ func (p *planner) available(t model.TaskID) bool {
 	return p.view.Status(t) == model.Running && (p.pool.within == nil || p.pool.within[p.view.QueueOf(t)])
 }
 
-// rather is negative if l is evicted rather than r: it is of lower priority, younger, or of a smaller name.
-func (p *planner) rather(l, r model.TaskID) int {
+// compareByStay is negative if l is evicted rather than r: it is of lower priority, younger, or of a smaller name.
+func (p *planner) compareByStay(l, r model.TaskID) int {
 	v := p.view
 	lt, rt := v.Tasks.At(l), v.Tasks.At(r)
 	return cmp.Or(
@@ -86,14 +86,14 @@ func (p *planner) rather(l, r model.TaskID) int {
 		cmp.Compare(rt.CreateTime, lt.CreateTime), compareNames(v, l, r))
 }
 
-// ratherThese is negative if the victims of l are evicted rather than those of r, both sorted by rather: they are fewer, or the one among
+// compareVictimSets is negative if the victims of l are evicted rather than those of r, both sorted by rather: they are fewer, or the one among
 // them that stays longest is evicted rather.
-func (p *planner) ratherThese(l, r []model.TaskID) int {
+func (p *planner) compareVictimSets(l, r []model.TaskID) int {
 	if c := cmp.Compare(len(l), len(r)); c != 0 {
 		return c
 	}
 	for i, t := range slices.Backward(l) {
-		if c := p.rather(t, r[i]); c != 0 {
+		if c := p.compareByStay(t, r[i]); c != 0 {
 			return c
 		}
 	}

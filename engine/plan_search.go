@@ -159,7 +159,7 @@ func (p *planner) better(best, d *draft) (*draft, error) {
 		return best, nil
 	}
 	d, err := p.checked(d)
-	if err != nil || d == nil || best != nil && p.ratherThese(best.victims, d.victims) <= 0 {
+	if err != nil || d == nil || best != nil && p.compareVictimSets(best.victims, d.victims) <= 0 {
 		return best, err
 	}
 	return d, nil
@@ -198,7 +198,7 @@ func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
 	if err != nil || !whole {
 		return nil, err
 	}
-	slices.SortFunc(d.victims, p.rather)
+	slices.SortFunc(d.victims, p.compareByStay)
 	return d, nil
 }
 
@@ -355,7 +355,7 @@ func (p *planner) withinLimits(t model.TaskID, d *draft) (bool, error) {
 func (p *planner) forLimit(t model.TaskID, queues map[model.QueueID]bool, dimension int, excess float64) model.TaskID {
 	compare := func(l, r model.TaskID) int {
 		lx, rx := min(p.view.Request(l).V[dimension], excess), min(p.view.Request(r).V[dimension], excess)
-		return cmp.Or(cmp.Compare(rx, lx), p.rather(l, r))
+		return cmp.Or(cmp.Compare(rx, lx), p.compareByStay(l, r))
 	}
 	// list are the first ones, in order.
 	var list []model.TaskID
@@ -389,7 +389,7 @@ func (p *planner) byPlanner() (*draft, error) {
 	err := p.undone(func() error {
 		p.enter(nil)
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
-		slices.SortFunc(candidates, p.rather)
+		slices.SortFunc(candidates, p.compareByStay)
 		choice := p.Reclaimable(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 		switch plan := choice.Plan; {
 		case plan == nil:
@@ -406,6 +406,6 @@ func (p *planner) byPlanner() (*draft, error) {
 	case err != nil || len(d.nodes) == 0:
 		return nil, err
 	}
-	slices.SortFunc(d.victims, p.rather)
+	slices.SortFunc(d.victims, p.compareByStay)
 	return p.better(nil, d)
 }

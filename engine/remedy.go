@@ -83,8 +83,8 @@ type Edit struct {
 	Node  model.NodeID
 	// Dimension of the amounts, or -1.
 	Dimension int
-	// Before and After are the value now, which means something only if Given, and the value with which the job runs. It does not run with
-	// one Step less of a difference. What is either so or not has neither.
+	// Before and After are the value now, which means something only if Given, and the value with which the job runs. It does not run with one
+	// Step less of a difference. Changes without an amount have neither.
 	Before, After, Step float64
 	Given               bool
 }
@@ -128,7 +128,7 @@ const (
 	RemedyFound RemedyOutcome = 1
 	// NoRemedyFound: nothing that was tried makes the job run.
 	NoRemedyFound RemedyOutcome = 2
-	// RunsNow: nothing holds the job back by itself.
+	// RunsNow: nothing blocks the job.
 	RunsNow RemedyOutcome = 3
 	// WaitsForNothing: the job has all that it asks for.
 	WaitsForNothing RemedyOutcome = 4

@@ -313,7 +313,7 @@ func (r *remedier) eviction() error {
 	return nil
 }
 
-// wait lets jobs end whose ends a forecast rests on.
+// wait tries the remedy of waiting for the ends on which a forecast depends.
 func (r *remedier) wait() error {
 	forecast, err := r.Forecast(r.job)
 	if err != nil {

@@ -268,7 +268,7 @@ func (r *remedier) settingDials(kind RemedyKind, q model.QueueID) []dial {
 	return nil
 }
 
-// amountDials raises amounts of a queue as far as means something: a limit to more than there is, the others to all there is.
+// amountDials returns dials that raise amounts of a queue up to a useful maximum: above the total for a limit, to the total for the others.
 func (r *remedier) amountDials(field EditField, q model.QueueID, now resource.Row) []dial {
 	if field == QueueCapability && now.Absent() {
 		return nil

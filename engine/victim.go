@@ -97,7 +97,7 @@ func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
 	return choice
 }
 
-// planAmong lets a planner choose among the candidates that every other plugin of its tier lets go.
+// planAmong calls a planner with the candidates that every other plugin of its tier permits.
 func planAmong(choice *Choice, voters []voter, planning int, c *policy.Claim, g *policy.Grounds) policy.Plan {
 	claim := *c
 	for i := range choice.Ballots {

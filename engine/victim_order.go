@@ -70,7 +70,7 @@ func byRank(o *victimOrder, ranks int32, rank func(*victimKey) int32) (sorted, f
 	return o.sorted, o.keys
 }
 
-// sortPeers sorts tasks of jobs that nothing tells apart: the last in service first.
+// sortPeers sorts tasks of jobs with equal rank: the last in service first.
 func sortPeers(v *policy.View, t *table, tasks []model.TaskID) {
 	if len(tasks) < 2 {
 		return

@@ -46,7 +46,7 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 	}
 	return &wire.Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,
-		Text: "the caller may see its own queues alone, by the calls Explain, EvaluateShares and Simulate",
+		Text: "the caller may see only its own queues, by the calls Explain, EvaluateShares and Simulate",
 	}
 }
 

@@ -292,19 +292,19 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 	}{
 		"a job by index": {
 			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Index: []uint32{other}}}}},
-			"steps[0].explain.jobs.index[0]: the caller may see its own queues alone",
+			"steps[0].explain.jobs.index[0]: the caller may see only its own queues",
 		},
 		"a job that does not exist": {
 			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{"?"}}}}},
-			"steps[0].explain.jobs.uid[0]: the caller may see its own queues alone",
+			"steps[0].explain.jobs.uid[0]: the caller may see only its own queues",
 		},
 		"a plan": {
 			&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{}}},
-			"the caller may see its own queues alone",
+			"the caller may see only its own queues",
 		},
 		"victims": {
 			&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{}}},
-			"the caller may see its own queues alone",
+			"the caller may see only its own queues",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ const chunkField protowire.Number = 2
 // checkQuestion holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
 // times as much memory.
 func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
-	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message is too large beside its snapshot"); err != nil {
+	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message without its snapshot is too large"); err != nil {
 		return err
 	}
 	policy := int64(0)

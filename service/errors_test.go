@@ -67,12 +67,12 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 		{
 			"no input at all", simulate, ``, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"input.policy: no policy is given, nor the name of one"},
+			[]string{"input.policy: neither a policy nor the name of one is given"},
 		},
 		{
 			"no snapshot", simulate, `input { policy {} }`, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"input.snapshot: no snapshot is given, nor the digest or the name of one"},
+			[]string{"input.snapshot: neither a snapshot nor the digest or name of one is given"},
 		},
 		{
 			"a policy that is not configured", simulate, `input { snapshot {} policy_name: "spot" }`, codes.NotFound, "POLICY_NOT_FOUND",
@@ -89,7 +89,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 			"a policy with a nameless plugin", shares, `input { snapshot {} policy { tiers { plugins {} } } }`,
 			codes.InvalidArgument, "INVALID_POLICY",
 			map[string]string{"violations": "1"},
-			[]string{"policy.tiers[0].plugins[0].plugin: no plugin is named that this version knows"},
+			[]string{"policy.tiers[0].plugins[0].plugin: the plugin has no kind that this version supports"},
 		},
 		{
 			"a selection of what is not there", shares, whole + `shares { queues { index: 3 name: "x" } }`,

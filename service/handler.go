@@ -162,7 +162,7 @@ func (c *call) only(ctx context.Context) (message, error) {
 
 // messageLate is the fault of a message that did not come within a limit.
 func messageLate(limit time.Duration) error {
-	return late("deadline.message", limit, "the message did not come in time")
+	return late("deadline.message", limit, "the message did not arrive in time")
 }
 
 // takePending hands the booking of the message received last to the caller, who gives it back.

@@ -148,7 +148,7 @@ func (in *receiver) next(ctx context.Context, patience time.Duration) (m message
 		return in.inflated(ctx, m)
 	default:
 		m.free()
-		return message{}, protocolFault("a message is neither compressed nor not")
+		return message{}, protocolFault("the compression flag of a message is neither 0 nor 1")
 	}
 }
 
@@ -197,7 +197,7 @@ func (in *receiver) inflated(ctx context.Context, packed message) (message, erro
 	defer packed.free()
 	compressor := encoding.GetCompressor(in.from.RecvCompress())
 	if compressor == nil {
-		return message{}, protocolFault("a message is compressed, and the call does not say how")
+		return message{}, protocolFault("a message is compressed, but the call has no grpc-encoding")
 	}
 	reader, err := compressor.Decompress(mem.BufferSlice{packed.buffer}.Reader())
 	if err != nil {

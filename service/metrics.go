@@ -47,7 +47,7 @@ func newMetrics(s *Server) *metrics {
 			Name: "apportion_model_cache_compiled_total", Help: "Snapshots compiled to be held.",
 		}),
 		evicted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "apportion_model_cache_evicted_total", Help: "Snapshots let go for others.",
+			Name: "apportion_model_cache_evicted_total", Help: "Snapshots evicted to make room for others.",
 		}),
 	}
 	m.shed = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -66,7 +66,7 @@ func newMetrics(s *Server) *metrics {
 		Name: "apportion_connections_reset_total", Help: "Connections closed because too many of their calls were reset or refused.",
 	})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers alone, before a message was read.",
+		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers, before a message was read.",
 	}, []string{"method", "code"})
 	m.hit, m.miss = m.requests.WithLabelValues("hit"), m.requests.WithLabelValues("miss")
 	m.decide()

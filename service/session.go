@@ -117,7 +117,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	s, ctx := v.server, v.stream.Context()
 	if open.GetChunked() != nil {
 		if open.GetInput().GetSource() != nil || open.GetInput().GetChange() != nil {
-			return "", invalidRequest("open.chunked", "the input has a source already")
+			return "", invalidRequest("open.chunked", "the input already has a source")
 		}
 		return v.openChunked(open.GetChunked(), r)
 	}
@@ -147,7 +147,7 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		v.session, err = s.openModel(e.model, r, v.stop)
 		return e.key.digest, err
 	}
-	return "", invalidRequest("open.input.snapshot", "no snapshot is given, announced, nor the digest or the name of one")
+	return "", invalidRequest("open.input.snapshot", "no snapshot is given or announced, nor the digest or name of one")
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
@@ -257,7 +257,7 @@ func (v *conversation) run() error {
 			}
 			o := &v.server.options
 			return busy("session_idle", o.Limit.SessionIdle.Milliseconds(), o.Limit.SessionIdle.Milliseconds(), agedRetry,
-				"nothing was asked in this session for too long")
+				"the session was idle for too long")
 		case <-draining:
 			draining = nil
 			if err := v.stream.Send(goingAway(time.Until(v.server.drainEnd))); err != nil {
@@ -296,7 +296,7 @@ func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (
 func (v *conversation) aged() error {
 	o := &v.server.options
 	return busy("session_time", o.Limit.SessionTime.Milliseconds(), o.Limit.SessionTime.Milliseconds(), agedRetry,
-		"the session has lasted long enough")
+		"the session reached its maximum duration")
 }
 
 // read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends

@@ -135,7 +135,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 		}
 		size := uint64(len(u.data)) + uint64(len(chunk.GetData()))
 		if announced > 0 && size > announced {
-			return protocolFault("more bytes came than the " + strconv.FormatUint(announced, 10) + " announced")
+			return protocolFault("received more bytes than the " + strconv.FormatUint(announced, 10) + " announced")
 		}
 		if size > limit {
 			return wire.Exceeded("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
@@ -153,7 +153,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 	if want := u.header.GetDigest(); want != "" && want != u.digest {
 		return &wire.Fault{
 			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_DIGEST_MISMATCH,
-			Text: "the bytes that came have another digest than announced", Metadata: map[string]string{"digest": u.digest},
+			Text: "the digest of the received bytes differs from the announced one", Metadata: map[string]string{"digest": u.digest},
 		}
 	}
 	return nil
@@ -186,7 +186,7 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 	if s.options.Limit.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
-	tooLate := late("upload_time", s.options.Limit.UploadTime, "the snapshot did not come in time")
+	tooLate := late("upload_time", s.options.Limit.UploadTime, "the snapshot did not arrive in time")
 	return context.WithTimeoutCause(ctx, s.options.Limit.UploadTime, tooLate)
 }
 

@@ -117,7 +117,7 @@ func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 		{"no last chunk", messages{header("", 0), chunk(data, false)}, codes.InvalidArgument, "PROTOCOL"},
 		{"fewer bytes than announced", messages{header("", len(data)+1), chunk(data, true)}, codes.InvalidArgument, "PROTOCOL"},
 		{"more bytes than announced", messages{header("", len(data)-1), chunk(data, true)}, codes.InvalidArgument, "PROTOCOL"},
-		{"another digest than announced", messages{header(other, 0), chunk(data, true)}, codes.InvalidArgument, "DIGEST_MISMATCH"},
+		{"differs from the announced one", messages{header(other, 0), chunk(data, true)}, codes.InvalidArgument, "DIGEST_MISMATCH"},
 		{"no digest", messages{header("sha256:12", 0), chunk(data, true)}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{"a digest in capitals", messages{header(strings.ToUpper(digest), 0)}, codes.InvalidArgument, "INVALID_REQUEST"},
 		{"too much is announced", messages{header("", 10_001)}, codes.OutOfRange, "LIMIT_EXCEEDED"},

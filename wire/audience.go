@@ -157,13 +157,13 @@ func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) 
 func denied(field string) *Fault {
 	return &Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,
-		Text: "the caller may see its own queues alone",
+		Text: "the caller may see only its own queues",
 	}
 }
 
 // Silenced returns a fault without texts and numbers from the snapshot.
 func (f *Fault) Silenced() *Fault {
-	return &Fault{Code: f.Code, Reason: f.Reason, Text: "the question has no answer for a caller that may see its own queues alone"}
+	return &Fault{Code: f.Code, Reason: f.Reason, Text: "the question has no answer for a caller that may see only its own queues"}
 }
 
 // others returns the shares that the audience may see, and adds the sums of the other ones to the plugin, by parent.

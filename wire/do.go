@@ -84,7 +84,7 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	case q == nil:
 		fault = &Fault{
 			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,
-			Text: "no step is given that this version knows",
+			Text: "the step has no kind that this version supports",
 		}
 	default:
 		answer, err := s.bounded(q, step)

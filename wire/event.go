@@ -97,7 +97,7 @@ func (s *Session) deallocate(q *apportionv1.DeallocateStep) (*apportionv1.Answer
 		status = model.Releasing
 	}
 	if !known || status.Holds() {
-		faults.Add("status", "%s is no status that holds nothing", q.GetStatus())
+		faults.Add("status", "%s is a status that holds resources", q.GetStatus())
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 		answer.OtherJobs = uint32(len(waiting) - len(jobs))
 	}
 	if named && q.GetGroupsOnly() {
-		faults.Add("groups_only", "jobs that are named have no groups")
+		faults.Add("groups_only", "groups and named jobs exclude each other")
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err

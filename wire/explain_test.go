@@ -95,7 +95,7 @@ func TestGroupsAloneAreThoseOfTheWholeAnswer(t *testing.T) {
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
 	require.NoError(t, err)
 	_, err = s.Ask(parse(t, &apportionv1.Step{}, `explain { groups_only: true jobs {} }`))
-	require.EqualError(t, err, "1 violation\nexplain.groups_only: jobs that are named have no groups")
+	require.EqualError(t, err, "1 violation\nexplain.groups_only: groups and named jobs exclude each other")
 }
 
 func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
@@ -118,5 +118,5 @@ func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
 		require.Contains(t, []uint32{1, 3}, task.GetJob())
 	}
 	_, err = s.Ask(parse(t, &apportionv1.Step{}, `inspect { nodes: true of { index: [3] } }`))
-	require.EqualError(t, err, "1 violation\ninspect.of: neither jobs nor tasks are asked for")
+	require.EqualError(t, err, "1 violation\ninspect.of: neither jobs nor tasks are selected")
 }

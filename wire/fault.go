@@ -91,7 +91,7 @@ func AsFault(err error) *Fault {
 	case errors.Is(err, policy.ErrStopped):
 		return &Fault{
 			Code: codes.DeadlineExceeded, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED,
-			Text: "the time was up before there was an answer",
+			Text: "the deadline passed before there was an answer",
 		}
 	}
 	if fault := ofWork(err); fault != nil {

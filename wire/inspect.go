@@ -70,7 +70,7 @@ func (s *Session) inspected(q *apportionv1.InspectStep) ([]model.JobID, error) {
 	}
 	var faults model.Error
 	if !q.GetJobs() && !q.GetTasks() {
-		faults.Add("of", "neither jobs nor tasks are asked for")
+		faults.Add("of", "neither jobs nor tasks are selected")
 	}
 	return s.jobsNamed(q.GetOf(), "of", &faults), faults.OrNil()
 }

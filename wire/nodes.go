@@ -107,7 +107,7 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 	return out
 }
 
-// fill copies what is wanted of the row into the answer.
+// fill copies the requested nodes and scores into the answer, as far as its size permits.
 func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 	k := len(n.order)
 	n.out.left -= k * (2*numberBytes + 1)

@@ -33,7 +33,7 @@ func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
 	case *apportionv1.OrderStep_Tasks:
 		order, err = s.orderTasks(q, subject.Tasks)
 	default:
-		err = faultAt("subject", "nothing is named that is to be ordered")
+		err = faultAt("subject", "no queues, jobs or tasks to order")
 	}
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func ordered[ID ~int32](
 	}
 	if q.GetPairs() {
 		if len(ids) > maxPairs {
-			return nil, faultAt("pairs", "pairs of at most %d things are listed, not of %d", maxPairs, len(ids))
+			return nil, faultAt("pairs", "pairs are listed for at most %d entries, not %d", maxPairs, len(ids))
 		}
 		if err := s.out.room(2*len(ids)*(len(ids)-1)/2, kind); err != nil {
 			return nil, err

@@ -55,7 +55,7 @@ func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry
 	if row, ok := catalogue.Of(p); ok {
 		e.Plugin = row.Read(p, func(setting, format string, args ...any) { faults.Add(path+"."+setting, format, args...) })
 	} else {
-		faults.Add(path+".plugin", "no plugin is named that this version knows")
+		faults.Add(path+".plugin", "the plugin has no kind that this version supports")
 	}
 	for i, d := range p.GetDisabled() {
 		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM_QUEUE_ORDER {

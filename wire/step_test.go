@@ -285,7 +285,7 @@ func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 		`allocatable { jointly: true }`:                            `allocatable.tasks: no task is named to be asked about jointly`,
 		`preemptive { tasks { uid: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
 		`reclaim { claimant { uid: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
-		`order {}`:                                                         `order.subject: nothing is named that is to be ordered`,
+		`order {}`:                                                         `order.subject: no queues, jobs or tasks to order`,
 		`order { jobs {} claimant_task: 0 }`:                               `order.claimant: jobs have no order as victims`,
 		`order { queues {} claimant_task: 0 }`:                             `order.claimant: queues are ordered for a queue, not for a task`,
 		`order { tasks {} claimant_queue: 0 }`:                             `order.claimant: tasks are ordered for a task, not for a queue`,
@@ -296,7 +296,7 @@ func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 		`set_status { tasks { uid: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
 		`allocate { tasks { uid: "s0" } node: [0, 1] }`:                    `allocate.node: 2 nodes for 1 tasks`,
 		`allocate { tasks { uid: "s0" } node: 9 }`:                         `allocate.node.index[0]: no node 9, there are 2`,
-		`deallocate { tasks { uid: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is no status that holds nothing`,
+		`deallocate { tasks { uid: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
 		`remove_job { jobs { uid: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.uid[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
 	} {
 		t.Run(step[:min(len(step), 60)], func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestPairsOfTooManyThingsAreNotListed(t *testing.T) {
 	}
 	order := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: every}, Pairs: true}
 	st := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: order}}).GetError()
-	require.Equal(t, []string{"order.pairs: pairs of at most 1000 things are listed, not of 1001"}, fields(t, st))
+	require.Equal(t, []string{"order.pairs: pairs are listed for at most 1000 entries, not 1001"}, fields(t, st))
 	order.Pairs = false
 	require.Len(t, s.Do(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: order}}).GetOrder().GetSorted(), 1001)
 }
@@ -336,7 +336,7 @@ func TestStepsAltogetherAreNumberedInErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, answers[0].GetMark())
 	require.Equal(t, int32(codes.InvalidArgument), answers[1].GetError().GetCode())
-	require.Equal(t, "no step is given that this version knows", answers[2].GetError().GetMessage())
+	require.Equal(t, "the step has no kind that this version supports", answers[2].GetError().GetMessage())
 	require.Equal(t, []string{"steps[3].nodes.tasks.index[0]: no task 99, there are 10"}, fields(t, answers[3].GetError()))
 }
 

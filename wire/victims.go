@@ -278,7 +278,7 @@ func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]
 			spared = append(spared, *check)
 			continue
 		case choice.Plan != nil:
-			// A claimant that may not have a plan at all is no reason to spare a task.
+			// The plugin made no plan for this claimant, which does not protect the task.
 			continue
 		}
 		spared = append(spared, policy.Check{Task: t, Reason: policy.Because("", policy.NotInDecidingTier, model.None)})

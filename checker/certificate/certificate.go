@@ -19,7 +19,7 @@ type number struct{ big.Int }
 // UnmarshalJSON reads a number.
 func (n *number) UnmarshalJSON(data []byte) error {
 	if _, ok := n.SetString(strings.Trim(string(data), `"`), 10); !ok {
-		return fmt.Errorf("%s is no number", data)
+		return fmt.Errorf("%s is not a number", data)
 	}
 	return nil
 }
@@ -52,8 +52,8 @@ type check struct {
 	path   string
 }
 
-// Check returns a sentence for each number of the certificate that does not follow from those beside it. answer is the JSON of a
-// SharesAnswer with the derivation of fair, of all queues.
+// Check returns a sentence for each number of the certificate that does not follow from the others. answer is the JSON of a SharesAnswer
+// with the derivation of fair, of all queues.
 func Check(answer []byte) ([]string, error) {
 	var shares struct {
 		Plugins []struct {
@@ -76,7 +76,7 @@ func Check(answer []byte) ([]string, error) {
 			return c.faults, nil
 		}
 	}
-	return nil, errors.New("no plugin has a certificate of fair: ask with explain")
+	return nil, errors.New("no plugin has a certificate of fair: set explain in the request")
 }
 
 // all checks a list of divisions, parents first, and returns what each queue is given of each dimension. A root that has no portion of its
@@ -118,7 +118,7 @@ func (c *check) divide(d *division) {
 		m.Add(m, &p.Begin.Int)
 		sum.Add(sum, &p.Share.Int)
 		most.Add(most, top)
-		c.expect(fmt.Sprintf("children[%d].share", i), &p.Share, greatest(&p.Start.Int, least(&p.Share.Int, top)))
+		c.expect(fmt.Sprintf("children[%d].share", i), &p.Share, maxOf(&p.Start.Int, minOf(&p.Share.Int, top)))
 		if s := p.signpost(-1); p.Share.Cmp(&p.Start.Int) > 0 && s != nil && (last == nil || s.Cmp(last) >= 0) {
 			last, lastChild = s, i
 		}
@@ -133,7 +133,7 @@ func (c *check) divide(d *division) {
 		of = "FAIR_CASE_DESERVED"
 	}
 	c.expect("case", d.Case, of)
-	c.expect("sum of shares", sum, least(most, &d.Amount.Int))
+	c.expect("sum of shares", sum, minOf(most, &d.Amount.Int))
 	if last != nil && next != nil && cmp.Or(last.Cmp(next), cmp.Compare(lastChild, nextChild)) > 0 {
 		c.expect("owner of a quantum", lastChild, nextChild)
 	}
@@ -144,7 +144,7 @@ func (c *check) divide(d *division) {
 	c.expect("level", stated, last)
 }
 
-// child checks what the case makes of a child's bounds, and which of them holds its share.
+// child checks a child's bounds in this case, and which of them determines its share.
 func (c *check) child(of string, i int, p *portion) {
 	start, ceiling, base := &p.Begin.Int, &p.Useful.Int, new(big.Int)
 	switch {
@@ -165,14 +165,14 @@ func (c *check) child(of string, i int, p *portion) {
 	c.expect(at+"start", &p.Start, start)
 	c.expect(at+"ceiling", &p.Ceiling, ceiling)
 	c.expect(at+"base", &p.Base, base)
-	c.expect(at+"begin", &p.Begin, greatest(&p.Guaranteed.Int, least(&p.Begin.Int, &p.Useful.Int)))
+	c.expect(at+"begin", &p.Begin, maxOf(&p.Guaranteed.Int, minOf(&p.Begin.Int, &p.Useful.Int)))
 	c.expect(at+"bound", p.Bound, "FAIR_BOUND_"+bound)
 }
 
 // lines checks the guarantee and fair lines that e states by the queue's portions of the two divisions.
 func (c *check) lines(e, given, sated *portion) {
-	c.expect("guarantee line", &e.GuaranteeLine, least(&given.Guaranteed.Int, &given.Share.Int))
-	c.expect("fair line", &e.FairLine, least(greatest(&given.Guaranteed.Int, &sated.Share.Int), &given.Share.Int))
+	c.expect("guarantee line", &e.GuaranteeLine, minOf(&given.Guaranteed.Int, &given.Share.Int))
+	c.expect("fair line", &e.FairLine, minOf(maxOf(&given.Guaranteed.Int, &sated.Share.Int), &given.Share.Int))
 }
 
 // signpost is (share - base + n/2) / weight: of the last quantum with n -1, of the next with 1; nil without a weight.
@@ -184,8 +184,8 @@ func (p *portion) signpost(n int64) *big.Rat {
 	return new(big.Rat).SetFrac(odd.Add(odd.Lsh(odd, 1), big.NewInt(n)), new(big.Int).Lsh(&p.Weight.Int, 1))
 }
 
-func least(x, y *big.Int) *big.Int    { return slices.MinFunc([]*big.Int{x, y}, (*big.Int).Cmp) }
-func greatest(x, y *big.Int) *big.Int { return slices.MaxFunc([]*big.Int{x, y}, (*big.Int).Cmp) }
+func minOf(x, y *big.Int) *big.Int { return slices.MinFunc([]*big.Int{x, y}, (*big.Int).Cmp) }
+func maxOf(x, y *big.Int) *big.Int { return slices.MaxFunc([]*big.Int{x, y}, (*big.Int).Cmp) }
 
 // expect notes a fault if two values are not written alike.
 func (c *check) expect(what string, got, want any) {

@@ -91,7 +91,7 @@ var breachRules = map[Property]Rule{
 	},
 	WeightsDecide: {
 		"weight-not-respected", Warning, "A queue gets less than a like queue of no greater weight.",
-		"Look at the derivation with `apportion shares --explain`.",
+		"Show the derivation with `apportion shares --explain`.",
 	},
 	NothingWantedIsIdle: {
 		"idle-but-wanted", Warning, "Resources stay idle that a waiting job could use.",

@@ -55,7 +55,7 @@ var (
 		"Open the queue, or submit the jobs to another one.",
 	}
 	noMinResources = Rule{
-		"no-min-resources", Note, "Jobs wait without minResources: they enter their queue whatever is there.",
+		"no-min-resources", Note, "Jobs wait without minResources: they enter their queue regardless of free resources.",
 		"Set minResources, so that a queue admits no more than it can run.",
 	}
 	minResourcesTooSmall = Rule{
@@ -73,7 +73,7 @@ var (
 	}
 	leftOut = Rule{
 		"not-considered", Warning, "The scheduler does not consider a job or a pod.",
-		"Mend the name of the queue or of the scheduler, or give the pod a PodGroup.",
+		"Correct the name of the queue or of the scheduler, or give the pod a PodGroup.",
 	}
 )
 

@@ -18,7 +18,7 @@ func newDecide(s streams) *cobra.Command {
 		Use:   "decide KIND",
 		Short: "Ask for one decision: may a job enter, may a task be allocated, what may it evict, where does it fit",
 		Long: `Ask for one decision, as a scheduler asks for it. Jobs are named NAMESPACE/NAME, or NAME alone; tasks are
-named NAMESPACE/NAME of the pod, or NAME alone.`,
+named NAMESPACE/NAME of the pod, or NAME.`,
 		Example: `  apportion decide enqueue -f cluster.yaml
   apportion decide reclaim ml/train-worker-0 -f cluster.yaml --explain`,
 	}
@@ -64,7 +64,7 @@ func newAllocatable(s streams) *cobra.Command {
 	ask := client.AllocatableQuestion{Preemptive: true}
 	command := a.command(&cobra.Command{
 		Use:   "allocatable TASK...",
-		Short: "Decide whether the queues of tasks may use that much more",
+		Short: "Decide whether the queues of tasks may use what the tasks request",
 		Long: `Decide for each task, or for all together, whether its queue may use what it requests, and whether the
 queue may take it from others. The exit code is 2 if a queue may not use it.`,
 		Example: `  apportion decide allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,

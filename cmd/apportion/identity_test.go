@@ -57,7 +57,7 @@ identities:
 	}
 	trusting := []string{"--tls-ca", filepath.Join(dir, "ca.crt")}
 	ask(exitYes, "", append(trusting, "--tls-certificate", certificate, "--tls-key", key)...)
-	ask(exitService, "neither a certificate nor a bearer token was shown (Unauthenticated)", trusting...)
+	ask(exitService, "the client presented neither a certificate nor a bearer token (Unauthenticated)", trusting...)
 	ask(exitService, "the bearer token is not known (Unauthenticated)", append(trusting, "--token-file", wrong)...)
 	ask(exitService, `identity "dashboard" may not call EvaluateShares (PermissionDenied)`, append(trusting, "--token-file", token)...)
 	ask(exitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)

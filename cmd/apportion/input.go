@@ -143,7 +143,7 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		case !kind.GetRead():
 			warn("%s cannot be read by the server and are left out: %s", kind.GetResource(), kind.GetFault())
 		case kind.GetFault() != "":
-			warn("changes of %s do not arrive at the server: %s", kind.GetResource(), kind.GetFault())
+			warn("the server receives no changes of %s: %s", kind.GetResource(), kind.GetFault())
 		}
 	}
 	return warnings
@@ -238,7 +238,7 @@ func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportion
 		warnings = append(warnings, &apportionv1.Warning{Path: source.Name, Message: "the file " + what})
 	}
 	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
-		return nil, fmt.Errorf("nothing to ask about: %s; `apportion help` shows the kubectl command that lists a cluster",
+		return nil, fmt.Errorf("no input: %s; `apportion help` shows the kubectl command that lists a cluster",
 			strings.Join(lines, ", "))
 	}
 	snapshot := cluster.Snapshot
@@ -265,7 +265,7 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 	}
 	if len(f.files) == 0 {
 		if f.snapshot == "" {
-			return nil, errors.New("nothing to ask about: name manifests with -f FILE (- is standard input), --snapshot FILE, " +
+			return nil, errors.New("no input: name manifests with -f FILE (- is standard input), --snapshot FILE, " +
 				"or the live cluster with --cluster")
 		}
 		return nil, nil

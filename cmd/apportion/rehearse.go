@@ -95,10 +95,10 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 
 func (r *rehearsing) check() error {
 	if r.every < time.Second || r.every%time.Second != 0 {
-		return fmt.Errorf("--every: %s is no number of whole seconds, 1s or more", r.every)
+		return fmt.Errorf("--every: %s is not a whole number of seconds, 1s or more", r.every)
 	}
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
-		return fmt.Errorf("--checkpoint: %s is no number of whole seconds", r.checkpoint)
+		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", r.checkpoint)
 	}
 	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check())
 }

@@ -44,7 +44,7 @@ func (f *historyFlags) register(command *cobra.Command) {
 	flags.StringArrayVar(&f.files, "trace", nil,
 		"`FILE` of the jobs: .csv, .swf or .jsonl, .gz too; - is standard input (repeatable for the files of a decision log, oldest first)")
 	choose(command, &f.format, "trace-format", "", "format of the trace; default: by the name of the file", formatCSV, formatSWF, formatLog)
-	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store beside the first file")
+	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store next to the first file")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
 	flags.StringToStringVar(&f.processor, "processor", map[string]string{"cpu": "1"},
@@ -77,7 +77,7 @@ func (f *historyFlags) check() error {
 		return errors.New("--trace: only a decision log has several files")
 	}
 	if f.perTask < 1 || f.perTask > trace.MaxTasks {
-		return fmt.Errorf("--processors-per-task: %d is no number from 1 to %d", f.perTask, trace.MaxTasks)
+		return fmt.Errorf("--processors-per-task: %d is not a number from 1 to %d", f.perTask, trace.MaxTasks)
 	}
 	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask}
 	for _, resource := range slices.Sorted(maps.Keys(f.processor)) {

@@ -122,9 +122,9 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 		switch {
 		case len(faults) > 0:
 		case numbers == 0:
-			p.Line("true: every number is what the rules of fair make of the snapshot")
+			p.Line("true: every number follows from the snapshot by the rules of fair")
 		default:
-			p.Line("true: each of %d numbers follows from those beside it", numbers)
+			p.Line("true: each of %d numbers follows from the others", numbers)
 		}
 	})
 	return cmp.Or(err, verdict(found.Valid))

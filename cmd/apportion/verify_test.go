@@ -39,7 +39,7 @@ func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
 	for _, policy := range []string{"proportion", "capacity", "capacity-hierarchical"} {
 		code, out, errOut = verifying(t, "-f", cluster, "--policy", policy)
 		require.Equal(t, exitYes, code, errOut)
-		require.Contains(t, out, "numbers follows from those beside it")
+		require.Contains(t, out, "numbers follows from the others")
 	}
 	code, _, errOut = verifying(t, request)
 	require.Equal(t, exitUsage, code)

@@ -74,7 +74,7 @@ func (f foreseen) ends() string {
 	if more := int(f.GetEndCount()) - len(parts); more > 0 {
 		parts = append(parts, Count(more, "more job")+" by then")
 	}
-	sentence := "That rests on " + Count(int(f.GetEndCount()), "end") + ": " + and(parts)
+	sentence := "This depends on " + Count(int(f.GetEndCount()), "end") + ": " + and(parts)
 	if !f.GetMinimal() {
 		sentence += "; perhaps not all of them are needed"
 	}
@@ -100,9 +100,9 @@ func (f foreseen) unknown() string {
 	case 0:
 		return ""
 	case 1:
-		return "It is not known when " + f.named(f.GetUnknown(), n) + " ends, which is taken to run on."
+		return "It is not known when " + f.named(f.GetUnknown(), n) + " ends; it is assumed to run on."
 	default:
-		return "It is not known when " + f.named(f.GetUnknown(), n) + " end, which are taken to run on."
+		return "It is not known when " + f.named(f.GetUnknown(), n) + " end; they are assumed to run on."
 	}
 }
 
@@ -111,9 +111,9 @@ func (f foreseen) overdue() string {
 	case 0:
 		return ""
 	case 1:
-		return f.named(f.GetOverdue(), n) + " was expected to end before now, and is taken to run on."
+		return f.named(f.GetOverdue(), n) + " was expected to end before now; it is assumed to run on."
 	default:
-		return f.named(f.GetOverdue(), n) + " were expected to end before now, and are taken to run on."
+		return f.named(f.GetOverdue(), n) + " were expected to end before now; they are assumed to run on."
 	}
 }
 

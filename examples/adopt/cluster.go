@@ -1,8 +1,8 @@
-// Package adopt is a scheduler that exists, and comes to use Apportion in steps: docs/adding-to-a-scheduler.md tells the story, and shows
-// this code.
+// Package adopt is an existing scheduler that adopts Apportion in steps. docs/adding-to-a-scheduler.md describes the steps and shows this
+// code.
 package adopt
 
-// Cluster is what the scheduler knows. None of it is Apportion's.
+// Cluster is the scheduler's own state, without types of Apportion.
 type Cluster struct {
 	Nodes []Node
 	Teams []Team

@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/client"
 )
 
-// Dial asks the service, and never stands in the scheduler's way: an answer that takes longer than half a second is none. Who may start
-// is then decided by the engine in this process; nothing is evicted unasked.
+// Dial connects to the service and never blocks the scheduler: after half a second without an answer, the engine in this process decides
+// which jobs may start, and nothing is evicted.
 func Dial(target string, options ...client.Option) (*client.Client, error) {
 	return client.Dial(target, append([]client.Option{
 		client.WithDeadline(500 * time.Millisecond),

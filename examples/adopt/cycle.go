@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Cycle starts the jobs that may start, and tells why the others wait. Every question is about the state that the answers before it led to.
+// Cycle starts the jobs that may start, and returns why the others wait. Every question refers to the state after the previous answers.
 func Cycle(ctx context.Context, decide *client.Client, c *Cluster) (waits map[string]string, err error) {
 	snapshot, err := c.Describe()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package backlog holds work for later, up to a number of items and a size, and never makes who brings it wait longer than he wants to.
+// Package backlog is a queue of work, bounded by the number of items and by size. Callers bound the time that adding an item may wait.
 package backlog
 
 import (

@@ -1,4 +1,4 @@
-// Package difference tells where two messages of one type differ, field by field.
+// Package difference compares two messages of one type field by field.
 package difference
 
 import (

@@ -1,5 +1,5 @@
-// Package generate makes snapshots of any size for benchmarks and tests: a mix as a busy cluster shows it, the same to the last byte
-// wherever the same shape is asked for.
+// Package generate generates snapshots of any size for benchmarks and tests. They resemble a busy cluster, and equal shapes give the same
+// bytes.
 package generate
 
 import (
@@ -19,7 +19,7 @@ type Shape struct {
 	Dimensions int
 	// UIDs gives every task a UUID. Without, tasks are known by their number.
 	UIDs bool
-	// Counted gives pending tasks as counts where nothing tells them apart.
+	// Counted gives identical pending tasks as counts.
 	Counted bool
 	// NodeSets is the number of node sets. If it is above 0, some groups and tasks are restricted to a set, and some nodes take no tasks.
 	NodeSets int

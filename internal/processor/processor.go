@@ -1,4 +1,5 @@
-// Package processor tells how many goroutines of the program compute at a time, and keeps processors of the Go runtime for the others.
+// Package processor determines how many goroutines of the program may compute concurrently, and reserves processors of the Go runtime for
+// the others.
 package processor
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// settle is how long files must be left alone before they are read: a certificate and its key are seldom written in one step.
+	// settle is how long files must be unchanged before they are read: a certificate and its key are seldom written in one step.
 	settle = 100 * time.Millisecond
 	// longest bounds how long changes that go on may put that off.
 	longest = 2 * time.Second
@@ -35,7 +35,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Contents tells what files hold, by name. A file that is missing holds something of its own, so that its coming and going are changes.
+// Contents maps names of files to hashes of their contents. A missing file has a special value, so that creation and removal are changes.
 type Contents map[string][sha256.Size]byte
 
 // Files calls changed, in this goroutine, each time that the content of a file differs from what it was, until ctx ends. list is asked for
@@ -48,7 +48,7 @@ func Files(ctx context.Context, o Options, list func() []string, changed func())
 	}
 	notifier, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.log.WarnContext(ctx, "changes of files are found by looking only", "error", err.Error())
+		w.log.WarnContext(ctx, "file watches do not work; changes of files are found only by polling", "error", err.Error())
 	} else {
 		w.notifier, w.reported = notifier, notifier.Events
 		defer w.close()
@@ -99,13 +99,13 @@ func (w *watcher) follow(ctx context.Context, files []string) {
 	}
 	for directory := range w.directories {
 		if !wanted[directory] {
-			// It may have gone by itself.
+			// The directory may no longer exist.
 			_ = w.notifier.Remove(directory)
 		}
 	}
 	for directory := range wanted {
 		if err := w.notifier.Add(directory); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			w.log.WarnContext(ctx, "changes of files are found by looking only", "directory", directory, "error", err.Error())
+			w.log.WarnContext(ctx, "file watches do not work; changes of files are found only by polling", "directory", directory, "error", err.Error())
 		}
 	}
 	w.directories = wanted

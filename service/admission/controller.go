@@ -129,7 +129,7 @@ func New(o Options) *Controller {
 func (c *Controller) Begin(identity string) (end func(), err error) {
 	c.mixed.call(identity)
 	if c.saturated(identity) {
-		return nil, c.busy("overload.wait", "others wait for long already")
+		return nil, c.busy("overload.wait", "other calls have been waiting for long")
 	}
 	mine, all := c.begun.Add(identity, 1)
 	end = func() { c.begun.Add(identity, -1) }
@@ -182,7 +182,7 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
-		err = c.busy("overload.wait", "no turn came in time")
+		err = c.busy("overload.wait", "no capacity became free in time")
 	}
 	if !c.withdraw(w) {
 		// It was admitted meanwhile.

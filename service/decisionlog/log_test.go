@@ -287,7 +287,7 @@ func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {
 		return nil
 	}))
 	require.Len(t, outcomes, 3)
-	require.Equal(t, "1it was cut short", outcomes[0])
+	require.Equal(t, "1it was truncated", outcomes[0])
 	require.NotContains(t, outcomes[1]+outcomes[2], "cut short")
 }
 

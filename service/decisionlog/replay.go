@@ -135,13 +135,13 @@ var (
 // Why entries are skipped.
 const (
 	skipMasked   = "its fields were masked"
-	skipNoSteps  = "what was asked was not written down"
-	skipNoBasis  = "it failed before there was a snapshot and a policy"
+	skipNoSteps  = "the question was not recorded"
+	skipNoBasis  = "it failed before its snapshot and policy were known"
 	skipUnstored = "its snapshot or policy is not stored"
 	skipLost     = "an entry of its session is missing"
-	skipTorn     = "it was cut short"
+	skipTorn     = "it was truncated"
 	skipMachine  = "it failed for reasons outside the decision"
-	skipNoEntry  = "the line is no entry"
+	skipNoEntry  = "the line is not an entry"
 )
 
 // Entry replays one entry. It returns an error if the entry cannot be read.

@@ -191,7 +191,7 @@ func TestALogIsDecidedAgainEntryForEntry(t *testing.T) {
 		} {
 			outcomes := replay(t, lines[0]+"\n"+garbage+"\r\n\n"+lines[1], directory)
 			require.Len(t, outcomes, 3)
-			require.Equal(t, "the line is no entry", outcomes[1].Skipped)
+			require.Equal(t, "the line is not an entry", outcomes[1].Skipped)
 			require.Contains(t, outcomes[1].Fault, fault)
 			require.Equal(t, []int{1, 2, 4}, []int{outcomes[0].Line, outcomes[1].Line, outcomes[2].Line})
 			for _, o := range []decisionlog.Outcome{outcomes[0], outcomes[2]} {

@@ -120,7 +120,7 @@ func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
 		}
 		return t.callers[owner], nil
 	case len(shows.chain) == 0 || g.authority == nil:
-		return nil, unauthenticated("neither a certificate nor a bearer token was shown")
+		return nil, unauthenticated("the client presented neither a certificate nor a bearer token")
 	}
 	s := shown{table: t, material: g.authority.current.Load()}
 	switch {
@@ -133,7 +133,7 @@ func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
 		s = l.shown
 	}
 	if s.err == nil && time.Now().After(shows.chain[0].NotAfter) {
-		return nil, unauthenticated("the certificate shown has expired")
+		return nil, unauthenticated("the presented certificate has expired")
 	}
 	return s.caller, s.err
 }
@@ -141,11 +141,11 @@ func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
 // find returns the identity that a chain belongs to: once for a connection, and again when identities or authorities change.
 func (s *shown) find(chain []*x509.Certificate) {
 	if err := s.material.verify(chain, time.Now()); err != nil {
-		s.err = unauthenticated("the certificate shown is not trusted, or no longer")
+		s.err = unauthenticated("the presented certificate is not trusted")
 	} else if s.caller = s.table.shown(chain[0]); s.caller == nil {
 		s.err = &wire.Fault{
 			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
-			Text: "no identity has a name of the certificate shown",
+			Text: "no identity matches a name in the presented certificate",
 		}
 	}
 }

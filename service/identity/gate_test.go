@@ -258,8 +258,8 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 		name string
 		conn *grpc.ClientConn
 		ctx  context.Context //nolint:containedctx // A row of a table lives as long as its test.
-		// may lists the methods; other answers of the gate are refusals with code.
-		may      []string
+		// authorizeName lists the methods; other answers of the gate are refusals with code.
+		authorizeName      []string
 		code     codes.Code
 		clusters []string
 	}{
@@ -275,7 +275,7 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 	}
 	for _, c := range callers {
 		allowed := map[string]bool{}
-		for _, method := range c.may {
+		for _, method := range c.authorizeName {
 			allowed[method] = true
 		}
 		for _, method := range identity.Methods() {

@@ -98,7 +98,7 @@ func (l *lasting) review() {
 func (l *lasting) permitted(caller *Caller) error {
 	if caller.Name != l.caller.Name {
 		// What the call holds is that of the identity it began with.
-		return unauthenticated("what the call has shown belongs to another identity now")
+		return unauthenticated("the credentials of the call belong to another identity now")
 	}
 	if err := caller.MayCall(l.method); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (l *lasting) permitted(caller *Caller) error {
 		}
 	}
 	if len(l.snapshots) > 0 && caller.queues != nil {
-		return caller.denied("may see its own queues alone", "queues", "")
+		return caller.denied("may see only its own queues", "queues", "")
 	}
 	for snapshot := range l.snapshots {
 		if err := caller.MayAsk(snapshot); err != nil {
@@ -119,18 +119,18 @@ func (l *lasting) permitted(caller *Caller) error {
 	return nil
 }
 
-var errNoCaller = errors.New("a call has passed no gate")
+var errNoCaller = errors.New("a call was not authenticated")
 
 // MayName returns a PERMISSION_DENIED if the caller of a context may not name a cluster in its snapshots. A long-lived call is ended when
 // this permission is revoked.
 func MayName(ctx context.Context, cluster string) error {
-	return may(ctx, cluster, (*Caller).MayName, func(l *lasting) map[string]bool { return l.clusters })
+	return authorizeName(ctx, cluster, (*Caller).MayName, func(l *lasting) map[string]bool { return l.clusters })
 }
 
 // MayAsk returns a PERMISSION_DENIED if the caller of a context may not use a snapshot that the server maintains. A long-lived call is
 // ended when this permission is revoked.
 func MayAsk(ctx context.Context, snapshot string) error {
-	return may(ctx, snapshot, (*Caller).MayAsk, func(l *lasting) map[string]bool { return l.snapshots })
+	return authorizeName(ctx, snapshot, (*Caller).MayAsk, func(l *lasting) map[string]bool { return l.snapshots })
 }
 
 // Own returns a function that reports whether the caller of a context owns a queue, or nil if it owns all. Without a gate a caller owns
@@ -143,8 +143,8 @@ func Own(ctx context.Context) func(queue string) bool {
 	return caller.Owns()
 }
 
-// may asks about a name, and notes it for the reviews of a call that lasts.
-func may(ctx context.Context, name string, allowed func(*Caller, string) error, noted func(*lasting) map[string]bool) error {
+// authorizeName checks a name with allowed, and records it in noted for later reviews of a long call.
+func authorizeName(ctx context.Context, name string, allowed func(*Caller, string) error, noted func(*lasting) map[string]bool) error {
 	if l, ok := ctx.Value(lastingKey{}).(*lasting); ok {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()

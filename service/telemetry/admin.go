@@ -73,7 +73,7 @@ func (t *Telemetry) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	}
 	data, err := json.Marshal(about)
 	if err != nil {
-		http.Error(w, "the version cannot be told", http.StatusInternalServerError)
+		http.Error(w, "the version is unknown", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

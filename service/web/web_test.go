@@ -181,7 +181,7 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 		},
 		"no JSON":        {shares, `{"input":`, 400, "invalid_argument", "INVALID_REQUEST", "the message cannot be read: "},
 		"unknown field":  {shares, `{"inputs":{}}`, 400, "invalid_argument", "INVALID_REQUEST", `unknown field "inputs"`},
-		"nothing at all": {simulate, `{}`, 400, "invalid_argument", "INVALID_REQUEST", "no policy is given"},
+		"nothing at all": {simulate, `{}`, 400, "invalid_argument", "INVALID_REQUEST", "neither a policy nor the name of one is given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, _, answer := s.post(t, c.path, c.body)

@@ -79,7 +79,7 @@ test("a waiting job: when it could start, if it is known when running jobs end",
   await look("#/job/robotics%2Fgrasp-train", async (page) => {
     await says(page, ".forecast", /./);
     const line = await text(page, ".forecast");
-    assert.ok(line.startsWith(`${start} That rests on 1 end: vision/detector-train ends at 2026-03-03 01:01:00 UTC.`), line);
+    assert.ok(line.startsWith(`${start} This depends on 1 end: vision/detector-train ends at 2026-03-03 01:01:00 UTC.`), line);
     assert.doesNotMatch(await text(page, ".verdict"), /could start/, "it is said once");
   }, known.address);
   await look("#/job/robotics%2Fgrasp-train", async (page) => {

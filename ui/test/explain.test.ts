@@ -12,8 +12,8 @@ test("a text about a job does not repeat the name above it", () => {
 
 test("a forecast is when the job could start, and what that depends on", () => {
   const of = (text: string, name = "a/b") => forecast({ name, forecast: { text } });
-  assert.deepEqual(of("a/b could start at 2026-03-03 01:01:00 UTC at the earliest if nothing else changes. That rests on 1 end: c/d ends. More."), {
-    start: "It could start at 2026-03-03 01:01:00 UTC at the earliest if nothing else changes.", basis: "That rests on 1 end: c/d ends. More.",
+  assert.deepEqual(of("a/b could start at 2026-03-03 01:01:00 UTC at the earliest if nothing else changes. This depends on 1 end: c/d ends. More."), {
+    start: "It could start at 2026-03-03 01:01:00 UTC at the earliest if nothing else changes.", basis: "This depends on 1 end: c/d ends. More.",
   });
   assert.deepEqual(of("a/b could start now if no other job took the room."), { start: "It could start now if no other job took the room.", basis: "" });
   assert.deepEqual(of("x. y could start now. It is not known.", "x. y"), { start: "It could start now.", basis: "It is not known." }, "a name with a full stop");

@@ -14,12 +14,12 @@ func nothing(field, text string) ([]*apportionv1.Step, error) { return nil, miss
 
 // NoSnapshot is the fault of an input without a snapshot.
 func NoSnapshot() error {
-	return missing("input.snapshot", "no snapshot is given, nor the digest or the name of one")
+	return missing("input.snapshot", "neither a snapshot nor the digest or name of one is given")
 }
 
 // NoPolicy is the fault of an input without a policy. prefix leads to the fields of the input.
 func NoPolicy(prefix string) error {
-	return missing(prefix+"policy", "no policy is given, nor the name of one")
+	return missing(prefix+"policy", "neither a policy nor the name of one is given")
 }
 
 // UnknownPolicy is the fault of an input that names a policy that is not configured.

@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/client"
 )
 
-// Dial knows every replica, as from the addresses of a headless service, and takes turns among those that say that they serve.
+// Dial connects to all replicas, as with the addresses of a headless service, and balances round robin among those that report SERVING.
 func Dial(replicas []*Replica, options ...grpc.DialOption) (*client.Client, error) {
 	addresses := manual.NewBuilderWithScheme("replicas")
 	state := resolver.State{}

@@ -59,10 +59,10 @@ func (r *Replica) Ready(ctx context.Context) error {
 	return fmt.Errorf("the server at %s did not become ready", r.Admin)
 }
 
-// Leave tells the server to end, and does not wait for it.
+// Leave sends SIGTERM to the server and does not wait for its end.
 func (r *Replica) Leave() error { return r.command.Process.Signal(syscall.SIGTERM) }
 
-// End tells the server to end, and returns nil once it has, drained.
+// End sends SIGTERM to the server, and returns nil once it has drained and ended.
 func (r *Replica) End() error {
 	if err := r.Leave(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (r *Replica) Computed(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// Metric is the sum of a metric over all its labels, as the server tells it.
+// Metric returns the sum of a metric of the server over all its labels.
 func (r *Replica) Metric(ctx context.Context, metric string) (float64, error) {
 	return r.sum(ctx, func(name string) bool { return name == metric || strings.HasPrefix(name, metric+"{") })
 }

@@ -70,7 +70,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	f.metrics = newMetrics(f)
 	for name, r := range resources {
 		f.states = append(f.states, &kindState{
-			resource: name, kind: r.kind, needed: r.needed, objects: f.objects, pace: f.pace, metrics: f.metrics, told: f.tell,
+			resource: name, kind: r.kind, needed: r.needed, objects: f.objects, pace: f.pace, metrics: f.metrics, reportFault: f.tell,
 		})
 	}
 	slices.SortFunc(f.states, func(a, b *kindState) int { return slices.Compare([]byte(a.resource), []byte(b.resource)) })
@@ -178,7 +178,7 @@ func (f *Follower) tellFaults(ctx context.Context, of, fault string) {
 	f.faults = fault
 	f.mutex.Unlock()
 	if fault != before && fault != "" {
-		f.options.Logger.WarnContext(ctx, "the snapshot of the followed cluster is not what it should be", "of", of, "error", fault)
+		f.options.Logger.WarnContext(ctx, "the snapshot of the followed cluster is inconsistent", "of", of, "error", fault)
 	}
 }
 
@@ -188,7 +188,7 @@ func (f *Follower) tell(resource, fault string) {
 		f.options.Logger.Info("following", "resource", resource)
 		return
 	}
-	f.options.Logger.Warn("a kind of objects cannot be followed now", "resource", resource, "error", fault)
+	f.options.Logger.Warn("cannot follow a kind of objects", "resource", resource, "error", fault)
 }
 
 // view completes the view of the newest version.

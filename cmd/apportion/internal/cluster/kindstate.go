@@ -22,8 +22,8 @@ type kindState struct {
 	objects  *volcano.Objects
 	pace     *pace
 	metrics  *metrics
-	// told is called when the kind can be read, or no longer.
-	told func(resource, fault string)
+	// reportFault is called when the kind can be read, or no longer.
+	reportFault func(resource, fault string)
 
 	mutex sync.Mutex
 	// read says that all objects were read once, tried that the API server answered or refused.
@@ -57,7 +57,7 @@ func (k *kindState) failed(err error) {
 	k.tried = k.tried || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	k.mutex.Unlock()
 	if before != fault {
-		k.told(k.resource, fault)
+		k.reportFault(k.resource, fault)
 	}
 }
 
@@ -69,7 +69,7 @@ func (k *kindState) opened() {
 	k.fault = ""
 	k.mutex.Unlock()
 	if before != "" && read {
-		k.told(k.resource, "")
+		k.reportFault(k.resource, "")
 	}
 }
 
@@ -95,8 +95,8 @@ func laterOf(a, b time.Time) time.Time {
 // settled reports whether the watch has told what was missed before it.
 func (k *kindState) settled() bool { return k.last.After(k.opening) || time.Since(k.opening) > settle }
 
-// heard notes an event.
-func (k *kindState) heard(event watch.EventType) {
+// countEvent counts an event.
+func (k *kindState) countEvent(event watch.EventType) {
 	k.metrics.events.WithLabelValues(k.resource, string(event)).Inc()
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -141,7 +141,7 @@ func (k *kindState) Replace(list []any, version string) error {
 		k.changed()
 	}
 	if first {
-		k.told(k.resource, "")
+		k.reportFault(k.resource, "")
 	}
 	return nil
 }
@@ -187,5 +187,5 @@ func (k *kindState) current(now time.Time) (until time.Time, standing bool, faul
 	case k.watching:
 		return k.last, false, ""
 	}
-	return k.last, false, "its watch does not stand"
+	return k.last, false, "its watch is interrupted"
 }

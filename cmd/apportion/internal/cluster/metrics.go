@@ -34,18 +34,18 @@ func newMetrics(f *Follower) *metrics {
 			Name: "apportion_follow_changes_total", Help: "Events that change the snapshot.",
 		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "apportion_follow_versions_refused_total", Help: "Versions of the snapshot that could not be made.",
+			Name: "apportion_follow_versions_refused_total", Help: "Versions of the snapshot that could not be built.",
 		}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "apportion_follow_lag_seconds", Help: "Time from an event to the first version that has it.", Buckets: seconds,
+			Name: "apportion_follow_lag_seconds", Help: "Time from an event to the first version that contains it.", Buckets: seconds,
 		}),
 		making: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "apportion_follow_version_duration_seconds", Help: "Time to make a version of the snapshot.", Buckets: seconds,
+			Name: "apportion_follow_version_duration_seconds", Help: "Time to build a version of the snapshot.", Buckets: seconds,
 		}),
-		age: gauge("apportion_follow_age_seconds", "Age of the snapshot; -1: there is none yet.", func() float64 {
+		age: gauge("apportion_follow_age_seconds", "Age of the snapshot; -1 if there is none yet.", func() float64 {
 			return f.age().Seconds()
 		}),
-		complete: gauge("apportion_follow_complete", "1 if every kind is read and its watch stands, else 0.", func() float64 {
+		complete: gauge("apportion_follow_complete", "1 if every kind is read and watched, else 0.", func() float64 {
 			if f.complete() {
 				return 1
 			}

@@ -162,7 +162,7 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	if err := d.json.Decode(&event); err != nil {
 		return "", nil, err
 	}
-	d.source.state.heard(event.Type)
+	d.source.state.countEvent(event.Type)
 	switch event.Type {
 	case watch.Error:
 		status := &metav1.Status{}
@@ -173,7 +173,7 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 		object, err := d.source.objects.Read(d.source.kind, event.Object)
 		return event.Type, &item{object}, err
 	}
-	return "", nil, fmt.Errorf("no event of a watch: %q", event.Type)
+	return "", nil, fmt.Errorf("not an event of a watch: %q", event.Type)
 }
 
 // Close ends the stream.

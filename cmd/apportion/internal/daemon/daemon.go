@@ -228,7 +228,7 @@ func (d *Daemon) follow(ctx context.Context, hangups <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			d.log.InfoContext(ctx, "reading files again, as SIGHUP asks")
+			d.log.InfoContext(ctx, "reading files again after SIGHUP")
 			d.Reload(ctx)
 		}
 	}

@@ -238,7 +238,7 @@ func TestSIGHUPReadsFilesAgainWhereNobodyWatches(t *testing.T) {
 	// A watch that had begun would have ended by now.
 	require.NoError(t, p.stop())
 	require.False(t, watched)
-	require.Equal(t, 1, strings.Count(p.log.String(), "the configuration was taken over"))
+	require.Equal(t, 1, strings.Count(p.log.String(), "the configuration was applied"))
 }
 
 func TestIdentitiesAreTakenOverButNeverToLetEverybodyIn(t *testing.T) {
@@ -321,7 +321,7 @@ func TestASettingThatOnlyAStartTakesOverIsToldAndLeft(t *testing.T) {
 	p.start()
 	p.configure("deadline: {call: 20s}\n")
 	p.eventually(func() bool {
-		return strings.Contains(p.log.String(), `"settings have changed that only a start takes over" settings=deadline.call`)
+		return strings.Contains(p.log.String(), `"changed settings take effect only after a restart" settings=deadline.call`)
 	})
 	require.Equal(t, "1", p.metric("apportion_config_last_reload_successful"))
 }

@@ -41,7 +41,7 @@ func (w warning) String() string {
 
 func (l *loaded) warn(ctx context.Context, log *slog.Logger) {
 	for _, w := range l.warnings {
-		log.WarnContext(ctx, "a policy is suspicious", "policy", w.policy, "path", w.warning.GetPath(), "text", w.warning.GetMessage())
+		log.WarnContext(ctx, "a policy has warnings", "policy", w.policy, "path", w.warning.GetPath(), "text", w.warning.GetMessage())
 	}
 }
 

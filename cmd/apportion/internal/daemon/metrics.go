@@ -22,19 +22,19 @@ func newMetrics(registry prometheus.Registerer, authority *identity.Authority) *
 	m := &metrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "apportion_config_last_reload_successful",
-			Help: "1 if the configuration that was read last is in force, 0 if it was faulty.",
+			Help: "1 if the configuration read last is in effect, 0 if it was faulty.",
 		}),
 		taken: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "apportion_config_last_reload_success_timestamp_seconds", Help: "When the configuration in force was read.",
+			Name: "apportion_config_last_reload_success_timestamp_seconds", Help: "When the configuration in effect was read.",
 		}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apportion_config_reloads_total", Help: "How often the configuration was read again, by how that went.",
+			Name: "apportion_config_reloads_total", Help: "Reloads of the configuration, by outcome.",
 		}, []string{"result"}),
 		tlsReloads: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "apportion_tls_reloads_total", Help: "Changes of certificate, key or client CA that were taken over.",
+			Name: "apportion_tls_reloads_total", Help: "Changes of certificate, key or client CA that were applied.",
 		}),
 		tlsErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "apportion_tls_reload_errors_total", Help: "How often certificate, key or client CA were faulty when read again.",
+			Name: "apportion_tls_reload_errors_total", Help: "Reloads of certificate, key or client CA that failed.",
 		}),
 	}
 	m.success.Set(1)

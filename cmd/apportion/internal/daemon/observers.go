@@ -109,18 +109,18 @@ func (b *observing) use(c *config.Config, loaded *loaded) error {
 func (b *observing) close(ctx context.Context) error {
 	var faults []error
 	if b.shadow != nil {
-		faults = append(faults, told("shadow", b.shadow.Close(ctx)))
+		faults = append(faults, withName("shadow", b.shadow.Close(ctx)))
 	}
 	if b.log != nil {
-		faults = append(faults, told("decision_log", b.log.Close(ctx)))
+		faults = append(faults, withName("decision_log", b.log.Close(ctx)))
 	}
 	return errors.Join(faults...)
 }
 
-// told says what did not end in time.
-func told(what string, err error) error {
+// withName returns an error that names the part that did not end in time, or nil.
+func withName(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: not everything was done before the end: %w", what, err)
+	return fmt.Errorf("%s: not all work was completed before the end: %w", what, err)
 }

@@ -39,7 +39,7 @@ func (d *Daemon) Reload(ctx context.Context) {
 	d.reloadTLS(ctx)
 	if err := d.reloadConfig(ctx); err != nil {
 		d.metrics.configFailed()
-		d.log.ErrorContext(ctx, "the configuration stays as it was: what is there now is faulty", "error", err.Error())
+		d.log.ErrorContext(ctx, "keeping the configuration: the new one is faulty", "error", err.Error())
 		return
 	}
 	d.metrics.configTaken()
@@ -53,11 +53,11 @@ func (d *Daemon) reloadTLS(ctx context.Context) {
 	switch {
 	case err != nil:
 		d.metrics.tlsErrors.Inc()
-		d.log.ErrorContext(ctx, "TLS stays as it was: what is there now is faulty", "error", err.Error())
+		d.log.ErrorContext(ctx, "keeping the TLS files: the new ones are faulty", "error", err.Error())
 	case changed:
 		d.gate.Review()
 		d.metrics.tlsReloads.Inc()
-		d.log.InfoContext(ctx, "TLS was taken over", "not_after", d.authority.NotAfter())
+		d.log.InfoContext(ctx, "the TLS files were applied", "not_after", d.authority.NotAfter())
 	}
 }
 
@@ -96,9 +96,9 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		d.log.WarnContext(ctx, "settings have changed that only a start takes over", "settings", strings.Join(left, ", "))
+		d.log.WarnContext(ctx, "changed settings take effect only after a restart", "settings", strings.Join(left, ", "))
 	}
-	d.log.InfoContext(ctx, "the configuration was taken over", "policies", len(loaded.policies), "identities", len(loaded.identities))
+	d.log.InfoContext(ctx, "the configuration was applied", "policies", len(loaded.policies), "identities", len(loaded.identities))
 	d.settings.Policies, d.settings.Identities = next.Policies, next.Identities
 	return nil
 }

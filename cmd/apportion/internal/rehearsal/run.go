@@ -77,7 +77,8 @@ type run struct {
 	watch func()
 }
 
-// Run lets a trace pass under a variant. The error is a fault of the snapshot, the policy or the trace, or that of the context.
+// Run simulates the jobs of a trace with the policy and queues of a variant. It returns an error if the snapshot, the policy or the trace
+// is invalid, or if the context ends.
 func Run(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*Result, error) {
 	r, err := start(ctx, v, t, o)
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *run) open(t *trace.Trace) error {
 	r.width = r.base.Dims.Len()
 	var ok bool
 	if r.measured, ok = r.base.Dims.Index(r.options.Resource); !ok {
-		return fmt.Errorf("the cluster offers no %s, and no job asks for it", r.options.Resource)
+		return fmt.Errorf("the cluster has no %s, and no job requests it", r.options.Resource)
 	}
 	if err := r.admitTrace(t, snapshot.GetDimensions()); err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 )
 
 // worker is a job of equal tasks with so many GPUs each.
-func worker(name, queue string, arrival int64, tasks, least int, gpus float64, seconds int64) trace.Job {
+func worker(name, queue string, arrival int64, tasks, minimumRequest int, gpus float64, seconds int64) trace.Job {
 	return trace.Job{
-		Name: name, Queue: queue, Arrival: arrival, Min: least, Seconds: seconds,
+		Name: name, Queue: queue, Arrival: arrival, Min: minimumRequest, Seconds: seconds,
 		Groups: []trace.Group{{Role: "task", Tasks: tasks, Request: []trace.Amount{
 			{Resource: "cpu", Amount: 1000}, {Resource: "nvidia.com/gpu", Amount: gpus * 1000},
 		}}},

@@ -98,7 +98,7 @@ func (r *run) feed(b *model.Builder, j *job) {
 	created := r.nanoseconds(j.Arrival)
 	b.Job(model.JobSpec{
 		UID: j.Name, Name: j.Name, Queue: j.Queue, Priority: j.Priority, Phase: j.phase, MinAvailable: uint32(j.Min),
-		MinResources: j.least(), CreateTime: created,
+		MinResources: j.minimumRequest(), CreateTime: created,
 	})
 	task := 0
 	for g := range j.Groups {
@@ -117,8 +117,8 @@ func (r *run) feed(b *model.Builder, j *job) {
 	}
 }
 
-// least is what the minimum of a job asks for: that of its first tasks.
-func (j *job) least() *model.Amounts {
+// minimumRequest returns the request of a job's first minAvailable tasks.
+func (j *job) minimumRequest() *model.Amounts {
 	sum := &model.Amounts{}
 	left := j.Min
 	for g := range j.Groups {

@@ -52,7 +52,7 @@ func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 	case *apportionv1.Answer_Done:
 		p.Line("done")
 	default:
-		p.Line("an answer that this version does not know")
+		p.Line("an answer of a kind that this version does not support")
 	}
 }
 
@@ -99,7 +99,7 @@ func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAn
 	}
 	p.Line("%s", strings.Join(parts, ", "))
 	if len(answer.GetTies()) > 0 && len(parts) < len(answer.GetSorted()) {
-		p.Line("those in brackets are told apart by age and name alone")
+		p.Line("those in brackets differ only in age and name")
 	}
 	if answer.GetIntransitive() {
 		p.Line("the comparison is not transitive: this order is one of several")

@@ -115,13 +115,13 @@ func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
 		}
 	}
 	if table.Empty() {
-		p.Line("\n%s", plural(same, "no job would wait", "the job that waits would fare alike", "the %d jobs that wait would fare alike"))
+		p.Line("\n%s", plural(same, "no job would wait", "the waiting job would not be affected", "the %d waiting jobs would not be affected"))
 		return
 	}
 	p.Heading("jobs that wait")
 	p.table(table)
 	if same > 0 {
-		p.Line("%s", plural(same, "", "1 other job that waits would fare alike", "%d other jobs that wait would fare alike"))
+		p.Line("%s", plural(same, "", "1 other waiting job would not be affected", "%d other waiting jobs would not be affected"))
 	}
 }
 

@@ -174,7 +174,7 @@ func total(widths []int) int {
 // fit leaves out optional columns until the table fits the terminal, and returns their headings.
 func (t *Table) fit() (dropped []string) {
 	for _, heading := range t.optional {
-		if t.style.Width == 0 || t.least() <= t.style.Width {
+		if t.style.Width == 0 || t.minWidth() <= t.style.Width {
 			break
 		}
 		i := slices.Index(t.headings, heading)
@@ -205,8 +205,8 @@ func (t *Table) fit() (dropped []string) {
 	return dropped
 }
 
-// least is how wide the table is at least.
-func (t *Table) least() int {
+// minWidth is how wide the table is at least.
+func (t *Table) minWidth() int {
 	widths := t.widths()
 	last := len(widths) - 1
 	switch {

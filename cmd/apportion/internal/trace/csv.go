@@ -105,7 +105,7 @@ func (c *csvReader) broken(err error) bool {
 		return false
 	}
 	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		c.faults.add(parse.Line, "", "as many fields are needed as there are columns")
+		c.faults.add(parse.Line, "", "the number of fields differs from the number of columns")
 	} else {
 		c.faults.add(parse.Line, "", "column %d: %s", parse.Column, parse.Err)
 	}
@@ -115,7 +115,7 @@ func (c *csvReader) broken(err error) bool {
 func (c *csvReader) header() error {
 	header, err := c.lines.Read()
 	if errors.Is(err, io.EOF) {
-		c.faults.add(1, "", "a first line is needed that names the columns")
+		c.faults.add(1, "", "the first line must name the columns")
 		return &c.faults
 	}
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *csvReader) number(fields []string, column string, least, most, otherwis
 	}
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || number < least || number > most {
-		c.faults.add(c.line(), column, "%q is no whole number from %d to %d", shorten(text), least, most)
+		c.faults.add(c.line(), column, "%q is not a whole number from %d to %d", shorten(text), least, most)
 		return otherwise
 	}
 	return number
@@ -240,7 +240,7 @@ func (c *csvReader) arrival(job *Job, fields []string) time.Time {
 		c.dated = true
 	}
 	if c.dated && c.plain {
-		c.faults.add(c.line(), columnArrival, "some arrivals are moments and some are seconds")
+		c.faults.add(c.line(), columnArrival, "some arrivals are times and some are seconds")
 	}
 	return moment
 }
@@ -254,7 +254,7 @@ func (c *csvReader) request(fields []string) []Amount {
 		}
 		amount, err := quantity.Parse(column.resource, text)
 		if err != nil || !fits(amount) {
-			c.faults.add(c.line(), column.name, "%q is no quantity of Kubernetes, such as 500m or 16Gi", shorten(text))
+			c.faults.add(c.line(), column.name, "%q is not a quantity of Kubernetes, such as 500m or 16Gi", shorten(text))
 			continue
 		}
 		if amount > 0 {

@@ -47,7 +47,7 @@ var swfNames = [swfFields]string{
 func (s *SWF) Read(source string, r io.Reader) (*Trace, error) {
 	in := &swfReader{SWF: s, faults: Error{Source: source}, trace: &Trace{}, header: map[string]string{}, seen: map[int64]int{}}
 	if in.column = columnOf(s.QueueOf); in.column < 0 {
-		return nil, fmt.Errorf("no column %q tells the queue: there are %s", s.QueueOf, strings.Join(QueueColumns, ", "))
+		return nil, fmt.Errorf("no column %q contains the queue; choose one of %s", s.QueueOf, strings.Join(QueueColumns, ", "))
 	}
 	lines := bufio.NewScanner(r)
 	const maxLine = 1 << 16
@@ -133,7 +133,7 @@ func (s *swfReader) job(line int, fields []string) {
 	for i, text := range fields {
 		number, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.Abs(number) > maxAmount || math.IsNaN(number) {
-			s.faults.add(line, swfNames[i], "%q is no number", shorten(text))
+			s.faults.add(line, swfNames[i], "%q is not a number", shorten(text))
 			return
 		}
 		numbers[i] = number
@@ -163,10 +163,10 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 		s.faults.add(line, swfNames[swfNumber], "job %d is in line %d already", number, first)
 		return
 	case numbers[swfSubmit] < 0 || numbers[swfSubmit] > float64(maxSeconds):
-		s.faults.add(line, swfNames[swfSubmit], "%q is no time from 0 to %d seconds", shorten(fields[swfSubmit]), maxSeconds)
+		s.faults.add(line, swfNames[swfSubmit], "%q is not a time from 0 to %d seconds", shorten(fields[swfSubmit]), maxSeconds)
 		return
 	case numbers[swfRun] > float64(maxSeconds):
-		s.faults.add(line, swfNames[swfRun], "%q is no time up to %d seconds", shorten(fields[swfRun]), maxSeconds)
+		s.faults.add(line, swfNames[swfRun], "%q is not a time up to %d seconds", shorten(fields[swfRun]), maxSeconds)
 		return
 	case processors > float64(MaxTasks)*float64(perTask):
 		s.faults.add(line, swfNames[swfProcessors], "%q is more than %d tasks of %d", shorten(fields[swfProcessors]), MaxTasks, perTask)

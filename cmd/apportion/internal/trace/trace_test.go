@@ -51,20 +51,20 @@ func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 
 func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 	for story, test := range map[string]struct{ file, want string }{
-		"empty":             {"", "f:1: a first line is needed that names the columns"},
+		"empty":             {"", "f:1: the first line must name the columns"},
 		"missing columns":   {"arrival,cpu\n", "f:1: queue: the column is missing\nf:1: seconds: the column is missing"},
 		"no resource":       {"arrival,queue,seconds\n", "f:1: a column of a resource is missing, such as cpu or gpu"},
 		"a column twice":    {"arrival,queue,seconds,gpu,nvidia.com/gpu\n", "f:1: nvidia.com/gpu: the column is given twice"},
-		"no number":         {header + "x,j,a,0,1,1,1,1,60\n", `f:2: arrival: "x" is no whole number from 0 to`},
-		"too many tasks":    {header + "0,j,a,0,100001,1,1,1,60\n", `f:2: tasks: "100001" is no whole number from 1 to 100000`},
-		"minimum too high":  {header + "0,j,a,0,2,3,1,1,60\n", `f:2: min: "3" is no whole number from 1 to 2`},
-		"no seconds":        {header + "0,j,a,0,2,2,1,1,\n", `f:2: seconds: "" is no whole number`},
-		"bad quantity":      {header + "0,j,a,0,2,2,1,1Q,60\n", `f:2: gpu: "1Q" is no quantity`},
-		"unlimited":         {header + "0,j,a,0,2,2,1,unlimited,60\n", `f:2: gpu: "unlimited" is no quantity`},
-		"too few fields":    {header + "\n0,j,a\n", "f:3: as many fields are needed as there are columns"},
+		"no number":         {header + "x,j,a,0,1,1,1,1,60\n", `f:2: arrival: "x" is not a whole number from 0 to`},
+		"too many tasks":    {header + "0,j,a,0,100001,1,1,1,60\n", `f:2: tasks: "100001" is not a whole number from 1 to 100000`},
+		"minimum too high":  {header + "0,j,a,0,2,3,1,1,60\n", `f:2: min: "3" is not a whole number from 1 to 2`},
+		"no seconds":        {header + "0,j,a,0,2,2,1,1,\n", `f:2: seconds: "" is not a whole number`},
+		"bad quantity":      {header + "0,j,a,0,2,2,1,1Q,60\n", `f:2: gpu: "1Q" is not a quantity`},
+		"unlimited":         {header + "0,j,a,0,2,2,1,unlimited,60\n", `f:2: gpu: "unlimited" is not a quantity`},
+		"too few fields":    {header + "\n0,j,a\n", "f:3: the number of fields differs from the number of columns"},
 		"a quote":           {header + "0,\"j,a,0,2,2,1,1,60\n", "f:2: column 21: extraneous or missing"},
 		"twice":             {header + "0,j,a,0,1,1,1,1,60\n1,j,a,0,1,1,1,1,60\n", `f:3: job: job "j" is in line 2 already`},
-		"moments and times": {header + "0,j,a,0,1,1,1,1,60\n2026-03-02T00:00:00Z,k,a,0,1,1,1,1,60\n", "f:3: arrival: some arrivals are moments"},
+		"moments and times": {header + "0,j,a,0,1,1,1,1,60\n2026-03-02T00:00:00Z,k,a,0,1,1,1,1,60\n", "f:3: arrival: some arrivals are times"},
 		"neither":           {"arrival,queue,seconds,cpu,preemptable\n0,a,1,1,maybe\n", `f:2: preemptable: "maybe" is neither true nor false`},
 		"no queue":          {header + "0,j, ,0,1,1,1,1,60\n", "f:2: queue: a name of 1 to 1000 bytes is needed"},
 	} {
@@ -115,17 +115,17 @@ func TestAColumnOfAnArchivedTraceTellsTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, trace.Queues())
 	_, err = (&SWF{QueueOf: "executable"}).Read("kth.swf", strings.NewReader(kth))
-	require.ErrorContains(t, err, `no column "executable" tells the queue`)
+	require.ErrorContains(t, err, `no column "executable" contains the queue`)
 }
 
 func TestFaultsOfAnArchivedTraceAreNamedByLineAndColumn(t *testing.T) {
 	line := "1 0 10 3600 4 -1 -1 4 7200 1048576 1 7 3 -1 1 -1 -1 -1\n"
 	for story, test := range map[string]struct{ file, want string }{
 		"too few fields": {"; c\n1 2 3\n", "f:2: 3 fields, 18 are needed"},
-		"no number":      {strings.Replace(line, "3600", "x", 1), `f:1: run time: "x" is no number`},
-		"not a number":   {strings.Replace(line, "3600", "NaN", 1), `f:1: run time: "NaN" is no number`},
-		"too long":       {strings.Replace(line, "3600", "1e12", 1), `f:1: run time: "1e12" is no time`},
-		"before":         {strings.Replace(line, "1 0", "1 -9", 1), `f:1: submit time: "-9" is no time`},
+		"no number":      {strings.Replace(line, "3600", "x", 1), `f:1: run time: "x" is not a number`},
+		"not a number":   {strings.Replace(line, "3600", "NaN", 1), `f:1: run time: "NaN" is not a number`},
+		"too long":       {strings.Replace(line, "3600", "1e12", 1), `f:1: run time: "1e12" is not a time`},
+		"before":         {strings.Replace(line, "1 0", "1 -9", 1), `f:1: submit time: "-9" is not a time`},
 		"too wide":       {strings.Replace(line, "-1 4 7200", "-1 9000000 7200", 1), `f:1: requested processors: "9000000" is more than`},
 		"twice":          {line + line, "f:2: job number: job 1 is in line 1 already"},
 		"a long line":    {"; c\n" + strings.Repeat("1", 1<<17), "f:2: the line is longer than"},
