@@ -29,7 +29,8 @@ type Forecast struct {
 	At int64
 	// Ends are the jobs on whose ends it depends, in order of time.
 	Ends []model.JobID
-	// Minimal: the job could not start at that time if any one of Ends ran on.
+	// Minimal: the job could not start at that time if any one of Ends ran on. It needs each of Ends in any case beside the others of them, if
+	// the search was not cut short; without Minimal another job that has ended by then may do in place of one.
 	Minimal bool
 	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the
 	// last one before At.
@@ -139,10 +140,14 @@ func (f *forecaster) search() error {
 	}
 	ended := f.ends[:until[first]]
 	f.forecast.Outcome, f.forecast.At = StartsAt, f.endOf(ended[len(ended)-1])
-	if ended, err = f.near(ended); err != nil {
+	near, err := f.near(ended)
+	if err != nil {
 		return err
 	}
-	f.forecast.Ends, f.forecast.Minimal, err = f.least(ended)
+	if f.forecast.Ends, err = f.least(near); err != nil {
+		return err
+	}
+	f.forecast.Minimal, err = f.irreplaceable(f.forecast.Ends, ended)
 	return err
 }
 
@@ -216,12 +221,12 @@ func (f *forecaster) near(ended []model.JobID) ([]model.JobID, error) {
 	return near, nil
 }
 
-// least leaves out ends that are not needed, the latest first, and reports whether each of those left is.
-func (f *forecaster) least(ended []model.JobID) ([]model.JobID, bool, error) {
+// least leaves out ends, the latest first, until the job needs each of those left beside the others of them.
+func (f *forecaster) least(ended []model.JobID) ([]model.JobID, error) {
 	if len(ended) > forecastFew {
 		var err error
 		if ended, err = f.halved(nil, ended, false); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		slices.SortStableFunc(ended, func(l, r model.JobID) int { return cmp.Compare(f.endOf(l), f.endOf(r)) })
 	}
@@ -231,14 +236,27 @@ func (f *forecaster) least(ended []model.JobID) ([]model.JobID, bool, error) {
 			rest := slices.Delete(slices.Clone(ended), i, i+1)
 			starts, err := f.starts(rest)
 			if err != nil {
-				return nil, false, err
+				return nil, err
 			}
 			if starts {
 				ended, fewer = rest, true
 			}
 		}
 	}
-	return ended, !f.forecast.CutShort, nil
+	return ended, nil
+}
+
+// irreplaceable reports whether the job could not start if any one of the needed jobs ran on, after all other ends.
+func (f *forecaster) irreplaceable(needed, ended []model.JobID) (bool, error) {
+	if len(needed) < len(ended) {
+		for _, j := range needed {
+			at := slices.Index(ended, j)
+			if starts, err := f.starts(slices.Delete(slices.Clone(ended), at, at+1)); starts || err != nil {
+				return false, err
+			}
+		}
+	}
+	return !f.forecast.CutShort, nil
 }
 
 // halved returns some of list without which, beside base, the job could not start, given that it could with all of list. It asks about

@@ -162,9 +162,41 @@ func requireForecast(
 		rests = append(rests, v.Jobs.At(k).UID)
 	}
 	require.True(t, starts(rests), where)
-	require.True(t, f.Minimal)
+	replaced := func(end string) bool {
+		return starts(slices.DeleteFunc(slices.Clone(ended), func(uid string) bool { return uid == end }))
+	}
+	require.Equal(t, !slices.ContainsFunc(rests, replaced), f.Minimal, where)
 	for i := range rests {
 		require.False(t, starts(slices.Delete(slices.Clone(rests), i, i+1)), "%s does without the end of %s", where, rests[i])
+	}
+}
+
+// TestAForecastIsNotMinimalWhereOneOfTwoEndsSuffices lets two jobs end at once, of which either leaves the room that a third waits for.
+func TestAForecastIsNotMinimalWhereOneOfTwoEndsSuffices(t *testing.T) {
+	for _, needed := range []int{1, 2} {
+		b := model.NewBuilder(0)
+		b.Dimensions([]string{"cpu", "gpu"})
+		b.Queue(model.QueueSpec{Name: "a", Weight: 1})
+		for n := range 2 {
+			b.Node(model.NodeSpec{Name: fmt.Sprint("n", n), Allocatable: amounts(4, 0)})
+			b.Job(model.JobSpec{UID: fmt.Sprint("r", n), Queue: "a", Phase: model.PhaseRunning, MinAvailable: 1, ExpectedEnd: 100})
+			b.Group(model.GroupSpec{Request: amounts(4, 0)})
+			b.Task(&model.TaskSpec{UID: fmt.Sprint("r", n), Status: model.Running, Node: model.NodeID(n), Index: -1})
+		}
+		b.Job(model.JobSpec{UID: "waits", Queue: "a", Phase: model.PhaseInqueue, MinAvailable: uint32(needed)})
+		b.Group(model.GroupSpec{Request: amounts(4, 0)})
+		for k := range needed {
+			b.Task(&model.TaskSpec{UID: fmt.Sprint("waits-", k), Node: model.None, Index: -1})
+		}
+		m, err := b.Build()
+		require.NoError(t, err)
+		s, err := engine.Open(m, planPolicies()["proportion"], nil)
+		require.NoError(t, err)
+		j, _ := m.Job("waits")
+		f, err := s.Forecast(j)
+		require.NoError(t, err)
+		require.Len(t, f.Ends, needed)
+		require.Equal(t, needed == 2, f.Minimal)
 	}
 }
 

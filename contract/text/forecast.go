@@ -75,8 +75,11 @@ func (f foreseen) ends() string {
 		parts = append(parts, Count(more, "more job")+" by then")
 	}
 	sentence := "This depends on " + Count(int(f.GetEndCount()), "end") + ": " + and(parts)
-	if !f.GetMinimal() {
+	switch {
+	case !f.GetMinimal() && f.GetCutShort():
 		sentence += "; perhaps not all of them are needed"
+	case !f.GetMinimal():
+		sentence += "; the end of another job by then would do in place of one of them"
 	}
 	if !f.GetEarliest() {
 		sentence += "; an earlier time is not ruled out"
