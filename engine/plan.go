@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"math/big"
 
 	"github.com/apportion/apportion/engine/model"
@@ -36,8 +35,6 @@ type PlanQuestion struct {
 	// Quick leaves out what costs most: smaller sets of victims are not tried beyond those that the search task by task finds, a miss has
 	// nothing but its check, and victims do not say whether they could return.
 	Quick bool
-	// Evaluations bounds the nodes that the search asks the policy about, each time that it starts afresh; 0: planEvaluations.
-	Evaluations int
 }
 
 // PlanOutcome says whether there is a plan. The values are those of the contract's PlanOutcome.
@@ -146,7 +143,7 @@ const planWork = 1 << 18
 // The search visits each running task once and then, for each task to place, the few most promising nodes; if there are few victims and
 // candidates, it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
-	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}, evaluations: cmp.Or(q.Evaluations, planEvaluations)}
+	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}}
 	x := explainer{Session: s}
 	waiting := x.waiting(q.Job)
 	if p.tasks = q.Tasks; q.Tasks == nil {
@@ -185,8 +182,6 @@ type planner struct {
 	// hosts says that some task alone makes room for several; asked counts the nodes looked at since the search started afresh.
 	hosts bool
 	asked int
-	// evaluations bounds asked.
-	evaluations int
 	// missed is what the first attempt among all tasks lacks.
 	missed *Miss
 }

@@ -61,7 +61,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 	rest := s.together(t)
 	best := -1
 	for i := range lacks {
-		if best >= 0 && lacks[best].ratio <= lacks[i].ratio || i == s.evaluations {
+		if best >= 0 && lacks[best].ratio <= lacks[i].ratio || i == planEvaluations {
 			break
 		}
 		s.list = s.candidates(lacks[i].node, s.list[:0])

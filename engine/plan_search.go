@@ -301,7 +301,7 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 		if s.asked&15 == 15 && s.view.Stop != nil && s.view.Stop() {
 			return offer{}, false, policy.ErrStopped
 		}
-		if s.asked++; s.asked > s.evaluations {
+		if s.asked++; s.asked > planEvaluations {
 			s.plan.CutShort = true
 			return offer{}, false, nil
 		}

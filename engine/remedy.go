@@ -155,7 +155,7 @@ const (
 type Untried struct {
 	Kind  RemedyKind
 	Cause UntriedCause
-	// Tried of Of were, with BeyondBound.
+	// Tried of Of were, with BeyondBound; both are 0 where a search has no count, as that of a plan.
 	Tried, Of int
 }
 

@@ -13,8 +13,6 @@ const (
 	// maxRemedyJobs bounds the jobs that one remedy ends, and maxRemedyRounds how often it is asked what still holds the job back.
 	maxRemedyJobs   = 64
 	maxRemedyRounds = 12
-	// remedyEvaluations bounds the nodes that the search of a plan asks the policy about.
-	remedyEvaluations = 1 << 10
 )
 
 // jobsEnd ends jobs: greedily those that go furthest towards what is lacking, and then leaves out those that are not needed.
@@ -296,19 +294,20 @@ func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer
 	return nil
 }
 
-// eviction asks for a plan.
+// eviction asks the question of Plan, so that both have one answer.
 func (r *remedier) eviction() error {
-	if err := r.view.Work.Spend(r.view.Tasks.Len()+len(r.view.Nodes)+remedyEvaluations, r.view.Dims.Len()*(1+len(r.plugins))); err != nil {
+	if err := r.Host().SpendOnPlan(); err != nil {
 		return errSpent
 	}
-	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny, Quick: true, Evaluations: remedyEvaluations})
+	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny})
 	if err != nil {
 		return err
 	}
-	if plan.Outcome == PlanMade && len(plan.Victims) > 0 {
+	switch {
+	case plan.Outcome == PlanMade && len(plan.Victims) > 0:
 		r.out.List = append(r.out.List, Remedy{Kind: Eviction, Plan: plan})
-	} else if plan.CutShort {
-		r.untried(Eviction, BeyondBound, remedyEvaluations, remedyEvaluations)
+	case plan.Outcome == PlanNotFound:
+		r.untried(Eviction, BeyondBound, 0, 0)
 	}
 	return nil
 }

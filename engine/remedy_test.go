@@ -72,10 +72,10 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 			return
 		}
 		require.False(t, runsAfter(t, s, j, nil), at)
+		requireEviction(t, found, ask(t, s, j, engine.ByAny), at)
 		for _, remedy := range found.List {
 			kinds[remedy.Kind]++
 			if remedy.Kind == engine.Eviction {
-				require.NotEmpty(t, remedy.Plan.Victims, at)
 				continue
 			}
 			require.NotEmpty(t, remedy.Edits, at)
@@ -86,6 +86,27 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 		}
 	})
 	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds)
+}
+
+// requireEviction compares the eviction that remedies list with the plan that the job has.
+func requireEviction(t *testing.T, found *engine.Remedies, plan *engine.Plan, at string) {
+	t.Helper()
+	var evictions []*engine.Plan
+	for i := range found.List {
+		if found.List[i].Kind == engine.Eviction {
+			evictions = append(evictions, found.List[i].Plan)
+		}
+	}
+	ended := slices.ContainsFunc(found.Untried, func(u engine.Untried) bool { return u.Kind == engine.Eviction })
+	switch {
+	case found.Outcome == engine.NotJudged || found.Outcome == engine.WaitsForNothing:
+		require.Empty(t, evictions, at)
+	case plan.Outcome == engine.PlanMade && len(plan.Victims) > 0:
+		require.Equal(t, []*engine.Plan{plan}, evictions, at)
+	default:
+		require.Empty(t, evictions, at)
+		require.Equal(t, plan.Outcome == engine.PlanNotFound, ended, at)
+	}
 }
 
 // TestALinearSearchFindsNoSmallerRemedy is the plain twin of the bisection: it goes up to the value that was found and asks at each step,

@@ -242,7 +242,7 @@ func Untried(u *apportionv1.UntriedRemedy) string {
 		return fmt.Sprintf("Not tried: %s.", kind)
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND:
 		if u.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
-			return fmt.Sprintf("Not tried to the end: %s; plan searches further.", kind)
+			return fmt.Sprintf("Not tried to the end: %s; no plan was found, but that there is none is not proven.", kind)
 		}
 		return fmt.Sprintf("Not tried to the end: %s; %d of %d were.", kind, u.GetTried(), u.GetOf())
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT:
