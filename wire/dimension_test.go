@@ -59,9 +59,13 @@ func placesOf(names, in []string) []uint32 {
 }
 
 // TestAnswersNumberDimensionsAsTheSnapshotDoes asks the same of two snapshots that differ only in the order of their dimensions. Each
-// answer differs in nothing but the numbers of dimensions, whichever encoder writes it.
+// answer differs in nothing but the numbers of dimensions, whichever encoder writes it. fair goes through dimensions in the order of the
+// snapshot, so that its reasons may name another one.
 func TestAnswersNumberDimensionsAsTheSnapshotDoes(t *testing.T) {
 	everyPolicy(t, func(t *rapid.T, policy string) {
+		if policy == policies["fair"] {
+			return
+		}
 		snapshot := drawSnapshot(t, false)
 		names := rapid.Permutation(snapshot.GetDimensions()).Draw(t, "dimensions")
 		there, back := placesOf(snapshot.GetDimensions(), names), placesOf(names, snapshot.GetDimensions())
