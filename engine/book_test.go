@@ -73,6 +73,16 @@ func TestNoOpinionOnAnAdmissionIsToldFromAPermit(t *testing.T) {
 	require.Equal(t, policy.Permit, speaking.Host().EnqueueVote(0, nil))
 }
 
+func TestAJobIsAdmittedOnce(t *testing.T) {
+	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
+	s.View().SetPhase(0, model.PhasePending)
+	require.True(t, s.Host().Admit(0, nil))
+	require.Equal(t, model.PhaseInqueue, s.View().Phase(0))
+	var why policy.Reasons
+	require.False(t, s.Host().Admit(0, &why))
+	require.Equal(t, policy.JobNotPending, why.List[0].Code)
+}
+
 func TestATaskThatWasNeverBookedIsNotTakenOff(t *testing.T) {
 	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
 	const runs, waits = model.TaskID(0), model.TaskID(1)

@@ -34,8 +34,7 @@ func (s *Session) enqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 // Enqueue does for one job what Volcano's enqueue action does: only a pending job is considered, a job without minimum resources enters
 // without a check, and an admitted job is then in phase Inqueue. It reports whether the job was admitted.
 func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
-	if s.view.Phase(j) != model.PhasePending {
-		why.Add(policy.Because("", policy.JobNotPending, model.None))
+	if !s.pending(j, why) {
 		return false
 	}
 	if s.view.Jobs.At(j).MinResources.Absent() {
@@ -43,11 +42,23 @@ func (s *Session) Enqueue(j model.JobID, why *policy.Reasons) bool {
 	} else if !s.Enqueueable(j, why) {
 		return false
 	}
+	s.admit(j)
+	return true
+}
+
+func (s *Session) pending(j model.JobID, why *policy.Reasons) bool {
+	if s.view.Phase(j) == model.PhasePending {
+		return true
+	}
+	why.Add(policy.Because("", policy.JobNotPending, model.None))
+	return false
+}
+
+func (s *Session) admit(j model.JobID) {
 	for _, e := range s.by.enqueued {
 		e.Enqueued(j)
 	}
 	s.view.SetPhase(j, model.PhaseInqueue)
-	return true
 }
 
 // PendingInOrder lists the pending jobs in the order of the enqueue action: queue by queue, job by job. Volcano puts a queue back after

@@ -108,6 +108,16 @@ func (h Host) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 	return h.enqueueVote(j, why)
 }
 
+// Admit admits a pending job without asking for votes, because the scheduler has decided: the plugins book it, and its phase becomes
+// Inqueue. It reports whether the job was pending.
+func (h Host) Admit(j model.JobID, why *policy.Reasons) bool {
+	if !h.pending(j, why) {
+		return false
+	}
+	h.admit(j)
+	return true
+}
+
 // Book sets the status of a task that no plugin has booked, on the node if one is given, and every plugin books it. Volcano's allocation
 // handlers also run for a task that is pipelined, which holds nothing yet, and for a task whose eviction is undone, which runs again. The
 // caller tracks which tasks are booked.

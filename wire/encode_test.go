@@ -22,7 +22,7 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 	}
 	questions := []string{
 		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { index: 0 } fields: SHARE_FIELD_SHARE }`,
-		`shares { explain { queues { index: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`,
+		`shares { explain { queues { index: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `enqueue { mode: ENQUEUE_MODE_ADMIT }`,
 		`allocatable { tasks { index: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { index: [0, 1, 2, 3] } explain: true }`,
 		`reclaim { claimant { index: 0 } explain: true }`, `reclaim { claimant { index: 1 } candidates { index: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
 		`preempt { claimant { index: 2 } candidates { index: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,

@@ -29,6 +29,8 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES:
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION:
 		decide = s.engine.Enqueue
+	case apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT:
+		decide = s.engine.Admit
 	default:
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
@@ -89,9 +91,21 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, 
 	s.out.begin(s.engine.View().Dims, s.maximum)
 	before := len(why.List)
 	vote := s.engine.EnqueueVote(j, why)
-	return vote, &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: &apportionv1.EnqueueAnswer{
+	return vote, s.verdictOn(j, vote != policy.Reject, why.List[before:])
+}
+
+// Admit is an enqueue step that admits one job. It reports whether the job was pending.
+func (s *Session) Admit(j model.JobID) (bool, *apportionv1.Answer) {
+	s.out.begin(s.engine.View().Dims, s.maximum)
+	s.reasons.List = s.reasons.List[:0]
+	admitted := s.engine.Admit(j, &s.reasons)
+	return admitted, s.verdictOn(j, admitted, s.reasons.List)
+}
+
+func (s *Session) verdictOn(j model.JobID, permitted bool, why []policy.Reason) *apportionv1.Answer {
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: &apportionv1.EnqueueAnswer{
 		Jobs: []*apportionv1.EnqueueVerdict{{
-			Job: uint32(j), Uid: s.engine.View().Jobs.At(j).UID, Verdict: s.out.verdict(vote != policy.Reject, why.List[before:]),
+			Job: uint32(j), Uid: s.engine.View().Jobs.At(j).UID, Verdict: s.out.verdict(permitted, why),
 		}},
 	}}}
 }

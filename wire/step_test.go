@@ -270,9 +270,22 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
 		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
+		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
 	all := ask(t, s, `enqueue { omit_names: true }`).GetEnqueue().GetJobs()
 	require.Len(t, all, 4)
 	require.Empty(t, all[0].GetUid())
+}
+
+func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
+	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 1000 } } queues { name: "q" }
+	  jobs { uid: "large" queue: "q" min_resources { dimension: 0 amount: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimension: 0 amount: 200 } }`,
+		`tiers { plugins { overcommit {} } }`)
+	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } }`,
+		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ADMIT }`))
+	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
+	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } }`,
+		ask(t, s, `enqueue { jobs { uid: "small" } }`))
 }
 
 func TestEveryFaultyStepNamesItsFields(t *testing.T) {

@@ -176,21 +176,40 @@ func (r *request) event(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r.ask(func(s *snapshot) (d decision, known bool) {
-		follow := s.deallocate
+	r.follow(func(s *snapshot) effect {
 		if r.verb == allocate {
-			follow = s.allocate
+			return s.allocate(task)
 		}
-		outcome, became := follow(task), eventApplied
+		return s.deallocate(task)
+	})
+	return nil
+}
+
+// jobEnqueued books a job that Volcano has admitted. Volcano sends it from version 1.16 on.
+func (r *request) jobEnqueued(body io.Reader) error {
+	job, err := readJob(body, &r.kept)
+	if err == nil {
+		err = drain(body)
+	}
+	if err != nil {
+		return err
+	}
+	r.follow(func(s *snapshot) effect { return s.enqueued(job) })
+	return nil
+}
+
+// follow applies an event and counts it.
+func (r *request) follow(apply func(s *snapshot) effect) {
+	r.ask(func(s *snapshot) (d decision, known bool) {
+		outcome, became := apply(s), eventApplied
 		if outcome == unchanged {
 			became = eventRepeated
 		}
-		if outcome != unknownTask {
+		if outcome != notFound {
 			r.metrics.events.WithLabelValues(r.from.path, string(r.verb), became).Inc()
 		}
-		return decision{body: []byte(noOpinion[r.verb])}, outcome != unknownTask
+		return decision{body: []byte(noOpinion[r.verb])}, outcome != notFound
 	})
-	return nil
 }
 
 // evict chooses victims among the offered tasks and echoes them unchanged.

@@ -68,6 +68,18 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestTheDocumentedTimesOfAPushAreTheMeasuredOnes: what an operator plans with is all that a push takes, also before it is sent.
+func TestTheDocumentedTimesOfAPushAreTheMeasuredOnes(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/volcano.md")
+	require.NoError(t, err)
+	measured, err := os.ReadFile("../../docs/performance.md")
+	require.NoError(t, err)
+	for _, time := range []string{"360 to 810 ms", "1.3 s", "1.6 to 3.0 s"} {
+		require.Contains(t, string(guide), time)
+		require.Contains(t, string(measured), time)
+	}
+}
+
 // exported are the names of all metrics after a session in which everything happened.
 func exported(t *testing.T) string {
 	t.Helper()

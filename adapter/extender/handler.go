@@ -164,6 +164,8 @@ func (r *request) serve() {
 		err = r.queueOverused(body)
 	case jobEnqueueable:
 		err = r.jobEnqueueable(body)
+	case jobEnqueued:
+		err = r.jobEnqueued(body)
 	case jobReady:
 		err = r.jobReady(body)
 	case allocate, deallocate:

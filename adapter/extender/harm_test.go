@@ -213,12 +213,14 @@ func requireWellFormed(t require.TestingT, verb string, body []byte) {
 		require.NotNil(t, a.Status)
 	case "allocate", "deallocate":
 		require.JSONEq(t, `{"errorMessage":""}`, string(body))
+	case "jobEnqueued":
+		require.JSONEq(t, `{}`, string(body))
 	}
 }
 
 var verbs = []string{
 	"onSessionOpen", "onSessionClose", "predicate", "prioritize", "preemptable", "reclaimable", "queueOverused", "jobEnqueueable", "jobReady", "allocate",
-	"deallocate",
+	"deallocate", "jobEnqueued",
 }
 
 // FuzzBodies sends any body to any verb, then asks on: nothing may panic, hang, or be answered with what Volcano cannot take.

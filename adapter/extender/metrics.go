@@ -56,7 +56,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			scheduler, verb, "decision", "shadow"),
 		abstentions: counter("abstentions_total", "Questions left to Volcano because there was no answer, by the reason.",
 			scheduler, verb, "reason"),
-		events: counter("events_total", "Events of allocation and deallocation, by their outcome.",
+		events: counter("events_total", "Events of allocation, deallocation and admission, by their outcome.",
 			scheduler, verb, "outcome"),
 		pushBytes:   gauge("push_bytes", "Bytes of the newest push."),
 		pushSeconds: histogram("push_duration_seconds", "Time from the headers of a push to its answer.", scheduler),

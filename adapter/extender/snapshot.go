@@ -46,11 +46,11 @@ type taskState struct {
 	status    model.Status
 }
 
-// effect says whether an event referred to a task of the snapshot and changed it.
+// effect says whether an event referred to a task or job of the snapshot and changed it.
 type effect uint8
 
 const (
-	unknownTask effect = iota
+	notFound effect = iota
 	unchanged
 	applied
 )
@@ -59,7 +59,7 @@ const (
 func (s *snapshot) allocate(now taskState) effect {
 	t, ok := s.engine.View().TaskOf(now.uid)
 	if !ok {
-		return unknownTask
+		return notFound
 	}
 	if !books(now.status) {
 		now.status = model.Allocated
@@ -71,7 +71,7 @@ func (s *snapshot) allocate(now taskState) effect {
 func (s *snapshot) deallocate(now taskState) effect {
 	t, ok := s.engine.View().TaskOf(now.uid)
 	if !ok {
-		return unknownTask
+		return notFound
 	}
 	if books(now.status) {
 		now.status = model.Releasing
@@ -147,19 +147,53 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	return overused, true
 }
 
-// enqueueable votes on the admission of a job.
-func (s *snapshot) enqueueable(job jobState) (policy.Vote, bool) {
+// enqueueable votes on the admission of a job. A permit books the job as Volcano does when it admits one, because Volcano 1.15 does not tell
+// an extender which jobs it admits.
+func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 	j, ok := s.engine.View().Job(job.uid)
 	if !ok {
 		return policy.Abstain, false
 	}
 	s.agree(job.tasks)
 	if s.record == nil {
-		return s.engine.EnqueueVote(j, s.why()), true
+		vote = s.engine.EnqueueVote(j, s.why())
+	} else {
+		var answer *apportionv1.Answer
+		vote, answer = s.wire.EnqueueVote(j, s.why())
+		s.record.asked(enqueueStep(job.uid, apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED), answer)
 	}
-	vote, answer := s.wire.EnqueueVote(j, s.why())
-	s.record.asked(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobsOf(job.uid)}}}, answer)
+	if vote == policy.Permit {
+		s.admit(j, job.uid)
+	}
 	return vote, true
+}
+
+// enqueued applies the event that a job was admitted.
+func (s *snapshot) enqueued(job jobState) effect {
+	j, ok := s.engine.View().Job(job.uid)
+	if !ok {
+		return notFound
+	}
+	s.agree(job.tasks)
+	return s.admit(j, job.uid)
+}
+
+// admit books an admitted job. It does so once, because the job is not pending afterwards.
+func (s *snapshot) admit(j model.JobID, uid string) effect {
+	if s.engine.View().Phase(j) != model.PhasePending {
+		return unchanged
+	}
+	if s.record == nil {
+		s.engine.Admit(j, nil)
+		return applied
+	}
+	_, answer := s.wire.Admit(j)
+	s.record.asked(enqueueStep(uid, apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT), answer)
+	return applied
+}
+
+func enqueueStep(job string, mode apportionv1.EnqueueMode) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobsOf(job), Mode: mode}}}
 }
 
 // ready reports whether enough of a job runs.

@@ -13,6 +13,7 @@ const (
 	reclaimable    verb = "reclaimable"
 	queueOverused  verb = "queueOverused"
 	jobEnqueueable verb = "jobEnqueueable"
+	jobEnqueued    verb = "jobEnqueued"
 	jobReady       verb = "jobReady"
 	allocate       verb = "allocate"
 	deallocate     verb = "deallocate"
@@ -29,6 +30,7 @@ var noOpinion = map[verb]string{
 	reclaimable:    `{"status":0,"victims":[]}`,
 	queueOverused:  `{"overused":false}`,
 	jobEnqueueable: `{"status":0}`,
+	jobEnqueued:    `{}`,
 	jobReady:       `{"status":true}`,
 	allocate:       `{"errorMessage":""}`,
 	deallocate:     `{"errorMessage":""}`,

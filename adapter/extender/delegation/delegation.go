@@ -80,7 +80,7 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 	}
 	where, found := choose(all, policy)
 	if !found {
-		return nil, nil, fmt.Errorf("%s: no plugin takes part in a decision that can be delegated", source.Name)
+		return nil, nil, nothing(source.Name, all)
 	}
 	var taken, asked []*function
 	for i := range functions {
@@ -109,4 +109,23 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 		return w.GetCode() == apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
 	})
 	return forms, warnings, err
+}
+
+// nothing is the error that no decision can be delegated, with the reason for each in which a plugin of Apportion's takes part.
+func nothing(name string, all [][]voter) error {
+	why := ""
+	for i, list := range all {
+		first := slices.IndexFunc(list, decided)
+		if first < 0 {
+			continue
+		}
+		// In the place of the plugins themselves only what no other place avoids is an obstacle.
+		if obstacle := functions[i].obstacle(list, slot{list[first].tier, list[first].place}); obstacle != nil {
+			why += fmt.Sprintf("\n%s:%d: %s: %s", name, obstacle.Line, obstacle.Verb, obstacle.Reason)
+		}
+	}
+	if why == "" {
+		return fmt.Errorf("%s: no plugin takes part in a decision that can be delegated", name)
+	}
+	return fmt.Errorf("%s: no decision can be delegated:%s", name, why)
 }

@@ -64,6 +64,12 @@ func TestWhatCannotBeRewritten(t *testing.T) {
 			conf: "tiers:\n- plugins:\n  - name: priority\n    enablePreemptable: false\n",
 			want: "v.conf: no plugin takes part in a decision that can be delegated",
 		},
+		"every decision has an obstacle": {
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: pdb\n",
+			want: "v.conf: no decision can be delegated:\n" +
+				"v.conf:4: reclaimable: pdb names victims in the same tier as plugins that Apportion implements, or between them\n" +
+				"v.conf:4: preemptable: pdb names victims in the same tier as plugins that Apportion implements, or between them",
+		},
 		"an extender": {
 			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: extender\n",
 			want: "v.conf:4: tiers[0].plugins[1]: an extender is already configured, and Volcano supports only one",
@@ -93,5 +99,37 @@ func TestWhereApportionIsMustMakeSense(t *testing.T) {
 	} {
 		_, _, err := delegation.New(source, o)
 		require.Error(t, err, o)
+	}
+}
+
+func TestCapacityKeepsReclaimableBesideAnOrderThatIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct{ quota, other, by string }{
+		"jobs":                     {"capacity", "sla", "sla"},
+		"jobs by zones":            {"capacity", "tdm", "tdm"},
+		"tasks":                    {"capacity", "task-topology", "task-topology"},
+		"a custom plugin":          {"capacity", "magic", "magic"},
+		"one that only orders":     {"capacity", "magic\n    enableReclaimable: false", "magic"},
+		"a switch of another kind": {"capacity", "task-topology\n    enableJobOrder: false", "task-topology"},
+		"switched off":             {"capacity", "sla\n    enableJobOrder: false", ""},
+		"tasks, switched off":      {"capacity", "task-topology\n    enableTaskOrder: false", ""},
+		"no order":                 {"capacity", "nodeorder", ""},
+		"capacity does not vote":   {"capacity\n    enableReclaimable: false", "sla", ""},
+		"an order that is known":   {"capacity", "priority", ""},
+		"candidates as they come":  {"proportion", "sla", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := "tiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: " + c.quota + "\n- plugins:\n  - name: " + c.other + "\n"
+			forms, _, err := delegation.New(volcano.Source{Name: "v.conf", Data: []byte(conf)}, options)
+			require.NoError(t, err)
+			if c.by == "" {
+				require.Contains(t, forms.Delegated, "reclaimable")
+				return
+			}
+			require.Equal(t, []delegation.Kept{{
+				Verb: "reclaimable", Line: 7, Reason: "capacity chooses victims in the order of jobs and tasks, in which " + c.by + " takes part",
+			}}, forms.Kept)
+			require.Contains(t, string(forms.Delegating), "# - reclaimable: capacity chooses victims")
+			require.NotContains(t, string(forms.Delegating), "reclaimableVerb")
+		})
 	}
 }

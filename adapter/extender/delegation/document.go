@@ -150,6 +150,9 @@ func extender(asked []*function, options *Options, ignorable string) *yaml.Node 
 	set("onSessionCloseVerb", text("onSessionClose"))
 	for _, f := range asked {
 		set(f.verb+"Verb", text(f.verb))
+		if f.event != "" {
+			set(f.event+"Verb", text(f.event))
+		}
 	}
 	set("allocateFuncVerb", text("allocate"))
 	set("deallocateFuncVerb", text("deallocate"))

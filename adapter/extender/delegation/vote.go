@@ -12,8 +12,8 @@ import (
 // function is a decision that Volcano offers to an extender, and that plugins take part in by votes.
 type function struct {
 	decision apportionv1.Decision
-	// verb is the extender's name for it, flag the switch of a plugin.
-	verb, flag string
+	// verb is the extender's name for it, flag the switch of a plugin, and event the extender's name for what became of it, if there is one.
+	verb, flag, event string
 	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not implement.
 	others []string
 	// obstacleOf returns why a vote of another plugin keeps Apportion's from being the same as those of the plugins that it decides for, if
@@ -21,7 +21,10 @@ type function struct {
 	obstacleOf func(other voter, ours []voter, where slot) string
 }
 
-const jobEnqueued = apportionv1.Decision_DECISION_JOB_ENQUEUED
+const (
+	jobEnqueued = apportionv1.Decision_DECISION_JOB_ENQUEUED
+	reclaimable = apportionv1.Decision_DECISION_RECLAIMABLE
+)
 
 // functions are in the order in which they are listed. The extender's other functions stay with the plugins: predicate and prioritize would
 // cost a request for each task and node, and a failure of jobReady counts as ready.
@@ -32,12 +35,13 @@ var functions = []function{
 		obstacleOf: func(voter, []voter, slot) string { return "" },
 	},
 	{
-		decision: jobEnqueued, verb: "jobEnqueueable", flag: "enableJobEnqueued",
+		// Volcano 1.16 has the event, and 1.15 ignores its argument.
+		decision: jobEnqueued, verb: "jobEnqueueable", flag: "enableJobEnqueued", event: "jobEnqueued",
 		others: []string{"resourcequota", "sla"}, obstacleOf: admissionObstacle,
 	},
 	{
-		decision: apportionv1.Decision_DECISION_RECLAIMABLE, verb: "reclaimable", flag: "enableReclaimable",
-		others: []string{"pdb"}, obstacleOf: victimObstacle,
+		decision: reclaimable, verb: "reclaimable", flag: "enableReclaimable",
+		others: []string{"pdb"}, obstacleOf: reclaimObstacle,
 	},
 	{
 		decision: apportionv1.Decision_DECISION_PREEMPTABLE, verb: "preemptable", flag: "enablePreemptable",
@@ -52,41 +56,51 @@ var silent = []string{
 	"network-topology-aware",
 }
 
-// voter is a plugin that takes part in a function.
+// orders are the plugins of Volcano v1.15.1 that take part in the order of jobs or tasks and that Apportion does not implement. Any other
+// plugin is assumed to take part in an order, whatever is switched off: the order of victims' queues has no switch.
+var orders = map[string]apportionv1.Decision{
+	"sla": apportionv1.Decision_DECISION_JOB_ORDER, "tdm": apportionv1.Decision_DECISION_JOB_ORDER,
+	"task-topology": apportionv1.Decision_DECISION_TASK_ORDER,
+}
+
+// ordersVictims reports whether a plugin that Apportion does not implement takes part in the session's order of jobs and tasks.
+func ordersVictims(name string, disabled []apportionv1.Decision) bool {
+	if order, ok := orders[name]; ok {
+		return !slices.Contains(disabled, order)
+	}
+	return !isVolcanos(name)
+}
+
+// voter is a plugin that takes part in a function, or that another one may depend on.
 type voter struct {
 	name string
 	// tier and place count from 0.
 	tier, place int
 	line        int
-	// decided says that Apportion implements it.
-	decided bool
+	// decided says that Apportion implements it, votes that it takes part in the function, orders that it changes the order of victims.
+	decided, votes, orders bool
 }
 
 func decided(v voter) bool { return v.decided }
 
-// voters are the plugins that take part in a function and are not switched off there, in the order of the walk.
+// voters are the plugins that take part in a function and are not switched off there, and those that order victims, in the order of the
+// walk.
 func voters(f *function, policy *apportionv1.Policy, d *document) []voter {
 	var list []voter
 	for tier, t := range policy.GetTiers() {
 		for place, p := range t.GetPlugins() {
-			if slices.Contains(p.GetDisabled(), f.decision) {
-				continue
-			}
 			v := voter{tier: tier, place: place, line: d.plugin(tier, place).Line}
-			other := p.GetUndecided().GetName()
-			row, ok := catalogue.Of(p)
-			switch {
-			case other != "":
-				v.name = other
-				if !slices.Contains(f.others, other) && isVolcanos(other) {
-					continue
-				}
-			case ok && row.Decisions.Has(engine.Decision(f.decision)):
+			v.votes = !slices.Contains(p.GetDisabled(), f.decision)
+			if other := p.GetUndecided().GetName(); other != "" {
+				v.name, v.orders = other, f.decision == reclaimable && ordersVictims(other, p.GetDisabled())
+				v.votes = v.votes && (slices.Contains(f.others, other) || !isVolcanos(other))
+			} else if row, ok := catalogue.Of(p); ok {
 				v.name, v.decided = row.Name, true
-			default:
-				continue
+				v.votes = v.votes && row.Decisions.Has(engine.Decision(f.decision))
 			}
-			list = append(list, v)
+			if v.votes || v.orders {
+				list = append(list, v)
+			}
 		}
 	}
 	return list
@@ -144,6 +158,17 @@ func (f *function) obstacle(list []voter, where slot) *Kept {
 
 // elsewhere is the reason where the extender would have to stand in another place than for the other functions.
 const elsewhere = "the extender would have to be asked before or after %s, where another decision cannot be delegated"
+
+// reclaimObstacle: capacity takes candidates in the session's order, until what a queue has over is used up, so the order decides which.
+func reclaimObstacle(other voter, ours []voter, where slot) string {
+	switch capacity := func(v voter) bool { return v.name == "capacity" }; {
+	case other.orders && slices.ContainsFunc(ours, capacity):
+		return fmt.Sprintf("capacity chooses victims in the order of jobs and tasks, in which %s takes part", other.name)
+	case !other.votes:
+		return ""
+	}
+	return victimObstacle(other, ours, where)
+}
 
 // victimObstacle: the first tier that names victims decides. Within a tier lists are intersected one after the other, a list that is empty
 // ends the tier, and after an intersection that is empty the next list counts alone; so what plugins of one tier say cannot be put

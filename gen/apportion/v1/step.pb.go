@@ -106,6 +106,8 @@ const (
 	// As Volcano's enqueue action: only pending jobs are considered; a job without min_resources enters without a check; an admitted job
 	// becomes INQUEUE. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order.
 	EnqueueMode_ENQUEUE_MODE_ACTION EnqueueMode = 2
+	// Admits pending jobs without a vote, because the scheduler has decided: the plugins book them, and they become INQUEUE.
+	EnqueueMode_ENQUEUE_MODE_ADMIT EnqueueMode = 3
 )
 
 // Enum value maps for EnqueueMode.
@@ -114,11 +116,13 @@ var (
 		0: "ENQUEUE_MODE_UNSPECIFIED",
 		1: "ENQUEUE_MODE_VOTES",
 		2: "ENQUEUE_MODE_ACTION",
+		3: "ENQUEUE_MODE_ADMIT",
 	}
 	EnqueueMode_value = map[string]int32{
 		"ENQUEUE_MODE_UNSPECIFIED": 0,
 		"ENQUEUE_MODE_VOTES":       1,
 		"ENQUEUE_MODE_ACTION":      2,
+		"ENQUEUE_MODE_ADMIT":       3,
 	}
 )
 
@@ -2702,11 +2706,12 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x16SHARE_FIELD_CAPABILITY\x10\b\x12\x1f\n" +
 	"\x1bSHARE_FIELD_REAL_CAPABILITY\x10\t\x12\x15\n" +
 	"\x11SHARE_FIELD_SHARE\x10\n" +
-	"*\\\n" +
+	"*t\n" +
 	"\vEnqueueMode\x12\x1c\n" +
 	"\x18ENQUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENQUEUE_MODE_VOTES\x10\x01\x12\x17\n" +
-	"\x13ENQUEUE_MODE_ACTION\x10\x02*n\n" +
+	"\x13ENQUEUE_MODE_ACTION\x10\x02\x12\x16\n" +
+	"\x12ENQUEUE_MODE_ADMIT\x10\x03*n\n" +
 	"\x0eAccountingMode\x12\x1f\n" +
 	"\x1bACCOUNTING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17ACCOUNTING_MODE_SESSION\x10\x01\x12\x1e\n" +
