@@ -147,8 +147,8 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	return overused, true
 }
 
-// enqueueable votes on the admission of a job. A permit books the job as Volcano does when it admits one, because Volcano 1.15 does not tell
-// an extender which jobs it admits.
+// enqueueable votes on the admission of a job. A permit books the job as Volcano does when it admits one, because Volcano 1.15 does not
+// tell an extender which jobs it admits.
 func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 	j, ok := s.engine.View().Job(job.uid)
 	if !ok {

@@ -105,7 +105,14 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 		}, strings.NewReader(""), io.Discard, log)
 	}()
 	at := log.find(t, `msg="answering Volcano" address=(\S+)`)
-	requests := recordedRequests(t)
+	var requests []recordedRequest
+	for _, r := range recordedRequests(t) {
+		requests = append(requests, r)
+		if r.Verb == "jobEnqueueable" { // Volcano 1.16 goes on to tell who is admitted, whoever admits it.
+			r.Verb = "jobEnqueued"
+			requests = append(requests, r)
+		}
+	}
 	for _, r := range requests {
 		status, body := posted(t, "http://volcano:word@"+at+"/volcano/"+r.Verb, r.Request.Body)
 		require.Equal(t, http.StatusOK, status, body)
@@ -143,7 +150,7 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 		}
 		if entry.Method != "onSessionOpen" && entry.Method != "onSessionClose" {
 			require.NotEmpty(t, entry.Sent, "%s", line)
-			if entry.Method == "queueOverused" || strings.HasPrefix(entry.Method, "job") || entry.Method == "reclaimable" {
+			if entry.Method == "queueOverused" || entry.Method == "jobReady" || entry.Method == "jobEnqueueable" || entry.Method == "reclaimable" {
 				require.NotEmpty(t, entry.Answers, "%s", line)
 			}
 		}

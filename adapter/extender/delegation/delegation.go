@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apportion/apportion/adapter/volcano"
@@ -113,7 +114,7 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 
 // nothing is the error that no decision can be delegated, with the reason for each in which a plugin of Apportion's takes part.
 func nothing(name string, all [][]voter) error {
-	why := ""
+	var why []string
 	for i, list := range all {
 		first := slices.IndexFunc(list, decided)
 		if first < 0 {
@@ -121,11 +122,11 @@ func nothing(name string, all [][]voter) error {
 		}
 		// In the place of the plugins themselves only what no other place avoids is an obstacle.
 		if obstacle := functions[i].obstacle(list, slot{list[first].tier, list[first].place}); obstacle != nil {
-			why += fmt.Sprintf("\n%s:%d: %s: %s", name, obstacle.Line, obstacle.Verb, obstacle.Reason)
+			why = append(why, fmt.Sprintf("\n%s:%d: %s: %s", name, obstacle.Line, obstacle.Verb, obstacle.Reason))
 		}
 	}
-	if why == "" {
+	if why == nil {
 		return fmt.Errorf("%s: no plugin takes part in a decision that can be delegated", name)
 	}
-	return fmt.Errorf("%s: no decision can be delegated:%s", name, why)
+	return fmt.Errorf("%s: no decision can be delegated:%s", name, strings.Join(why, ""))
 }

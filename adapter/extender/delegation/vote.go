@@ -12,7 +12,7 @@ import (
 // function is a decision that Volcano offers to an extender, and that plugins take part in by votes.
 type function struct {
 	decision apportionv1.Decision
-	// verb is the extender's name for it, flag the switch of a plugin, and event the extender's name for what became of it, if there is one.
+	// verb is the extender's name for it, flag the switch of a plugin, and event the extender's name for its outcome, if there is one.
 	verb, flag, event string
 	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not implement.
 	others []string
