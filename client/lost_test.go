@@ -147,7 +147,7 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 		require.NoError(t, err)
 		for range rapid.IntRange(1, 6).Draw(t, "batches") {
 			steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 12).Draw(t, "steps")
-			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+			if rapid.IntRange(0, 9).Draw(t, "lost") == 0 {
 				for _, r := range replicas {
 					r.reset()
 				}
