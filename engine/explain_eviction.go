@@ -58,7 +58,7 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 // evictable asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It returns the first such
 // choice, or, with room, the first that makes room for what the gang needs. If there is none, it says what protects the tasks.
 func (x *explainer) evictable(w *waiting, room bool) (*Finding, error) {
-	var held frequency
+	var held protectedTasks
 	var first *Finding
 	for _, t := range w.kinds {
 		for _, preempt := range []bool{false, true} {
@@ -87,8 +87,27 @@ func (x *explainer) evictable(w *waiting, room bool) (*Finding, error) {
 	return f, nil
 }
 
+// protectedTasks counts the tasks that reasons protect, each once however many claimants it is protected from.
+type protectedTasks struct {
+	frequency
+
+	// seen holds the tasks that are counted, by the position of the reason.
+	seen []map[model.TaskID]bool
+}
+
+func (p *protectedTasks) protect(t model.TaskID, reason policy.Reason) {
+	p.add([]policy.Reason{reason}, 0)
+	for len(p.seen) < len(p.reasons) {
+		p.seen = append(p.seen, map[model.TaskID]bool{})
+	}
+	if i := p.at[reason]; !p.seen[i][t] {
+		p.seen[i][t] = true
+		p.counts[i]++
+	}
+}
+
 // evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
-func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *frequency) (*Finding, error) {
+func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *protectedTasks) (*Finding, error) {
 	v := x.view
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
 		return nil, err
@@ -125,7 +144,7 @@ func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates 
 
 // protected counts what protects candidates, and what keeps running tasks from being candidates that would be in the right queues.
 func (x *explainer) protected(
-	claimant model.TaskID, preempt bool, choice *Choice, candidates []model.TaskID, held *frequency,
+	claimant model.TaskID, preempt bool, choice *Choice, candidates []model.TaskID, held *protectedTasks,
 ) error {
 	protected := choice.Protections(x.view)
 	for _, t := range candidates {
@@ -133,7 +152,7 @@ func (x *explainer) protected(
 			reason := check.Reason
 			// What differs from candidate to candidate would make a reason of each.
 			reason.Have, reason.Need, reason.Limit, reason.Queue, reason.Dimension = 0, 0, 0, model.None, -1
-			held.add([]policy.Reason{reason}, 1)
+			held.protect(t, reason)
 		}
 	}
 	v := x.view
@@ -150,7 +169,7 @@ func (x *explainer) protected(
 			reason, eligible := x.Eligible(claimant, t, preempt)
 			if !eligible && (reason.Code == policy.NotPreemptable || reason.Code == policy.QueueNotReclaimable) {
 				reason.Queue = model.None
-				held.add([]policy.Reason{reason}, 1)
+				held.protect(t, reason)
 			}
 		}
 	}
