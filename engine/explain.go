@@ -285,7 +285,7 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 func (x *explainer) checks(e *Explanation, w *waiting, waits bool) error {
 	for _, check := range [...]func() error{
 		func() error { return x.admission(e, waits) },
-		func() error { x.tasks(e); return nil },
+		func() error { return x.tasks(e, w) },
 		func() error { return x.placement(e, w) },
 		func() error { x.beyond(e, w); return nil },
 	} {
@@ -355,7 +355,8 @@ func (x *explainer) admission(e *Explanation, waits bool) error {
 }
 
 // tasks asks whether a job has the tasks that its gang needs. Before admission it may have none yet: Volcano creates them afterwards.
-func (x *explainer) tasks(e *Explanation) {
+// Tasks that a gate holds back are missing if the gang lacks them once all others that it needs are placed.
+func (x *explainer) tasks(e *Explanation, w *waiting) error {
 	var why policy.Reasons
 	switch {
 	case x.createsTasks(e.Job):
@@ -367,10 +368,24 @@ func (x *explainer) tasks(e *Explanation) {
 	case !x.Valid(e.Job, &why):
 		e.find(CheckTasks, Failed, why.List...)
 	case e.Gated > 0:
-		e.find(CheckTasks, Noted)
+		ready := true
+		err := x.tried(func() error {
+			// Tasks that are counted, not listed, cannot be placed to find out.
+			ready = e.Counted > 0 || x.readyWith(e.Job, w.needed, &why)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !ready {
+			e.find(CheckTasks, Failed, why.List...)
+		} else {
+			e.find(CheckTasks, Noted)
+		}
 	default:
 		e.find(CheckTasks, Passed)
 	}
+	return nil
 }
 
 // queue asks whether the job's queue is served, once for all jobs of the queue.

@@ -158,6 +158,55 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// gatedGang is a session with a gang of so many tasks at least that has two tasks and one more which a gate holds back, and another job
+// that runs a task which may not be evicted.
+func gatedGang(t require.TestingT, minimum uint32, runs int) *engine.Session {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu", "gpu"})
+	b.Node(model.NodeSpec{Name: "n", Allocatable: amounts(4, 0)})
+	b.Queue(model.QueueSpec{Name: "q", Weight: 1})
+	b.Job(model.JobSpec{UID: "gang", Queue: "q", Phase: model.PhaseInqueue, MinAvailable: minimum})
+	for i, gate := range []model.Gate{model.GateNone, model.GateNone, model.GateOther} {
+		b.Group(model.GroupSpec{Role: fmt.Sprint(i), Request: amounts(1+i, 0)})
+		b.Task(&model.TaskSpec{UID: fmt.Sprint("gang-", i), Node: model.None, Index: -1, Gate: gate})
+	}
+	b.Job(model.JobSpec{UID: "runs", Queue: "q", Phase: model.PhaseRunning, MinAvailable: 1})
+	b.Group(model.GroupSpec{Request: amounts(runs, 0)})
+	b.Task(&model.TaskSpec{UID: "runs", Status: model.Running, Index: -1})
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, planPolicies()["proportion"], nil)
+	require.NoError(t, err)
+	return s
+}
+
+func TestAGangThatLacksATaskWithAGateIsBlockedAsItsPlanSays(t *testing.T) {
+	s := gatedGang(t, 3, 1)
+	e := explain(t, s, 0)[0]
+	require.Equal(t, engine.Blocked, e.Verdict)
+	finding, plan := e.Findings[e.Blocking], ask(t, s, 0, engine.ByAny)
+	require.Equal(t, engine.CheckTasks, finding.Check)
+	require.Equal(t, policy.NotReady, finding.Reasons[0].Code)
+	require.Equal(t, engine.NoPlan, plan.Outcome)
+	require.Equal(t, finding.Check, plan.Miss.Check)
+	require.Equal(t, finding.Reasons, plan.Miss.Reasons)
+
+	require.Equal(t, engine.InTurn, explain(t, gatedGang(t, 2, 1), 0)[0].Verdict, "a gang that does without it waits for its turn")
+}
+
+func TestATaskThatIsProtectedFromSeveralKindsIsCountedOnce(t *testing.T) {
+	e := explain(t, gatedGang(t, 2, 4), 0)[0]
+	eviction := e.Findings[len(e.Findings)-1]
+	require.Equal(t, engine.CheckEviction, eviction.Check)
+	counted := 0
+	for i, reason := range eviction.Reasons {
+		if reason.Code == policy.NotPreemptable {
+			counted = eviction.Counts[i]
+		}
+	}
+	require.Equal(t, 1, counted)
+}
+
 // TestExplainChangesNothing asks a question before and after everything is explained, and everything twice.
 func TestExplainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 )
 
 // waiting are the tasks of a job that wait to be placed.
@@ -59,6 +60,14 @@ func (x *explainer) waiting(j model.JobID) *waiting {
 	}
 	w.needed = x.needed(j, w.tasks)
 	return w
+}
+
+// readyWith books tasks of a job as placed, and reports whether its gang has its minimum then.
+func (s *Session) readyWith(j model.JobID, tasks []model.TaskID, why *policy.Reasons) bool {
+	for _, t := range tasks {
+		s.book(t, model.Allocated, model.None)
+	}
+	return s.Ready(j, why)
 }
 
 // needed are the waiting tasks that a gang needs at least.

@@ -212,10 +212,7 @@ func (p *planner) refusal(w *waiting) (*Miss, error) {
 			return nil
 		}
 		p.permitMeans()
-		for _, t := range p.tasks {
-			p.book(t, model.Allocated, model.None)
-		}
-		ready = p.Ready(j, &why)
+		ready = p.readyWith(j, p.tasks, &why)
 		return nil
 	})
 	switch {

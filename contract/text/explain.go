@@ -65,6 +65,8 @@ func (c *checked) tasks() string {
 	gated := Count(int(c.job.GetGatedTasks()), "task")
 	counts := fmt.Sprintf("%d ready, %d waiting, minimum %d", c.job.GetReadyTasks(), c.job.GetWaitingTasks(), c.job.GetMinAvailable())
 	switch {
+	case c.failed() && c.job.GetGatedTasks() > 0 && c.job.GetWaitingTasks() > 0:
+		return c.reasons() + "; a scheduling gate holds " + gated + " back"
 	case c.failed():
 		return c.reasons()
 	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED) && c.job.GetGatedTasks() > 0:
