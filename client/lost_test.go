@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -302,4 +303,29 @@ func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
 		ask()
 	}
 	require.Equal(t, before, atLeaving.Load())
+}
+
+// TestRemediesDoNotDependOnStepsThatFailedOrOnPermits asks for remedies after steps that leave the cluster as it is.
+func TestRemediesDoNotDependOnStepsThatFailedOrOnPermits(t *testing.T) {
+	failing := &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
+		Tasks: &apportionv1.Tasks{Uid: []string{"ml/train-0", "web/shop-0"}},
+	}}}
+	permits := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}}
+	remedies := &apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
+		Job: &apportionv1.Jobs{Uid: []string{"ml/train"}},
+	}}}
+	var want string
+	for _, before := range [][]*apportionv1.Step{
+		{}, {permits}, {failing}, {failing, permits}, {permits, failing}, {mark(), permits, rollback(0)}, {permits, mark(), failing},
+	} {
+		s, err := client.InProcess().OpenSession(t.Context(), client.Input{Snapshot: twoTeams(t), Policy: proportional(t)})
+		require.NoError(t, err)
+		answers, err := s.Do(t.Context(), append(before, remedies)...)
+		require.NoError(t, err)
+		got := prototext.Format(answers[len(answers)-1])
+		if want == "" {
+			want = got
+		}
+		require.Equal(t, want, got)
+	}
 }

@@ -24,7 +24,7 @@ func (s *Session) enqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
 		case policy.Reject:
 			return policy.Reject
 		case policy.Permit:
-			vote = policy.Permit
+			vote, s.permitted = policy.Permit, true
 		case policy.Abstain:
 		}
 	}

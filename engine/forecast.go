@@ -29,8 +29,8 @@ type Forecast struct {
 	At int64
 	// Ends are the jobs on whose ends it depends, in order of time.
 	Ends []model.JobID
-	// Minimal: the job could not start at that time if any one of Ends ran on. It needs each of Ends in any case beside the others of them, if
-	// the search was not cut short; without Minimal another job that has ended by then may do in place of one.
+	// Minimal: the job could not start at that time if any one of Ends ran on. If the search was not cut short, no End can be left out of
+	// Ends either way; without Minimal, another job that has ended by then may take the place of one.
 	Minimal bool
 	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the
 	// last one before At.

@@ -353,7 +353,7 @@ func (p *placer) try() bool {
 	return p.trials >= 0
 }
 
-// tried reports whether a node at a position from from to i-1 is equivalent to the one at i for all tasks.
+// tried reports whether a node at a position between from and i-1 is equivalent to the one at i for all tasks.
 func (p *placer) tried(from, i int) bool {
 	for j := from; j < i; j++ {
 		if !p.try() || resource.Equal(p.idle[j], p.idle[i]) && p.alike(i, j) {

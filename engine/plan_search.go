@@ -45,15 +45,21 @@ func (p *planner) search() (*Miss, error) {
 		return p.quick(best)
 	}
 	all, err := p.smaller(&best, proven)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case best == nil && all:
-		p.plan.Outcome = NoPlan
-		return p.lacking()
-	case best == nil:
+	}
+	if best == nil {
+		if all {
+			p.plan.Outcome = NoPlan
+		}
 		return p.lacking()
 	}
+	return p.least(best, all, proven)
+}
+
+// least concludes with the best plan, unless it evicts more tasks than are allowed. all: every smaller plan was tried. proven: placing the
+// tasks without evictions was tried in every way.
+func (p *planner) least(best *draft, all, proven bool) (*Miss, error) {
 	if most := p.question.MaxVictims; most > 0 && len(best.victims) > most {
 		if all {
 			p.plan.Outcome = NoPlan

@@ -83,8 +83,8 @@ type Edit struct {
 	Node  model.NodeID
 	// Dimension of the amounts, or -1.
 	Dimension int
-	// Before and After are the value now, which means something only if Given, and the value with which the job runs. It does not run with one
-	// Step less of a difference. Changes without an amount have neither.
+	// Before is the value now, valid if Given; After is the value with which the job runs. It does not run with one Step less of a
+	// difference. Changes without an amount have neither.
 	Before, After, Step float64
 	Given               bool
 }
@@ -201,8 +201,8 @@ func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 		return out, nil
 	}
 	err := s.tryOut(func() error {
-		// From here on nothing differs from the model.
-		if !s.view.Fresh() {
+		// From here on nothing differs from the model, and no plugin has booked a permit, as after every change that is tried.
+		if !s.view.Fresh() || s.permitted {
 			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 				return err
 			}

@@ -25,6 +25,8 @@ type state struct {
 	scratch resource.Row
 	// astray are the tasks of which the status does not tell whether the plugins have booked them.
 	astray map[model.TaskID]bool
+	// permitted is true once a plugin has permitted an admission, which it may have booked.
+	permitted bool
 }
 
 // opened is a plugin of the policy with its state.
