@@ -86,8 +86,8 @@ func (p *planner) compareByStay(l, r model.TaskID) int {
 		cmp.Compare(rt.CreateTime, lt.CreateTime), compareNames(v, l, r))
 }
 
-// compareVictimSets is negative if the victims of l are evicted in place of those of r: they are fewer, or the first that differs, beginning
-// with the one that would stay longest, comes earlier by compareByStay.
+// compareVictimSets is negative if the victims of l are evicted in place of those of r: they are fewer, or the first that differs,
+// beginning with the one that would stay longest, comes earlier by compareByStay.
 func (p *planner) compareVictimSets(l, r []model.TaskID) int {
 	if c := cmp.Compare(len(l), len(r)); c != 0 {
 		return c

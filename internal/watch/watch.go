@@ -105,7 +105,8 @@ func (w *watcher) follow(ctx context.Context, files []string) {
 	}
 	for directory := range wanted {
 		if err := w.notifier.Add(directory); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			w.log.WarnContext(ctx, "file watches do not work; changes of files are found only by polling", "directory", directory, "error", err.Error())
+			w.log.WarnContext(ctx, "file watches do not work; changes of files are found only by polling",
+				"directory", directory, "error", err.Error())
 		}
 	}
 	w.directories = wanted

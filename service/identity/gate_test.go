@@ -259,9 +259,9 @@ func TestEachIdentityMayCallItsMethodsAndNameItsClusters(t *testing.T) {
 		conn *grpc.ClientConn
 		ctx  context.Context //nolint:containedctx // A row of a table lives as long as its test.
 		// authorizeName lists the methods; other answers of the gate are refusals with code.
-		authorizeName      []string
-		code     codes.Code
-		clusters []string
+		authorizeName []string
+		code          codes.Code
+		clusters      []string
 	}{
 		{"scheduler", show(certtest.Identified(t, "spiffe://example.org/ns/kai/sa/scheduler")), t.Context(), []string{"EvaluateShares", "RunSession"}, codes.PermissionDenied, []string{"prod-1", "prod-"}},
 		{"operator", show(certtest.Named("a.ops.example.org")), t.Context(), identity.Methods(), codes.OK, []string{"", "test", "prod-1", "prod-"}},

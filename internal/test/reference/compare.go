@@ -41,7 +41,7 @@ func (c *comparison) tree(pointer string, path []string, want any, got []any) {
 			}
 			return
 		}
-		want = c.expectedAnswer(path, want)
+		want = c.requiredAnswer(path, want)
 	}
 	want = asAmounts(want)
 	all := append([]any{want}, got...)

@@ -179,9 +179,9 @@ func isCombined(path []string) bool {
 	return false
 }
 
-// expectedAnswer is what we are held to where want is recorded: want itself, except for what is recorded in words, and for the refusals of a tree in
-// which parents form a cycle.
-func (j *judge) expectedAnswer(path []string, want any) any {
+// requiredAnswer returns the answer that is required where want is recorded: want itself, except for what is recorded in words, and for the
+// refusals of a tree in which parents form a cycle.
+func (j *judge) requiredAnswer(path []string, want any) any {
 	switch last := path[len(path)-1]; {
 	case path[0] == opening:
 		if text, ok := want.(string); ok && strings.HasPrefix(text, panicked) {

@@ -169,7 +169,7 @@ func TestWhatIsMeant(t *testing.T) {
 	}
 	for pointer, test := range tests {
 		path := strings.Split(pointer, "/")
-		require.Equal(t, test.ordinary, ordinary.expectedAnswer(path, test.want), pointer)
-		require.Equal(t, test.cycle, cycle.expectedAnswer(path, test.want), pointer)
+		require.Equal(t, test.ordinary, ordinary.requiredAnswer(path, test.want), pointer)
+		require.Equal(t, test.cycle, cycle.requiredAnswer(path, test.want), pointer)
 	}
 }

@@ -115,7 +115,8 @@ func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
 		}
 	}
 	if table.Empty() {
-		p.Line("\n%s", plural(same, "no job would wait", "the waiting job would not be affected", "the %d waiting jobs would not be affected"))
+		p.Line("\n%s", plural(same,
+			"no job would wait", "the waiting job would not be affected", "the %d waiting jobs would not be affected"))
 		return
 	}
 	p.Heading("jobs that wait")
