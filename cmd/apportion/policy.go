@@ -20,6 +20,8 @@ func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error
 	switch {
 	case len(given) > 1:
 		return nil, nil, errors.New("--config, --policy and --policy-name exclude each other")
+	case f.policyName != "" && f.server != nil && f.server.address == "":
+		return nil, nil, errors.New("--policy-name: name the server that has the policy with --server; in process there are none")
 	case f.policyName != "":
 		return nil, nil, nil
 	case f.config != "":
