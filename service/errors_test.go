@@ -105,12 +105,12 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 		{
 			"neither allocatable nor preemptive", allocatable, whole, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"allocatable: nothing is asked, neither allocatable nor preemptive"},
+			[]string{"allocatable: the request has neither allocatable nor preemptive"},
 		},
 		{
 			"neither reclaim nor preempt", victims, whole, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"question: nothing is asked, neither reclaim nor preempt"},
+			[]string{"question: the request has neither reclaim nor preempt"},
 		},
 		{
 			"no claimant", victims, whole + `preempt {}`, codes.InvalidArgument, "INVALID_STEP",
@@ -120,7 +120,7 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 		{
 			"no question about nodes", nodes, whole, codes.InvalidArgument, "INVALID_REQUEST",
 			map[string]string{"violations": "1"},
-			[]string{"nodes: nothing is asked"},
+			[]string{"nodes: the request has no question"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ type question[Q proto.Message] struct {
 	visible map[string]string
 	// decision returns the decisions in an answer; nil: a question that is answered, or a change, is one.
 	decision decision
-	// They are the fields of Question.
+	// changes, marks and undoes are Question.Changes, Marks and Undoes.
 	changes, marks, undoes bool
 	// sums is what a policy must answer from sums of tasks so that the question needs no more.
 	sums catalogue.Sums
@@ -112,17 +112,12 @@ func fieldOf[Q proto.Message]() protoreflect.FieldDescriptor {
 // byMember finds a question by the type of the member of the oneof, byNumber by the number of its field.
 var byMember, byNumber = indexQuestions(Questions)
 
-func indexQuestions(list []*Question) (members memberTable, numbers []*Question) {
+func indexQuestions(list []*Question) (members []member, numbers []*Question) {
 	for _, q := range list {
 		step := &apportionv1.Step{}
 		field := stepFieldsOf.ByNumber(q.number)
 		step.ProtoReflect().Set(field, step.ProtoReflect().NewField(field))
-		key := memberKey(reflect.TypeOf(step.GetStep()))
-		at := key.slot()
-		for members[at].question != nil {
-			at = (at + 1) % len(members)
-		}
-		members[at].key, members[at].question = key, q
+		members = append(members, member{typeOf(step), q})
 		for len(numbers) <= int(q.number) {
 			numbers = append(numbers, nil)
 		}
@@ -131,31 +126,29 @@ func indexQuestions(list []*Question) (members memberTable, numbers []*Question)
 	return members, numbers
 }
 
-// memberTable is a hash table with open addressing. A map takes a twentieth of the time of a small step for each look.
-type memberTable [256]struct {
-	key      key
+// member is a question with the address of the type of its steps, which identifies the type.
+type member struct {
+	address  uintptr
 	question *Question
 }
 
-// key is the address of a type, which identifies it.
-type key uintptr
-
-func memberKey(t reflect.Type) key { return key(reflect.ValueOf(t).Pointer()) }
-
-func (k key) slot() int { return int(uint64(k) * 0x9e3779b97f4a7c15 >> 56) }
+// typeOf returns the address of the type of a step's member, which must not be nil.
+func typeOf(step *apportionv1.Step) uintptr {
+	return reflect.ValueOf(reflect.TypeOf(step.GetStep())).Pointer()
+}
 
 // QuestionOf returns the kind of a step, or nil if it is of none that this version knows.
 func QuestionOf(step *apportionv1.Step) *Question {
-	member := reflect.TypeOf(step.GetStep())
-	if member == nil {
+	if step.GetStep() == nil {
 		return nil
 	}
-	key := memberKey(member)
-	for at := key.slot(); ; at = (at + 1) % len(byMember) {
-		if entry := &byMember[at]; entry.key == key || entry.question == nil {
-			return entry.question
+	address := typeOf(step)
+	for i := range byMember {
+		if byMember[i].address == address {
+			return byMember[i].question
 		}
 	}
+	return nil
 }
 
 // numbered returns the kind of step whose field has a number, or nil.

@@ -105,7 +105,7 @@ func TestAJobThatVolcanoAdmitsIsBookedOnce(t *testing.T) {
 		b.asked("onSessionOpen", w.push(rt))
 		booked := 0
 		for i, minimum := range w.minimums {
-			// Volcano asks nobody about a job without a minimum, and admits it.
+			// Volcano admits a job without a minimum, and calls no plugin for it.
 			admitted := minimum == 0 || tells && rapid.Bool().Draw(rt, "by another plugin")
 			if !admitted {
 				admitted = booked+minimum <= 12*w.nodes

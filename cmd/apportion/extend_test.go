@@ -108,7 +108,7 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	var requests []recordedRequest
 	for _, r := range recordedRequests(t) {
 		requests = append(requests, r)
-		if r.Verb == "jobEnqueueable" { // Volcano 1.16 goes on to tell who is admitted, whoever admits it.
+		if r.Verb == "jobEnqueueable" { // Volcano 1.16 reports every admitted job.
 			r.Verb = "jobEnqueued"
 			requests = append(requests, r)
 		}

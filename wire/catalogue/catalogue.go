@@ -5,6 +5,7 @@ package catalogue
 
 import (
 	"iter"
+	"reflect"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -102,12 +103,12 @@ const Hierarchical = "/hierarchical"
 
 // Of returns the row of a plugin's message, and whether there is one.
 func Of(p *apportionv1.Plugin) (*Policy, bool) {
-	field := p.ProtoReflect().WhichOneof(members)
-	if field == nil {
+	member := reflect.TypeOf(p.GetPlugin())
+	if member == nil {
 		return nil, false
 	}
 	for i := range Policies {
-		if row := &Policies[i]; row.Settings.field != nil && row.Settings.field.Number() == field.Number() {
+		if row := &Policies[i]; row.Settings.member == member {
 			return row, true
 		}
 	}

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"math"
+	"reflect"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,7 +17,9 @@ type Fault func(path, format string, args ...any)
 // Settings converts between a message of the contract and a plugin; see SettingsOf.
 type Settings struct {
 	// field is the member of the oneof Plugin.plugin; nil if it has no member of that message.
-	field     protoreflect.FieldDescriptor
+	field protoreflect.FieldDescriptor
+	// member is the type that holds the message in the oneof; nil without a field.
+	member    reflect.Type
 	read      func(proto.Message, Fault) policy.Plugin
 	canonical func(proto.Message) proto.Message
 }
@@ -38,6 +41,7 @@ func SettingsOf[M proto.Message, P policy.Plugin](read func(M, Fault) P, write f
 	for i := range members.Fields().Len() {
 		if f := members.Fields().Get(i); f.Message().FullName() == none.ProtoReflect().Descriptor().FullName() {
 			s.field = f
+			s.member = reflect.TypeOf(s.plugin(nil).GetPlugin())
 		}
 	}
 	return s

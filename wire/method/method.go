@@ -52,7 +52,7 @@ var (
 				steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: q}})
 			}
 			if len(steps) == 0 {
-				return nothing("allocatable", "nothing is asked, neither allocatable nor preemptive")
+				return nothing("allocatable", "the request has neither allocatable nor preemptive")
 			}
 			return steps, nil
 		},
@@ -71,7 +71,7 @@ var (
 			case *apportionv1.SelectVictimsRequest_Preempt:
 				return one(&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: q.Preempt}})
 			}
-			return nothing("question", "nothing is asked, neither reclaim nor preempt")
+			return nothing("question", "the request has neither reclaim nor preempt")
 		},
 		Response: func(basis *apportionv1.Basis, answers []*apportionv1.Answer) *apportionv1.SelectVictimsResponse {
 			victims := answers[0].GetReclaim()
@@ -85,7 +85,7 @@ var (
 		Name: "ScoreNodes",
 		Steps: func(r *apportionv1.ScoreNodesRequest) ([]*apportionv1.Step, error) {
 			if r.GetNodes() == nil {
-				return nothing("nodes", "nothing is asked")
+				return nothing("nodes", "the request has no question")
 			}
 			return one(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: r.GetNodes()}})
 		},
@@ -106,7 +106,7 @@ var (
 		Name: "Plan",
 		Steps: func(r *apportionv1.PlanRequest) ([]*apportionv1.Step, error) {
 			if r.GetPlan() == nil {
-				return nothing("plan", "no question is given")
+				return nothing("plan", "the request has no question")
 			}
 			return one(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: r.GetPlan()}})
 		},
@@ -118,7 +118,7 @@ var (
 		Name: "Remedies",
 		Steps: func(r *apportionv1.RemediesRequest) ([]*apportionv1.Step, error) {
 			if r.GetRemedies() == nil {
-				return nothing("remedies", "no question is given")
+				return nothing("remedies", "the request has no question")
 			}
 			return one(&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: r.GetRemedies()}})
 		},
