@@ -35,10 +35,14 @@ func CheckVolcano(shares *apportionv1.SharesAnswer) (faults []string, checked in
 // amounts are a resource by dimension.
 type amounts map[uint32]float64
 
+// of returns the amounts of a resource. A dimension without an amount is NaN, which equals nothing.
 func of(r *apportionv1.Resource) amounts {
 	a := amounts{}
 	for i, d := range r.GetDimension() {
-		a[d] = r.GetAmount()[i]
+		a[d] = math.NaN()
+		if i < len(r.GetAmount()) {
+			a[d] = r.GetAmount()[i]
+		}
 	}
 	return a
 }

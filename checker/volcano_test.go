@@ -62,3 +62,10 @@ func TestADeservedAmountOfProportionThatIsChangedIsFound(t *testing.T) {
 		require.NotEmpty(t, faults)
 	}
 }
+
+func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
+	answer := explained(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), `tiers { plugins { proportion {} } }`)
+	answer.Plugins[0].Proportion.Rounds[0].Remaining.Amount = nil
+	faults, _ := checker.CheckVolcano(answer)
+	require.NotEmpty(t, faults)
+}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/status"
@@ -325,8 +326,11 @@ type Simulation struct {
 	Fallback Fallback
 }
 
-// Err returns the error of the step at a position, nil if it succeeded.
+// Err returns the error of the step at a position, nil if it succeeded. A step that the response does not answer has an error.
 func (s *Simulation) Err(step int) error {
+	if step < 0 || step >= len(s.Answers) {
+		return fmt.Errorf("the response has no answer to step %d: it has %d", step, len(s.Answers))
+	}
 	if fault := s.Answers[step].GetError(); fault != nil {
 		return status.FromProto(fault).Err()
 	}

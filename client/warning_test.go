@@ -29,3 +29,10 @@ func TestWarningsAreThoseOfTheSnapshotWhateverStepsMakeOfIt(t *testing.T) {
 	require.Empty(t, remote.Basis.GetWarnings())
 	require.Equal(t, prototext.Format(remote.Basis), prototext.Format(local.Basis))
 }
+
+func TestAnAnswerThatIsMissingIsAnError(t *testing.T) {
+	s := &client.Simulation{Answers: []*apportionv1.Answer{{}}}
+	require.NoError(t, s.Err(0))
+	require.ErrorContains(t, s.Err(1), "no answer to step 1")
+	require.ErrorContains(t, s.Err(-1), "no answer to step -1")
+}

@@ -107,6 +107,9 @@ type verified struct {
 
 // verify says what is wrong with an answer, or what was found right.
 func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
+	if len(response.GetAnswers()) == 0 {
+		return errors.New("the response holds no answer")
+	}
 	faults, numbers := checker.CheckVolcano(response.GetAnswers()[0].GetShares())
 	if numbers == 0 {
 		var err error
