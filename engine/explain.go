@@ -249,8 +249,8 @@ func newExplainer(s *Session) *explainer {
 var errUndone = errors.New("undone")
 
 // tried carries out a change and undoes it.
-func (x *explainer) tried(change func() error) error {
-	err := x.Try(func() error {
+func (s *Session) tried(change func() error) error {
+	err := s.Try(func() error {
 		if err := change(); err != nil {
 			return err
 		}
@@ -426,10 +426,10 @@ func (x *explainer) share(e *Explanation, w *waiting) {
 }
 
 // sum adds up what tasks ask for.
-func (x *explainer) sum(tasks []model.TaskID) resource.Row {
-	sum := resource.NewRow(x.view.Dims.Len())
+func (s *Session) sum(tasks []model.TaskID) resource.Row {
+	sum := resource.NewRow(s.view.Dims.Len())
 	for _, t := range tasks {
-		sum.Add(x.view.Request(t))
+		sum.Add(s.view.Request(t))
 	}
 	return sum
 }

@@ -24,8 +24,8 @@ type waiting struct {
 const maxKinds = 8
 
 // waiting finds what of a job waits.
-func (x *explainer) waiting(j model.JobID) *waiting {
-	v := x.view
+func (s *Session) waiting(j model.JobID) *waiting {
+	v := s.view
 	w := &waiting{}
 	job := v.Jobs.At(j)
 	seen := make(map[kindKey]bool)
@@ -39,7 +39,7 @@ func (x *explainer) waiting(j model.JobID) *waiting {
 		}
 		w.tasks = append(w.tasks, t)
 		w.unjudged |= v.Unjudged(t)
-		if key := x.kindOf(t); !seen[key] && len(w.kinds) < maxKinds {
+		if key := s.kindOf(t); !seen[key] && len(w.kinds) < maxKinds {
 			seen[key] = true
 			w.kinds = append(w.kinds, t)
 		}
@@ -58,7 +58,7 @@ func (x *explainer) waiting(j model.JobID) *waiting {
 			}
 		}
 	}
-	w.needed = x.needed(j, w.tasks)
+	w.needed = s.needed(j, w.tasks)
 	return w
 }
 
@@ -71,8 +71,8 @@ func (s *Session) readyWith(j model.JobID, tasks []model.TaskID, why *policy.Rea
 }
 
 // needed are the waiting tasks that a gang needs at least.
-func (x *explainer) needed(j model.JobID, tasks []model.TaskID) []model.TaskID {
-	v := x.view
+func (s *Session) needed(j model.JobID, tasks []model.TaskID) []model.TaskID {
+	v := s.view
 	job, account := v.Jobs.At(j), v.Account(j)
 	wanted := int(job.MinAvailable - account.Ready() - account.Tasks[model.Pipelined])
 	wanted = min(max(wanted, 1), len(tasks))
@@ -86,7 +86,7 @@ func (x *explainer) needed(j model.JobID, tasks []model.TaskID) []model.TaskID {
 	}
 	order := slices.Clone(tasks)
 	slices.SortStableFunc(order, func(l, r model.TaskID) int {
-		if x.CompareTasks(l, r).Less {
+		if s.CompareTasks(l, r).Less {
 			return -1
 		}
 		return 1

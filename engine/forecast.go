@@ -64,7 +64,7 @@ const (
 //
 // It changes nothing. The error is policy.ErrStopped.
 func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
-	f := forecaster{explainer: explainer{Session: s}, job: j, left: forecastQuestions}
+	f := forecaster{Session: s, job: j, left: forecastQuestions}
 	f.findEnds()
 	if len(f.ends)+len(f.forecast.Overdue) == 0 {
 		return nil, nil //nolint:nilnil // No forecast, no error.
@@ -87,7 +87,7 @@ func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 
 // forecaster makes a forecast.
 type forecaster struct {
-	explainer
+	*Session
 
 	job      model.JobID
 	forecast Forecast
@@ -317,13 +317,13 @@ func (s *Session) starts(j model.JobID) ([]model.NodeID, bool, error) {
 	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}}
 	if s.createsTasks(j) {
 		enters := false
-		err := p.undone(func() error {
+		err := p.tried(func() error {
 			enters = p.enter(nil)
 			return nil
 		})
 		return nil, enters, err
 	}
-	waiting := (&explainer{Session: s}).waiting(j)
+	waiting := s.waiting(j)
 	p.tasks, p.plan.Tasks = waiting.needed, waiting.needed
 	if miss, err := p.refusal(waiting); miss != nil || err != nil {
 		return nil, false, err

@@ -144,8 +144,7 @@ const planWork = 1 << 18
 // candidates, it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}}
-	x := explainer{Session: s}
-	waiting := x.waiting(q.Job)
+	waiting := s.waiting(q.Job)
 	if p.tasks = q.Tasks; q.Tasks == nil {
 		p.tasks = waiting.needed
 	}
@@ -207,7 +206,7 @@ func (p *planner) refusal(w *waiting) (*Miss, error) {
 		return refuse(CheckTasks)
 	}
 	admitted, ready := true, true
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		if admitted = p.enter(&why); !admitted {
 			return nil
 		}
@@ -281,11 +280,6 @@ func (p *planner) refuseEviction(reasons []policy.Reason) {
 	if p.place || p.refusedBy == 0 {
 		p.refused, p.refusedBy = reasons, CheckEviction
 	}
-}
-
-// undone carries something out and undoes it.
-func (p *planner) undone(do func() error) error {
-	return (&explainer{Session: p.Session}).tried(do)
 }
 
 // future sets row to what a node will have left once what is being released is gone.

@@ -54,7 +54,7 @@ func (p *planner) fillBack(d *draft) error {
 		return nil
 	}
 	on, at := p.tasksOn(d), make([]model.NodeID, len(d.victims))
-	return p.undone(func() error {
+	return p.tried(func() error {
 		p.enter(nil)
 		for i, t := range d.victims {
 			at[i] = p.view.NodeOf(t)
@@ -159,7 +159,7 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 	groups, limits := p.shared(d, lump)
 	c := &carried{released: p.waits(d)}
 	allowed := false
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		if !p.enter(nil) {
 			return nil
 		}

@@ -101,7 +101,7 @@ func (p *planner) takesBack(e *Evicted) bool {
 		return false
 	}
 	taken := false
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		var candidates []model.TaskID
 		for _, t := range p.tasks {
 			if v.NodeOf(t) != e.Node {

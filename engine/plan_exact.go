@@ -117,7 +117,7 @@ func (s *sets) sortPool() error {
 		return nil
 	}
 	s.unknown = s.Plans()
-	return s.undone(func() error {
+	return s.tried(func() error {
 		s.enter(nil)
 		let := s.pool[:0]
 		kinds := s.kinds()
@@ -165,7 +165,7 @@ func (s *sets) try() bool {
 	for k, i := range s.chosen {
 		d.victims[len(d.victims)-1-k] = s.pool[i]
 	}
-	if s.stopped = s.undone(func() error { return s.placeWithout(d) }); s.stopped != nil || d.nodes == nil {
+	if s.stopped = s.tried(func() error { return s.placeWithout(d) }); s.stopped != nil || d.nodes == nil {
 		return false
 	}
 	d, err := s.checked(d)

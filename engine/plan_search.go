@@ -88,7 +88,7 @@ func (p *planner) quick(best *draft) (*Miss, error) {
 // not served, no victim would be necessary: then there is no plan at all.
 func (p *planner) placeAll() (proven bool, err error) {
 	var nodes []model.NodeID
-	err = p.undone(func() error {
+	err = p.tried(func() error {
 		p.enter(nil)
 		if !p.Allocatable(p.tasks, policy.InSession, nil, nil) {
 			proven = true
@@ -119,7 +119,7 @@ func (p *planner) placeAll() (proven bool, err error) {
 func (p *planner) drafts() (*draft, error) {
 	var best *draft
 	var limited model.QueueID = model.None
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		p.enter(nil)
 		limited = p.limitedAt(p.tasks)
 		return nil
@@ -186,7 +186,7 @@ func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
 	d := &draft{nodes: make([]model.NodeID, len(p.tasks)), miss: miss}
 	p.asked = 0
 	placed, whole := 0, true
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		p.enter(nil)
 		for _, kind := range p.kinds() {
 			done, err := p.stable(kind, hosting, d)
@@ -392,7 +392,7 @@ func (p *planner) byPlanner() (*draft, error) {
 	}
 	d := &draft{}
 	stopped := false
-	err := p.undone(func() error {
+	err := p.tried(func() error {
 		p.enter(nil)
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 		slices.SortFunc(candidates, p.compareByStay)

@@ -196,11 +196,11 @@ type RemedyQuestion struct {
 // search, and TriesSpent says so.
 func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 	j, out := q.Job, &Remedies{Job: q.Job}
-	if x := (explainer{Session: s}); !x.waits(j) {
+	if !s.waits(j) {
 		out.Outcome = WaitsForNothing
 		return out, nil
 	}
-	err := s.tryOut(func() error {
+	err := s.tried(func() error {
 		// From here on nothing differs from the model, and no plugin has booked a permit, as after every change that is tried.
 		if !s.view.Fresh() || s.permitted {
 			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
@@ -211,11 +211,6 @@ func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 		return r.find(q.Kinds)
 	})
 	return out, err
-}
-
-// tryOut carries something out and undoes it.
-func (s *Session) tryOut(do func() error) error {
-	return (&explainer{Session: s}).tried(do)
 }
 
 // remedier finds remedies.
@@ -278,9 +273,8 @@ func (r *remedier) find(kinds []RemedyKind) error {
 // prepare finds out what the job asks for, and remembers what others have.
 func (r *remedier) prepare() {
 	v := r.view
-	x := explainer{Session: r.Session}
-	r.gang = x.waiting(r.job).needed
-	r.need = x.sum(r.gang)
+	r.gang = r.waiting(r.job).needed
+	r.need = r.sum(r.gang)
 	job := v.Jobs.At(r.job)
 	if minimum := job.MinResources; !minimum.Absent() && v.Phase(r.job) == model.PhasePending {
 		r.need.Max(minimum)

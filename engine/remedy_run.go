@@ -19,14 +19,13 @@ type standing struct {
 // be, its queue is served and may use what the gang needs, and the nodes have room for it, where needed once tasks are gone that are being
 // released. Of a job that waits to be admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
 func (s *Session) runs(j model.JobID) (standing, error) {
-	x := explainer{Session: s}
-	w := x.waiting(j)
+	w := s.waiting(j)
 	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}, tasks: w.needed}
 	p.plan.Tasks = p.tasks
 	if s.createsTasks(j) {
 		var why policy.Reasons
 		admitted := false
-		err := p.undone(func() error {
+		err := p.tried(func() error {
 			admitted = p.enter(&why)
 			return nil
 		})
@@ -44,7 +43,7 @@ func (s *Session) runs(j model.JobID) (standing, error) {
 	}
 	var why policy.Reasons
 	allowed := false
-	err = p.undone(func() error {
+	err = p.tried(func() error {
 		p.enter(nil)
 		allowed = p.Allocatable(p.tasks, policy.InSession, &why, nil)
 		return nil
@@ -110,7 +109,7 @@ func (r *remedier) runsWith(edits []Edit) (bool, error) {
 
 // under does something in a session on the cluster after edits, and undoes it. It does nothing where the edits make no snapshot.
 func (r *remedier) under(edits []Edit, do func() error) error {
-	return r.tryOut(func() error {
+	return r.tried(func() error {
 		if len(edits) > 0 {
 			err := r.changeBy(&editor{Model: r.base, job: r.job, edits: edits})
 			if _, faulty := errors.AsType[*model.Error](err); faulty {
