@@ -228,15 +228,15 @@ show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are res
 
 .PHONY: release
 release: test-release ## Make static binaries, archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).
-	VERSION='$(VERSION)' scripts/release.sh $(PLATFORMS)
+	VERSION='$(VERSION)' PROFILE='$(PROFILE)' scripts/release.sh $(PLATFORMS)
 
 .PHONY: test-release
 test-release:
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: reproducible
-reproducible: test-release ## Release for this platform twice, in different places, and compare.
-	VERSION='$(VERSION)' scripts/reproducible.sh
+reproducible: test-release ## Release for this platform twice, in different places, and compare (PROFILE= for a build without the compiler's profile).
+	VERSION='$(VERSION)' PROFILE='$(PROFILE)' scripts/reproducible.sh
 
 .PHONY: vulnerabilities
 vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in what the code calls.
