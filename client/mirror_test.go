@@ -24,7 +24,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // memory are replicas that are joined to their client by memory.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/service/identity"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 const (

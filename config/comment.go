@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 //go:embed config.go

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/config"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // write makes a configuration file.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/internal/spelling"
 	"github.com/apportion/apportion/internal/tree"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // maxFile is the largest configuration file, in bytes.

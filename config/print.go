@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // hidden stands for a secret.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/apportion/apportion/internal/spelling"
 	"github.com/apportion/apportion/internal/tree"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // Sources are what a configuration is made of.

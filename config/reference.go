@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 //go:embed intro.md

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // object is a JSON object.

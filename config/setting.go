@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // Setting is one thing that can be set: a leaf of Config.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/internal/tree"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // text sets a setting from a variable or flag, which may be given several times: a list gets the elements of all, a mapping the entries of

@@ -9,7 +9,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -158,7 +158,7 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
 		return err
 	}
-	return added.Within(l.Snapshot())
+	return added.Within(wire.LimitsOf(l))
 }
 
 // small returns a size of messages that are within all limits whatever they hold: all that question counts takes a byte at least.

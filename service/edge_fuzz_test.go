@@ -20,7 +20,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // raw sends bytes as they are, and drops answers.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 func TestTheConnectionOfASilentPeerIsClosed(t *testing.T) {

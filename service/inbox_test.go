@@ -24,7 +24,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // counted counts the bytes that a server takes from its connections.

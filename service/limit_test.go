@@ -21,7 +21,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // requireLimit expects that a request was too large: asking again does not help.

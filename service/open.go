@@ -241,7 +241,7 @@ func (s *Server) permit(ctx context.Context, cluster func() string) error {
 
 // guard is what compiling a snapshot for a call is held to.
 func (s *Server) guard(stop func() bool) wire.Guard {
-	return wire.Guard{Limits: s.options.Limit.Snapshot(), Stop: stop}
+	return wire.Guard{Limits: wire.LimitsOf(&s.options.Limit), Stop: stop}
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
@@ -430,7 +430,7 @@ func (s *Server) sessionOptions(stop func() bool) wire.Options {
 	l := &s.options.Limit
 	return wire.Options{
 		Stop: stop, AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes), Work: l.Work,
-		Limits: l.Snapshot(),
+		Limits: wire.LimitsOf(l),
 	}
 }
 

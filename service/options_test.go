@@ -1,23 +1,21 @@
 package service
 
 import (
-	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/service/setting"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/setting"
 )
 
 // defaults are the options whose settings have their defaults.
 func defaults() Options {
-	var o Options
-	for _, section := range []any{&o.Limit, &o.Overload, &o.Deadline, &o.Connection, &o.Drain} {
-		setting.SetDefaults(reflect.ValueOf(section).Elem())
+	return Options{
+		Limit: setting.Default[setting.Limit](), Overload: setting.Default[setting.Overload](), Deadline: setting.Default[setting.Deadline](),
+		Connection: setting.Default[setting.Connection](), Drain: setting.Default[setting.Drain](),
 	}
-	return o
 }
 
 func TestOptionsThatAreZeroAreCompleted(t *testing.T) {
@@ -45,10 +43,6 @@ func TestOptionsThatAreGivenStay(t *testing.T) {
 	require.EqualValues(t, 5, o.Limit.Nodes)
 }
 
-func TestSettingsOfASessionHaveTheDefaultsOfPackageWire(t *testing.T) {
-	l := defaults().Limit
-	require.EqualValues(t, wire.DefaultAnswerBytes, l.AnswerBytes)
-	require.EqualValues(t, wire.DefaultExplainBytes, l.ExplainBytes)
-	require.EqualValues(t, wire.DefaultUndoBytes, l.UndoBytes)
-	require.EqualValues(t, wire.DefaultWork, l.Work)
+func TestTheWorkOfACallIsThatOfTheEngineByDefault(t *testing.T) {
+	require.EqualValues(t, policy.DefaultWork, defaults().Limit.Work)
 }

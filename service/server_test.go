@@ -16,7 +16,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // slow is an interceptor that holds a call for a while, or until its context ends.

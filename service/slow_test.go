@@ -16,7 +16,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {

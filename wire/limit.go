@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/processor"
+	"github.com/apportion/apportion/setting"
 )
 
 // Limits limits the contents of a snapshot; 0 is no limit. Errors contain the names by which an operator sets them.
@@ -17,6 +18,14 @@ type Limits struct {
 	Dimensions, Nodes, NodeSets, Queues, QueueDepth, Jobs, Groups, Tasks int64
 	// TextBytes limits each name and uid. Below 128 it counts as 128.
 	TextBytes int64
+}
+
+// LimitsOf returns those of the settings that limit one snapshot.
+func LimitsOf(l *setting.Limit) Limits {
+	return Limits{
+		Dimensions: l.Dimensions, Nodes: l.Nodes, NodeSets: l.NodeSets, Queues: l.Queues, QueueDepth: l.QueueDepth,
+		Jobs: l.Jobs, Groups: l.Groups, Tasks: l.Tasks, TextBytes: int64(l.TextBytes),
+	}
 }
 
 // Guard contains the limits for compiling a snapshot. The zero value has none.

@@ -3,6 +3,7 @@ package wire
 import (
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
@@ -10,32 +11,24 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// DefaultAnswerBytes bounds the answers of one call, and DefaultExplainBytes the answer to one step that explains, where Options says
-// nothing.
-const (
-	DefaultAnswerBytes  = 64 << 20
-	DefaultExplainBytes = 32 << 20
-)
-
-// DefaultWork is the default of Options.Work.
-const DefaultWork = policy.DefaultWork
-
-// Options of a Session; the zero value is usable.
+// Options of a Session; the zero value is usable. The limits of answers, work and rollbacks are those of setting.Limit with the same names,
+// and have the same defaults.
 type Options struct {
 	// Stop is called periodically during long work; it returns true if the caller no longer waits. nil: never.
 	Stop func() bool
-	// AnswerBytes limits the answers to one Do or DoAll, by an upper estimate. 0: DefaultAnswerBytes.
+	// AnswerBytes limits the answers to one Do or DoAll, by an upper estimate.
 	AnswerBytes int
-	// ExplainBytes limits the answer to one step with derivations, in the same way. 0: DefaultExplainBytes.
+	// ExplainBytes limits the answer to one step with derivations, in the same way.
 	ExplainBytes int
-	// Work limits the cost of opening, and then of one Ask or DoAll, in the units of policy.Work. 0: DefaultWork.
+	// Work limits the cost of opening, and then of one Ask or DoAll, in the units of policy.Work.
 	Work int64
 	// Limits limits the models that steps make.
 	Limits Limits
-	// UndoBytes limits, by an estimate, the memory for rollbacks. 0: DefaultUndoBytes.
+	// UndoBytes limits, by an estimate, the memory for rollbacks.
 	UndoBytes int64
 	// PolicyDigest is that of the policy, if it is known.
 	PolicyDigest string
@@ -117,19 +110,21 @@ func (s *Session) follow() {
 	}
 }
 
-// complete replaces what is not given by its default.
+var defaults = sync.OnceValue(setting.Default[setting.Limit])
+
+// complete sets limits that are not above zero to their defaults.
 func (o *Options) complete() {
 	if o.AnswerBytes <= 0 {
-		o.AnswerBytes = DefaultAnswerBytes
+		o.AnswerBytes = int(defaults().AnswerBytes)
 	}
 	if o.ExplainBytes <= 0 {
-		o.ExplainBytes = DefaultExplainBytes
+		o.ExplainBytes = int(defaults().ExplainBytes)
 	}
 	if o.Work <= 0 {
-		o.Work = DefaultWork
+		o.Work = defaults().Work
 	}
 	if o.UndoBytes <= 0 {
-		o.UndoBytes = DefaultUndoBytes
+		o.UndoBytes = int64(defaults().UndoBytes)
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// DefaultUndoBytes is the default of Options.UndoBytes.
-const DefaultUndoBytes = 256 << 20
-
 // markBytes is about what a mark takes.
 const markBytes = 1 << 10
 

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -57,9 +58,7 @@ type Scheduler struct {
 }
 
 const (
-	defaultWait        = 500 * time.Millisecond
 	defaultPushBytes   = 1 << 30
-	defaultBufferBytes = 16 << 20
 	defaultVictimBytes = 64 << 20
 	defaultRequests    = 256
 	defaultPushMemory  = 2 << 30
@@ -71,14 +70,15 @@ const (
 )
 
 func (o *Options) complete() {
+	settings := setting.Default[setting.Extender]()
 	if o.Wait <= 0 {
-		o.Wait = defaultWait
+		o.Wait = settings.Wait
 	}
 	if o.PushBytes <= 0 {
 		o.PushBytes = defaultPushBytes
 	}
 	if o.BufferBytes <= 0 {
-		o.BufferBytes = defaultBufferBytes
+		o.BufferBytes = int64(settings.BufferBytes)
 	}
 	if o.VictimBytes <= 0 {
 		o.VictimBytes = defaultVictimBytes

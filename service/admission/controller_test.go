@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 

@@ -2,7 +2,7 @@ package admission
 
 import (
 	"github.com/apportion/apportion/internal/processor"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // Options configure how much work a Controller admits. They are the settings overload.*.

@@ -11,6 +11,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/setting"
 )
 
 // BenchmarkCall shows what a log costs its callers: none, one that is written, and one whose sink never returns.
@@ -24,7 +25,7 @@ func BenchmarkCall(b *testing.B) {
 		{"without a log", nil},
 		{"with a log", &decisionlog.Options{Sink: &memory{}}},
 		{"with a log whose sink is stuck", &decisionlog.Options{Sink: &memory{stuck: stuck}}},
-		{"with one of a hundred logged", &decisionlog.Options{Sink: &memory{}, Share: .01}},
+		{"with one of a hundred logged", &decisionlog.Options{Sink: &memory{}, Settings: setting.DecisionLog{OneIn: 100}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			options := service.Options{Policies: policies}

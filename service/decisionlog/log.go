@@ -19,20 +19,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/internal/backlog"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
-)
-
-// Drop selects what happens when the queue is full.
-type Drop int
-
-// The ways to drop.
-const (
-	// DropNewest drops the new entry.
-	DropNewest Drop = iota
-	// DropOldest drops the oldest entry.
-	DropOldest
-	// Block lets the call wait for room, up to Options.BlockTime, and then drops the new entry.
-	Block
 )
 
 // item is what waits to be written.
@@ -44,25 +32,15 @@ type item struct {
 	entry bool
 }
 
-// Options of a Log; the zero value but for Sink is usable.
+// Options of a Log. Only Sink is required.
 type Options struct {
 	// Sink receives the entries.
 	Sink Sink
 	// Store stores snapshots and policies by digest, so that entries can be replayed. nil: only their digests are written.
 	Store *Store
-	// Share of the calls and sessions that are logged, from 0 to 1. 0: all.
-	Share float64
-	// OmitSteps writes the digest of the questions instead of the questions.
-	OmitSteps bool
-	// Mask lists names of fields to mask, as in the contract (uid, name, queue …), and identity and policy_name. If it is not empty, texts
-	// of errors are removed too.
-	Mask []string
-	// Entries and Bytes limit the queue of entries to write. 0: 1,024 and 64 MiB.
-	Entries int
-	Bytes   int64
-	// Drop selects what happens when the queue is full; BlockTime is the maximum waiting time of a call for Block. 0: 5 milliseconds.
-	Drop      Drop
-	BlockTime time.Duration
+	// Settings select and limit what is logged. If Mask is not empty, texts of errors are removed too. The settings of the sink and the
+	// store are not used here.
+	Settings setting.DecisionLog
 	// Logger of errors of the sink. nil: they are not logged.
 	Logger *slog.Logger
 }
@@ -89,21 +67,12 @@ type Log struct {
 
 // New returns a log that writes until Close.
 func New(o Options) *Log {
-	const entries, bytes, patience = 1024, 64 << 20, 5 * time.Millisecond
-	if o.Entries <= 0 {
-		o.Entries = entries
-	}
-	if o.Bytes <= 0 {
-		o.Bytes = bytes
-	}
-	if o.BlockTime <= 0 {
-		o.BlockTime = patience
-	}
+	setting.Complete(&o.Settings)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
-		options: o, queue: backlog.New[item](o.Entries, o.Bytes), mask: map[string]bool{},
+		options: o, queue: backlog.New[item](o.Settings.Waiting, int64(o.Settings.WaitingBytes)), mask: map[string]bool{},
 		nonce:   strconv.FormatUint(rand.Uint64(), 36), //nolint:gosec // It is no secret.
 		closing: make(chan struct{}), closed: make(chan struct{}),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
@@ -114,7 +83,7 @@ func New(o Options) *Log {
 			Help: "Entries of the decision log, or snapshots to be stored, that were dropped.",
 		}, []string{"cause"}),
 	}
-	for _, name := range o.Mask {
+	for _, name := range o.Settings.Mask {
 		l.mask[name] = true
 	}
 	for _, cause := range []string{causeFull, causeOversize, causeSink} {
@@ -151,7 +120,7 @@ func (l *Log) Collectors() []prometheus.Collector {
 
 // Wants a share of the calls.
 func (l *Log) Wants(context.Context, string, string) bool {
-	return l.options.Share <= 0 || rand.Float64() < l.options.Share //nolint:gosec // Who guesses it gains nothing.
+	return rand.IntN(l.options.Settings.OneIn) == 0 //nolint:gosec // A caller that predicts it gains nothing.
 }
 
 // entryBytes is about what an entry takes beside its messages.
@@ -219,14 +188,14 @@ func (l *Log) put(ctx context.Context, i item) {
 		l.drop(i, causeOversize)
 		return
 	}
-	if l.options.Drop == Block {
-		if !l.queue.PutWithin(ctx, i, i.bytes, l.options.BlockTime) {
+	if l.options.Settings.Drop == setting.DropBlock {
+		if !l.queue.PutWithin(ctx, i, i.bytes, l.options.Settings.BlockTime) {
 			l.drop(i, causeFull)
 		}
 		return
 	}
 	for !l.queue.Put(i, i.bytes) {
-		if l.options.Drop == DropNewest {
+		if l.options.Settings.Drop != setting.DropOldest {
 			l.drop(i, causeFull)
 			return
 		}
@@ -374,7 +343,7 @@ func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
 		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
 		e.Masked, e.Sent = true, nil
 	}
-	if l.options.OmitSteps {
+	if l.options.Settings.Questions == setting.QuestionsDigest {
 		e.StepsDigest, err = digestOf(steps)
 	} else {
 		e.Steps, err = rawAll(steps)

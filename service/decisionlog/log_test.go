@@ -21,6 +21,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/setting"
 )
 
 // memory is a sink that keeps lines, or is stuck until it is let go.
@@ -114,7 +115,7 @@ func TestACallIsWrittenDownWithWhatItsAnswerRestsOn(t *testing.T) {
 
 func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 	sink := &memory{}
-	log := decisionlog.New(decisionlog.Options{Sink: sink, Mask: []string{"uid", "name", "identity", "role"}})
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Settings: setting.DecisionLog{Mask: []string{"uid", "name", "identity", "role"}}})
 	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	snapshot := servicetest.Snapshot(1)
 	uid := snapshot.GetJobs()[0].GetNamespace() + "/" + snapshot.GetJobs()[0].GetName()
@@ -140,7 +141,7 @@ func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 
 func TestWhatWasAskedMayBeLeftToADigest(t *testing.T) {
 	sink := &memory{}
-	log := decisionlog.New(decisionlog.Options{Sink: sink, OmitSteps: true})
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Settings: setting.DecisionLog{Questions: setting.QuestionsDigest}})
 	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	_, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")})
 	require.NoError(t, err)
@@ -152,11 +153,11 @@ func TestWhatWasAskedMayBeLeftToADigest(t *testing.T) {
 }
 
 func TestAStuckSinkHoldsUpNoCallAndTakesNoMoreMemory(t *testing.T) {
-	for name, drop := range map[string]decisionlog.Drop{"newest": decisionlog.DropNewest, "oldest": decisionlog.DropOldest, "block": decisionlog.Block} {
-		t.Run(name, func(t *testing.T) {
+	for _, drop := range []string{"", "newest", setting.DropOldest, setting.DropBlock} {
+		t.Run(drop, func(t *testing.T) {
 			sink := &memory{stuck: make(chan struct{})}
 			log := decisionlog.New(decisionlog.Options{
-				Sink: sink, Drop: drop, Entries: 16, Bytes: 256 << 10, BlockTime: time.Millisecond,
+				Sink: sink, Settings: setting.DecisionLog{Drop: drop, Waiting: 16, WaitingBytes: 256 << 10, BlockTime: time.Millisecond},
 			})
 			r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 			request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
@@ -201,7 +202,7 @@ func TestAStuckSinkHoldsUpNoCallAndTakesNoMoreMemory(t *testing.T) {
 
 func TestAShareOfTheCallsIsLogged(t *testing.T) {
 	sink := &memory{}
-	log := decisionlog.New(decisionlog.Options{Sink: sink, Share: 0.1})
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Settings: setting.DecisionLog{OneIn: 10}})
 	wanted := 0
 	for range 20_000 {
 		if log.Wants(t.Context(), "EvaluateShares", "cluster") {
@@ -273,7 +274,7 @@ func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"time":"2026-01-02T03:04:05Z","met`), 0o600))
 	for range 2 {
-		sink, err := decisionlog.NewFileSink(path, decisionlog.FileOptions{})
+		sink, err := decisionlog.NewFileSink(setting.DecisionLog{File: path})
 		require.NoError(t, err)
 		require.NoError(t, sink.Write(nil, []byte(`{"time":"2026-01-02T03:04:05Z","method":"EvaluateShares"}`)))
 		require.NoError(t, sink.Close())
@@ -293,7 +294,7 @@ func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {
 
 func TestAFileBeginsAnewWhenItIsFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.jsonl")
-	sink, err := decisionlog.NewFileSink(path, decisionlog.FileOptions{Bytes: 100, Keep: 2})
+	sink, err := decisionlog.NewFileSink(setting.DecisionLog{File: path, FileBytes: 100, Keep: 2})
 	require.NoError(t, err)
 	for i := range 9 {
 		require.NoError(t, sink.Write(nil, bytes.Repeat([]byte{byte('a' + i)}, 39)))
@@ -309,7 +310,7 @@ func TestAFileBeginsAnewWhenItIsFull(t *testing.T) {
 	require.Equal(t, "e", read(path + ".2")[:1])
 	require.NoFileExists(t, path+".3")
 
-	sink, err = decisionlog.NewFileSink(path, decisionlog.FileOptions{Bytes: 100, Keep: 2})
+	sink, err = decisionlog.NewFileSink(setting.DecisionLog{File: path, FileBytes: 100, Keep: 2})
 	require.NoError(t, err)
 	require.NoError(t, sink.Write(nil, []byte("j")))
 	require.NoError(t, sink.Close())

@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/setting"
 )
 
 var record = flag.Bool("record", false, "record testdata/replay anew: only where answers are meant to change")
@@ -129,7 +130,7 @@ func TestWhatWasRecordedIsDecidedTheSameToday(t *testing.T) {
 	if *record {
 		require.NoError(t, os.RemoveAll(recorded))
 		require.NoError(t, os.MkdirAll(recorded, 0o755))
-		sink, err := decisionlog.NewFileSink(filepath.Join(recorded, "decisions.jsonl"), decisionlog.FileOptions{})
+		sink, err := decisionlog.NewFileSink(setting.DecisionLog{File: filepath.Join(recorded, "decisions.jsonl")})
 		require.NoError(t, err)
 		serve(t, sink, filepath.Join(recorded, "store"))
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+
+	"github.com/apportion/apportion/setting"
 )
 
 // Sink takes entries, for one goroutine at a time. What is written may be kept until Flush.
@@ -34,33 +36,18 @@ func (s streamSink) Write(_ *Entry, line []byte) error {
 // Close writes what is left.
 func (s streamSink) Close() error { return s.Flush() }
 
-// FileOptions of a file sink.
-type FileOptions struct {
-	// Bytes after which a new file is begun. 0: 100 MiB.
-	Bytes int64
-	// Keep is how many old files are kept: PATH.1 is the newest of them. 0: 5.
-	Keep int
-}
-
 // fileSink writes lines to a file, and to the next when it is full.
 type fileSink struct {
-	path    string
-	options FileOptions
-	file    *os.File
-	out     *bufio.Writer
-	bytes   int64
+	settings setting.DecisionLog
+	file     *os.File
+	out      *bufio.Writer
+	bytes    int64
 }
 
-// NewFileSink returns a sink that appends lines of JSON to a file.
-func NewFileSink(path string, o FileOptions) (Sink, error) {
-	const bytes, keep = 100 << 20, 5
-	if o.Bytes <= 0 {
-		o.Bytes = bytes
-	}
-	if o.Keep <= 0 {
-		o.Keep = keep
-	}
-	s := &fileSink{path: path, options: o}
+// NewFileSink returns a sink that appends lines of JSON to a file, by the settings File, FileBytes and Keep.
+func NewFileSink(settings setting.DecisionLog) (Sink, error) {
+	setting.Complete(&settings)
+	s := &fileSink{settings: settings}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -69,7 +56,7 @@ func NewFileSink(path string, o FileOptions) (Sink, error) {
 
 func (s *fileSink) open() error {
 	const private = 0o640
-	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
+	file, err := os.OpenFile(s.settings.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
 	if err != nil {
 		return err
 	}
@@ -87,7 +74,7 @@ func (s *fileSink) open() error {
 
 // endLine ends a line that was cut short, as by a disk that was full or a process that was killed, so that the next one begins anew.
 func (s *fileSink) endLine() error {
-	file, err := os.Open(s.path)
+	file, err := os.Open(s.settings.File)
 	if err != nil {
 		return nil //nolint:nilerr // Who may not read it need not end lines in it.
 	}
@@ -106,7 +93,7 @@ func (s *fileSink) Write(_ *Entry, line []byte) error {
 			return err
 		}
 	}
-	if s.bytes > 0 && s.bytes+int64(len(line))+1 > s.options.Bytes {
+	if s.bytes > 0 && s.bytes+int64(len(line))+1 > int64(s.settings.FileBytes) {
 		if err := s.rotate(); err != nil {
 			return err
 		}
@@ -125,12 +112,12 @@ func (s *fileSink) rotate() error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	for n := s.options.Keep; n > 0; n-- {
-		from := s.path
+	for n := s.settings.Keep; n > 0; n-- {
+		from := s.settings.File
 		if n > 1 {
 			from += "." + strconv.Itoa(n-1)
 		}
-		if err := os.Rename(from, s.path+"."+strconv.Itoa(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(from, s.settings.File+"."+strconv.Itoa(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

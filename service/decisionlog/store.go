@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -39,10 +40,11 @@ const (
 	policyEnding   = ".policy.json"
 )
 
-// OpenStore returns the store in a directory, which is made if need be. Beyond maximum bytes (0: 1 GiB) the oldest files are removed.
+// OpenStore returns the store in a directory, which is created if necessary. Beyond maximum bytes the oldest files are removed; 0 is the
+// default of the setting decision_log.store_bytes.
 func OpenStore(directory string, maximum int64) (*Store, error) {
 	if maximum <= 0 {
-		maximum = 1 << 30
+		maximum = int64(setting.Default[setting.DecisionLog]().StoreBytes)
 	}
 	const private = 0o750
 	if err := os.MkdirAll(directory, private); err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

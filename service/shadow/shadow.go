@@ -22,26 +22,17 @@ import (
 	"github.com/apportion/apportion/internal/backlog"
 	"github.com/apportion/apportion/internal/difference"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 	"github.com/apportion/apportion/wire/method"
 )
 
 // Options of a Shadow.
 type Options struct {
-	// Policy is the second policy. Name is its name in logs.
+	// Policy is the second policy, which Settings names.
 	Policy *apportionv1.Policy
-	Name   string
-	// Of is the name of the policy whose calls are decided again. "": all calls.
-	Of string
-	// Share of these calls and sessions, from 0 to 1.
-	Share float64
-	// Calls and Bytes limit the queue. 0: 64 and 256 MiB.
-	Calls int
-	Bytes int64
-	// Sessions limits the concurrent sessions. 0: 16.
-	Sessions int
-	// Time limits the duration of one call, or of one batch of a session. 0: 10 seconds.
-	Time time.Duration
+	// Settings select the calls that are decided again, and limit their number, memory and time.
+	Settings setting.Shadow
 	// Logger of differences. nil: they are counted only.
 	Logger *slog.Logger
 }
@@ -97,25 +88,14 @@ var errPanicked = errors.New("it panicked")
 
 // New returns a shadow that decides until Close, or an error about its policy.
 func New(o Options) (*Shadow, error) {
-	const calls, bytes, sessions, patience = 64, 256 << 20, 16, 10 * time.Second
-	if o.Calls <= 0 {
-		o.Calls = calls
-	}
-	if o.Bytes <= 0 {
-		o.Bytes = bytes
-	}
-	if o.Sessions <= 0 {
-		o.Sessions = sessions
-	}
-	if o.Time <= 0 {
-		o.Time = patience
-	}
+	setting.Complete(&o.Settings)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Shadow{
-		options: o, queue: backlog.New[*job](o.Calls, o.Bytes), sessions: map[*service.SessionID]*beside{},
-		closing: make(chan struct{}), closed: make(chan struct{}),
+		options: o, queue: backlog.New[*job](o.Settings.Waiting, int64(o.Settings.WaitingBytes)),
+		sessions: map[*service.SessionID]*beside{},
+		closing:  make(chan struct{}), closed: make(chan struct{}),
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apportion_shadow_decisions_total",
 			Help: "Steps that the shadow policy decided too, by kind of question, and whether what it decided is the same.",
@@ -154,8 +134,9 @@ func (s *Shadow) Collectors() []prometheus.Collector {
 
 // Wants a share of the calls by the policy that is shadowed.
 func (s *Shadow) Wants(_ context.Context, _, policyName string) bool {
-	of := s.options.Of == "" || s.options.Of == policyName
-	return of && rand.Float64() < s.options.Share //nolint:gosec // Who guesses it gains nothing.
+	c := &s.options.Settings
+	of := c.Of == "" || c.Of == policyName
+	return of && rand.IntN(c.OneIn) == 0 //nolint:gosec // A caller that predicts it gains nothing.
 }
 
 // Observe queues a call.
@@ -253,7 +234,7 @@ func (s *Shadow) ask(session *wire.Session, d *service.Decision) (answers []*app
 			err = s.panicked(p)
 		}
 	}()
-	end := time.Now().Add(s.options.Time)
+	end := time.Now().Add(s.options.Settings.Time)
 	session.Stop(func() bool { return time.Now().After(end) })
 	return method.Ask(session, d.Method, d.Steps)
 }
@@ -282,7 +263,7 @@ func (s *Shadow) session(j *job) (*wire.Session, error) {
 		known.next++
 		return known.session, nil
 	}
-	if d.Batch > 0 || count >= s.options.Sessions {
+	if d.Batch > 0 || count >= s.options.Settings.Sessions {
 		return nil, nil //nolint:nilnil // As documented.
 	}
 	session, err := s.open(j)
@@ -300,7 +281,7 @@ func (s *Shadow) open(j *job) (session *wire.Session, err error) {
 			err = s.panicked(p)
 		}
 	}()
-	end := time.Now().Add(s.options.Time)
+	end := time.Now().Add(s.options.Settings.Time)
 	m := j.decision.Snapshot.Model
 	if m == nil {
 		if m, err = s.compile(j); err != nil {
@@ -366,7 +347,7 @@ func (s *Shadow) log(j *job, level slog.Level, text string, attrs ...slog.Attr) 
 	d := &j.decision
 	attrs = append(attrs,
 		slog.String("method", d.Method), slog.String("identity", j.identity), slog.String("policy", d.PolicyName),
-		slog.String("policy_digest", d.Basis.GetPolicyDigest()), slog.String("shadow", s.options.Name),
+		slog.String("policy_digest", d.Basis.GetPolicyDigest()), slog.String("shadow", s.options.Settings.Policy),
 		slog.String("shadow_digest", wire.PolicyDigest(s.policy.Load())), slog.String("snapshot_digest", d.Snapshot.Digest))
 	ctx := trace.ContextWithSpanContext(context.Background(), j.span)
 	s.options.Logger.LogAttrs(ctx, level, text, attrs...) //nolint:sloglint // The texts are those of the callers above.

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/shadow"
+	"github.com/apportion/apportion/setting"
 )
 
 // output is a log that may be read while it is written.
@@ -90,7 +91,7 @@ func shares(policy string) *apportionv1.EvaluateSharesRequest {
 }
 
 func TestTheSamePolicyDecidesTheSame(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Of: "cluster", Share: 1})
+	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Settings: setting.Shadow{Of: "cluster", OneIn: 1}})
 	_, err := r.EvaluateShares(t.Context(), shares("cluster"))
 	require.NoError(t, err)
 	_, err = r.EvaluateShares(t.Context(), shares("other"))
@@ -100,7 +101,7 @@ func TestTheSamePolicyDecidesTheSame(t *testing.T) {
 }
 
 func TestAnotherPolicyIsToldOfAndChangesNoAnswer(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Capacity(), Name: "candidate", Of: "cluster", Share: 1})
+	r := start(t, shadow.Options{Policy: servicetest.Capacity(), Settings: setting.Shadow{Policy: "candidate", Of: "cluster", OneIn: 1}})
 	got, err := r.EvaluateShares(t.Context(), shares("cluster"))
 	require.NoError(t, err)
 	without, err := r.EvaluateShares(t.Context(), shares("other"))
@@ -113,7 +114,7 @@ func TestAnotherPolicyIsToldOfAndChangesNoAnswer(t *testing.T) {
 }
 
 func TestSessionsAndHeldSnapshotsAreDecidedBeside(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Share: 1})
+	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Settings: setting.Shadow{OneIn: 1}})
 	digest := r.Upload(t, servicetest.Snapshot(3))
 	steps := servicetest.Steps()
 	r.Converse(t, digest, "cluster", steps[:3], steps[3:5])
@@ -128,7 +129,7 @@ func TestSessionsAndHeldSnapshotsAreDecidedBeside(t *testing.T) {
 }
 
 func TestMoreSessionsThanAllowedAreNotDecidedBeside(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Share: 1, Sessions: 1})
+	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Settings: setting.Shadow{OneIn: 1, Sessions: 1}})
 	digest := r.Upload(t, servicetest.Snapshot(3))
 	stream, err := r.RunSession(t.Context())
 	require.NoError(t, err)
@@ -150,14 +151,14 @@ func TestMoreSessionsThanAllowedAreNotDecidedBeside(t *testing.T) {
 }
 
 func TestACallTooLargeForTheQueueIsDropped(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Share: 1, Bytes: 2000})
+	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Settings: setting.Shadow{OneIn: 1, WaitingBytes: 2000}})
 	_, err := r.EvaluateShares(t.Context(), shares("cluster"))
 	require.NoError(t, err)
 	r.eventually(t, map[string]float64{"apportion_shadow_dropped_total oversize": 1})
 }
 
 func TestAShadowThatIsTooSlowIsGivenUp(t *testing.T) {
-	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Share: 1, Time: time.Nanosecond})
+	r := start(t, shadow.Options{Policy: servicetest.Proportion(), Settings: setting.Shadow{OneIn: 1, Time: time.Nanosecond}})
 	many := make([]*apportionv1.Step, 2000)
 	for i := range many {
 		many[i] = &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}}

@@ -20,8 +20,8 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/setting"
 )
 
 // Forms of a request: its encoding, its compression, and how its message is carried.

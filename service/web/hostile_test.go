@@ -28,8 +28,8 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/setting"
 )
 
 const serveInstead = "APPORTION_WEB_TEST_SERVE"
@@ -209,7 +209,7 @@ func TestAMessageThatDoesNotComeIsEndedOverHTTP(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	r := servicetest.Start(t, service.Options{Deadline: setting.Deadline{Message: 100 * time.Millisecond}, Registry: registry})
 	for _, version := range []int{1, 2} {
-		server := httptest.NewUnstartedServer(web.NewHandler(r.Server, web.Options{Calls: 1}))
+		server := httptest.NewUnstartedServer(web.NewHandler(r.Server, web.Options{Settings: setting.HTTP{Calls: 1}}))
 		server.EnableHTTP2 = version == 2
 		server.StartTLS()
 		t.Cleanup(server.Close)

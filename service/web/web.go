@@ -25,15 +25,15 @@ import (
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
 // Options of a handler; the zero value is usable.
 type Options struct {
-	// Calls limits the concurrent calls, from when their message has arrived. One identity gets at most as many as it leaves free. 0: 64.
-	Calls int
-	// Origins of pages that may call from a browser, such as https://example.org, or * for all. Empty: none, and no CORS headers are sent.
-	Origins []string
+	// Settings limit the concurrent calls, from when their message has arrived, and list the origins that may call from a browser. Without
+	// origins no CORS headers are sent.
+	Settings setting.HTTP
 	// Registry of the metrics. nil: no metrics.
 	Registry prometheus.Registerer
 	// Tracer of a span for each call; Propagator extracts its parent. nil: no traces.
@@ -57,11 +57,8 @@ type handler struct {
 // NewHandler returns a handler of the calls below /apportion.v1.ApportionService/. server is the one that serves gRPC: its taps and
 // interceptors apply here too.
 func NewHandler(server *service.Server, o Options) http.Handler {
-	const calls = 64
-	if o.Calls <= 0 {
-		o.Calls = calls
-	}
-	h := &handler{server: server, options: o, places: newPlaces(o.Calls)}
+	setting.Complete(&o.Settings)
+	h := &handler{server: server, options: o, places: newPlaces(o.Settings.Calls)}
 	h.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "apportion_http_call_duration_seconds",
 		Help:    "Time to answer a call over HTTP, from its message to its answer, by how it ended.",
@@ -236,11 +233,11 @@ func (c carrier) Keys() []string {
 // preflight says what browsers want to know of other origins, and reports whether that was all that was asked.
 func (h *handler) preflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if len(h.options.Origins) == 0 || origin == "" {
+	if len(h.options.Settings.Origins) == 0 || origin == "" {
 		return false
 	}
 	w.Header().Add("Vary", "Origin")
-	if !slices.Contains(h.options.Origins, "*") && !slices.Contains(h.options.Origins, origin) {
+	if !slices.Contains(h.options.Settings.Origins, "*") && !slices.Contains(h.options.Settings.Origins, origin) {
 		return false
 	}
 	w.Header().Set("Access-Control-Allow-Origin", origin)

@@ -28,8 +28,8 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/service/setting"
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/setting"
 )
 
 const (
@@ -240,7 +240,7 @@ func TestCallersAreKnownByTheirTokens(t *testing.T) {
 
 func TestMoreCallsThanAllowedAreToldToTryAgain(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, service.Options{Observers: []service.Observer{holding{entered, leave}}}, web.Options{Calls: 1})
+	s := start(t, service.Options{Observers: []service.Observer{holding{entered, leave}}}, web.Options{Settings: setting.HTTP{Calls: 1}})
 	first := make(chan int, 1)
 	go func() {
 		response, err := s.http.Client().Post(s.http.URL+shares, "application/json", strings.NewReader(small))
@@ -304,7 +304,7 @@ func TestOtherOriginsAreHeardOnlyIfListed(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
 
-	open := start(t, service.Options{}, web.Options{Origins: []string{"https://page.example"}})
+	open := start(t, service.Options{}, web.Options{Settings: setting.HTTP{Origins: []string{"https://page.example"}}})
 	status, header = preflight(open, "https://page.example")
 	require.Equal(t, http.StatusNoContent, status)
 	require.Equal(t, "https://page.example", header.Get("Access-Control-Allow-Origin"))

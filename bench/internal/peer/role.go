@@ -17,7 +17,7 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/service/setting"
+	"github.com/apportion/apportion/setting"
 )
 
 // The roles that a peer may have.

@@ -23,7 +23,7 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 	const idle, window = 2 * time.Minute, 64 << 10
 	server := &http.Server{
 		Handler: d.withPage(web.NewHandler(d.server, web.Options{
-			Calls: c.HTTP.Calls, Origins: c.HTTP.Origins, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
+			Settings: c.HTTP, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		})),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
 		// From the headers to the end of the answer: the message comes, the call is answered, the answer is read.

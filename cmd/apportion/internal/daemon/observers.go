@@ -40,8 +40,7 @@ func (d *Daemon) newObservers(ctx context.Context, loaded *loaded) (*observing, 
 	}
 	if s := &c.Shadow; s.Policy != "" {
 		b.shadow, err = shadow.New(shadow.Options{ //nolint:contextcheck // What it decides later is part of no call.
-			Policy: loaded.policies[s.Policy], Name: s.Policy, Of: s.Of, Share: 1 / float64(s.OneIn), Calls: s.Waiting,
-			Bytes: int64(s.WaitingBytes), Sessions: s.Sessions, Time: s.Time, Logger: d.log,
+			Policy: loaded.policies[s.Policy], Settings: *s, Logger: d.log,
 		})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("shadow: %w", err), b.close(ctx))
@@ -58,15 +57,10 @@ func (d *Daemon) newDecisionLog(ctx context.Context) (*decisionlog.Log, error) {
 	if err := checkMask(c.Mask); err != nil {
 		return nil, err
 	}
-	o := decisionlog.Options{
-		Share: 1 / float64(c.OneIn), OmitSteps: c.Questions == "digest", Mask: c.Mask, Entries: c.Waiting, Bytes: int64(c.WaitingBytes),
-		Drop:      map[string]decisionlog.Drop{"oldest": decisionlog.DropOldest, "block": decisionlog.Block}[c.Drop],
-		BlockTime: c.BlockTime, Logger: d.log,
-	}
-	var err error
+	o, err := decisionlog.Options{Settings: *c, Logger: d.log}, error(nil)
 	switch c.Sink {
 	case "file":
-		o.Sink, err = decisionlog.NewFileSink(c.File, decisionlog.FileOptions{Bytes: int64(c.FileBytes), Keep: c.Keep})
+		o.Sink, err = decisionlog.NewFileSink(*c)
 	case "stdout":
 		o.Sink = decisionlog.NewStreamSink(os.Stdout)
 	case "otlp":

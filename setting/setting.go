@@ -15,8 +15,6 @@ package setting
 import (
 	_ "embed"
 	"time"
-
-	"github.com/apportion/apportion/wire"
 )
 
 // Source is the text of this file, whose comments are the help of the settings.
@@ -126,14 +124,6 @@ type Limit struct {
 	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
 }
 
-// Snapshot returns the limits of one snapshot, however it is received.
-func (l *Limit) Snapshot() wire.Limits {
-	return wire.Limits{
-		Dimensions: l.Dimensions, Nodes: l.Nodes, NodeSets: l.NodeSets, Queues: l.Queues, QueueDepth: l.QueueDepth,
-		Jobs: l.Jobs, Groups: l.Groups, Tasks: l.Tasks, TextBytes: int64(l.TextBytes),
-	}
-}
-
 // Overload says how work is admitted when there is more than the server can do. Callers share by identity, or by address without one. The
 // caller with the least processor time so far comes first, and its calls that decide before those that simulate, whose time counts four
 // times.
@@ -227,4 +217,97 @@ type Drain struct {
 	Delay time.Duration `yaml:"delay" default:"5s" max:"1h"`
 	// How long calls in progress may then take to finish.
 	Time time.Duration `yaml:"time" default:"25s" min:"1ms" max:"24h"`
+}
+
+// HTTP answers the unary calls in JSON, for curl and browsers, by the Connect protocol. Encryption, identities and limits are those of
+// gRPC.
+type HTTP struct {
+	// Address to serve on: host:port, or unix:PATH. Empty: HTTP is off.
+	Listen string `yaml:"listen"`
+	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
+	Origins []string `yaml:"origins"`
+	// Calls that are answered at a time; one identity gets as many as it leaves free: a half, if it is alone.
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, once the message has come.
+	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
+	// Serve the page for browsers at /ui/. Its files are the same for every reader and contain no data of this server; the calls that it
+	// makes need an identity as all calls do.
+	UI bool `yaml:"ui" default:"false"`
+}
+
+// Extender answers the extender plugin of Volcano over HTTP.
+type Extender struct {
+	// Address to serve on: host:port, or unix:PATH. Empty: off.
+	Listen string `yaml:"listen"`
+	// Policies by scheduler: the key is the path at the end of the scheduler's extender.urlPrefix, the value the name of the policy.
+	Schedulers map[string]string `yaml:"schedulers"`
+	// Paths of schedulers whose decisions are counted and logged only; Volcano decides.
+	Shadow []string `yaml:"shadow"`
+	// File of users, a line NAME:HEX each; HEX is the SHA-256 of the password. Empty: every client that reaches the address may ask.
+	Users string `yaml:"users" path:"yes"`
+	// Encrypt with the server's certificate (tls.certificate). The scheduler then uses https:// and must trust the CA. A client
+	// certificate is not requested.
+	TLS bool `yaml:"tls" default:"false"`
+	// Serve other machines without encryption. Volcano sends passwords in clear text, so something else must encrypt.
+	Plaintext bool `yaml:"plaintext" default:"false"`
+	// Bytes of a scheduler's push that are buffered before they are read; beyond that the scheduler waits.
+	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
+	// How long a question waits for a snapshot to be built before it is left to Volcano to decide.
+	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
+}
+
+// DecisionLog records decisions, so that they can be explained, and decided again by apportion replay. Its memory, and the time that a call
+// waits for it, are bounded here.
+type DecisionLog struct {
+	// Where entries go, one JSON object each: a file, standard output, or the OpenTelemetry endpoint of the environment.
+	Sink string `yaml:"sink" default:"none" oneof:"none,file,stdout,otlp"`
+	// File of the entries, if the sink is file.
+	File string `yaml:"file" path:"yes"`
+	// Size at which the file is rotated.
+	FileBytes Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`
+	// Rotated files that are kept: FILE.1 is the newest.
+	Keep int `yaml:"keep" default:"5" min:"1" max:"10000"`
+	// Directory in which snapshots and policies are kept by digest, which replay needs. Empty: they are not kept.
+	Store string `yaml:"store" path:"yes"`
+	// Size of the store beyond which the oldest are removed.
+	StoreBytes Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
+	// One of this many calls and sessions is logged.
+	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
+	// What is logged of questions: all, or their digest.
+	Questions string `yaml:"questions" default:"full" oneof:"full,digest"`
+	// Fields whose texts are masked, as the contract names them (uid, name, queue), or identity, or policy_name.
+	Mask []string `yaml:"mask"`
+	// Entries that wait to be written.
+	Waiting int `yaml:"waiting" default:"1024" min:"1" max:"10000000"`
+	// Memory for waiting entries, snapshots for the store included.
+	WaitingBytes Bytes `yaml:"waiting_bytes" default:"64MiB" min:"64KiB" max:"2047GiB"`
+	// What happens when the buffer is full: the newest or the oldest entry is dropped, or calls wait for block_time before the newest is.
+	Drop string `yaml:"drop" default:"newest" oneof:"newest,oldest,block"`
+	// How long a call waits for room, if drop is block.
+	BlockTime time.Duration `yaml:"block_time" default:"5ms" min:"1us" max:"10s"`
+}
+
+// Values of DecisionLog.Questions and DecisionLog.Drop that are not the default.
+const (
+	QuestionsDigest = "digest"
+	DropOldest      = "oldest"
+	DropBlock       = "block"
+)
+
+// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. Callers get the first
+// answer only.
+type Shadow struct {
+	// Name of the policy that decides a second time. Empty: off.
+	Policy string `yaml:"policy"`
+	// Name of the policy whose calls are decided a second time. Empty: all policies.
+	Of string `yaml:"of"`
+	// One of this many calls and sessions is decided a second time.
+	OneIn int `yaml:"one_in" default:"10" min:"1" max:"1000000000"`
+	// Calls that wait for their second decision; more are skipped.
+	Waiting int `yaml:"waiting" default:"64" min:"1" max:"1000000"`
+	// Memory for waiting calls.
+	WaitingBytes Bytes `yaml:"waiting_bytes" default:"256MiB" min:"64KiB" max:"2047GiB"`
+	// Sessions that are decided a second time at once.
+	Sessions int `yaml:"sessions" default:"16" min:"1" max:"100000"`
+	// Longest time for the second decision of one call, or of one batch of a session.
+	Time time.Duration `yaml:"time" default:"10s" min:"1ms" max:"1h"`
 }
