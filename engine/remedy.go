@@ -42,8 +42,10 @@ const (
 	Eviction RemedyKind = 13
 	// Wait changes nothing: running jobs end when they are expected to; see Session.Forecast.
 	Wait RemedyKind = 14
+	// OtherNodes lets the waiting tasks of the job use nodes that their node sets leave out.
+	OtherNodes RemedyKind = 15
 
-	remedyKinds = int(Wait)
+	remedyKinds = int(OtherNodes)
 )
 
 // EditField says what an Edit changes. The values are those of the contract's RemedyField.
@@ -71,6 +73,8 @@ const (
 	NodeUncordoned EditField = 10
 	// JobEnded removes the job.
 	JobEnded EditField = 11
+	// TaskNode lets the waiting tasks of the job use the node besides those of their node sets.
+	TaskNode EditField = 12
 )
 
 // Edit is one difference between the cluster and one in which the job runs.
@@ -151,12 +155,31 @@ const (
 	NotNeeded UntriedCause = 4
 )
 
+// UntriedBound says what a bound counts. The values are those of the contract's UntriedBound.
+type UntriedBound uint8
+
+// The bounds. The search of a plan has no count.
+const (
+	BoundShapes UntriedBound = 1
+	// BoundAddedNodes counts the nodes that are added of one shape.
+	BoundAddedNodes UntriedBound = 2
+	BoundNodes      UntriedBound = 3
+	BoundRoles      UntriedBound = 4
+	BoundQueues     UntriedBound = 5
+	// BoundLevels counts the levels of the queue tree, from the job's queue upwards.
+	BoundLevels UntriedBound = 6
+	BoundJobs   UntriedBound = 7
+	// BoundWeight is the highest weight that is tried.
+	BoundWeight UntriedBound = 8
+)
+
 // Untried is what was not tried.
 type Untried struct {
 	Kind  RemedyKind
 	Cause UntriedCause
-	// Tried of Of were, with BeyondBound; both are 0 where a search has no count, as that of a plan.
+	// Tried of Of were, with BeyondBound; Of is 0 where the number is not known.
 	Tried, Of int
+	Bound     UntriedBound
 }
 
 // Remedies says what would make a job run.
@@ -227,9 +250,11 @@ type remedier struct {
 	// need is what the gang asks for at least: its tasks, or its minimum resources. gang are those tasks.
 	need resource.Row
 	gang []model.TaskID
+	// kinds has the first of the waiting tasks of each kind.
+	kinds []model.TaskID
 	// path holds the queue of the job and those above it, the nearest first.
 	path []model.QueueID
-	// shapes of nodes, those first of which there are most; nil until needed.
+	// shapes of nodes, those first of which a task could use a node, and of these those first of which there are most; nil until needed.
 	shapes []shape
 	// warned counts the warnings by what they are about.
 	warned map[warningKey]int
@@ -259,7 +284,7 @@ func (r *remedier) find(kinds []RemedyKind) error {
 		}
 		switch err := r.try(kind); {
 		case errors.Is(err, errSpent):
-			r.untried(kind, TriesSpent, 0, 0)
+			r.untried(kind, TriesSpent)
 		case err != nil:
 			return err
 		}
@@ -273,7 +298,15 @@ func (r *remedier) find(kinds []RemedyKind) error {
 // prepare finds out what the job asks for, and remembers what others have.
 func (r *remedier) prepare() {
 	v := r.view
-	r.gang = r.waiting(r.job).needed
+	w := r.waiting(r.job)
+	r.gang = w.needed
+	seen := map[kindKey]bool{}
+	for _, t := range w.tasks {
+		if key := r.kindOf(t); !seen[key] {
+			seen[key] = true
+			r.kinds = append(r.kinds, t)
+		}
+	}
 	r.need = r.sum(r.gang)
 	job := v.Jobs.At(r.job)
 	if minimum := job.MinResources; !minimum.Absent() && v.Phase(r.job) == model.PhasePending {
@@ -309,12 +342,21 @@ func (r *remedier) try(kind RemedyKind) error {
 		return r.eviction()
 	case Wait:
 		return r.wait()
+	case OtherNodes:
+		return r.otherNodes()
 	}
 	return nil
 }
 
-func (r *remedier) untried(kind RemedyKind, cause UntriedCause, tried, of int) {
-	r.out.Untried = append(r.out.Untried, Untried{kind, cause, tried, of})
+func (r *remedier) untried(kind RemedyKind, cause UntriedCause) {
+	r.out.Untried = append(r.out.Untried, Untried{Kind: kind, Cause: cause})
+}
+
+// cut notes a bound that cut the search for remedies of a kind, once.
+func (r *remedier) cut(kind RemedyKind, bound UntriedBound, tried, of int) {
+	if noted := (Untried{kind, BeyondBound, tried, of, bound}); !slices.Contains(r.out.Untried, noted) {
+		r.out.Untried = append(r.out.Untried, noted)
+	}
 }
 
 // found reports whether a remedy of one of some kinds is listed.

@@ -23,6 +23,8 @@ type editor struct {
 
 	job   model.JobID
 	edits []Edit
+	// wider names the node set that takes the place of one that leaves nodes out which tasks of the job may use; nil if there is none.
+	wider map[model.NodeSetID]string
 }
 
 func (e *editor) feed() {
@@ -39,12 +41,13 @@ func (e *editor) feed() {
 	for i := range e.edits {
 		switch e.edits[i].Field { //nolint:exhaustive // The others are not about jobs.
 		case JobEnded:
-			e.RemoveJobs(e.edits[i].Job)
-		case JobQueue, JobMinimum, TaskRequest:
+			e.RemoveJobAt(e.edits[i].Job)
+		case JobQueue, JobMinimum, TaskRequest, TaskNode:
 			restated = true
 		}
 	}
 	if restated {
+		e.feedNodeSets()
 		e.feedJob()
 	}
 }
@@ -76,6 +79,42 @@ func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
 		}
 	}
 	return joined
+}
+
+// feedNodeSets adds a node set with the nodes that the waiting tasks of the job may use besides, for each node set of one of them.
+func (e *editor) feedNodeSets() {
+	var nodes []uint32
+	for i := range e.edits {
+		if edit := &e.edits[i]; edit.Field == TaskNode {
+			nodes = append(nodes, uint32(edit.Node))
+		}
+	}
+	if nodes == nil {
+		return
+	}
+	taken := map[string]bool{}
+	for i := range e.NodeSets {
+		taken[e.NodeSets[i].Name] = true
+	}
+	e.wider = map[model.NodeSetID]string{}
+	job := e.Jobs.At(e.job)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		set := e.NodeSetOf(t)
+		if set == model.AllNodes || e.Tasks.At(t).Status != model.Pending || e.wider[set] != "" {
+			continue
+		}
+		spec := e.NodeSetSpecOf(set)
+		for spec.Name += " or other nodes"; taken[spec.Name]; {
+			spec.Name += " again"
+		}
+		taken[spec.Name], e.wider[set] = true, spec.Name
+		for _, n := range nodes {
+			if !e.InSet(set, model.NodeID(n)) {
+				spec.Nodes = append(spec.Nodes, n)
+			}
+		}
+		e.NodeSet(spec)
+	}
 }
 
 // newNames returns names for copies of a node that no node has.
@@ -163,6 +202,11 @@ func (e *editor) feedTasks(g model.GroupID) {
 			continue
 		}
 		spec := v.TaskSpecOf(t)
+		if wider := e.wider[v.NodeSetOf(t)]; wider != "" && task.Status == model.Pending {
+			if spec.NodeSet = wider; spec.Detail == nil {
+				spec.Detail = &model.Detail{}
+			}
+		}
 		request := v.Request(t)
 		for i := range e.edits {
 			edit := &e.edits[i]

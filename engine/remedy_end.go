@@ -15,11 +15,12 @@ const (
 	maxRemedyRounds = 12
 )
 
-// jobsEnd ends jobs: greedily those that go furthest towards what is lacking, and then leaves out those that are not needed.
+// jobsEnd ends jobs: greedily those that go furthest towards what is lacking, or else all if they are few; and then leaves out those that
+// are not needed.
 func (r *remedier) jobsEnd() error {
 	e := &ender{remedier: r, ended: map[model.JobID]bool{}}
 	if e.find(); len(e.jobs) == 0 {
-		r.untried(JobsEnd, NoneThere, 0, 0)
+		r.untried(JobsEnd, NoneThere)
 		return nil
 	}
 	if err := r.view.Work.Spend(maxRemedyJobs*r.view.Tasks.Len(), r.view.Dims.Len()); err != nil {
@@ -40,16 +41,28 @@ func (r *remedier) jobsEnd() error {
 		} else {
 			e.forLimits(now.reasons)
 		}
-		if len(e.dials) >= maxRemedyJobs {
-			r.untried(JobsEnd, BeyondBound, maxRemedyJobs, len(e.jobs))
-			return nil
-		}
-		if len(e.dials) == before {
-			return nil
+		if len(e.dials) >= maxRemedyJobs || len(e.dials) == before {
+			break
 		}
 	}
-	r.untried(JobsEnd, BeyondBound, len(e.dials), len(e.jobs))
-	return nil
+	// Where no node could take the tasks even if it were empty, no end helps.
+	if err := e.spendOnOffers(len(e.view.NodeOrder)); err != nil {
+		return err
+	}
+	if !r.everyKindFits() {
+		return nil
+	}
+	if len(e.jobs) > maxRemedyJobs {
+		r.cut(JobsEnd, BoundJobs, len(e.dials), len(e.jobs))
+		return nil
+	}
+	for _, j := range e.jobs {
+		if !e.ended[j] {
+			e.end(j)
+		}
+	}
+	_, err := r.list(JobsEnd, e.dials)
+	return err
 }
 
 // ender chooses the jobs that end.
@@ -161,7 +174,7 @@ func (e *ender) forRoom() {
 		kind := &place.kinds[k]
 		kind.fits = make([]bool, len(v.Nodes))
 		for _, n := range v.NodeOrder {
-			kind.fits[n] = e.Nodes().Fits(e.gang[kind.tasks[0]], n, nil)
+			kind.fits[n] = e.Fits(e.gang[kind.tasks[0]], n, nil)
 		}
 		if !e.roomFor(kind) {
 			return
@@ -307,7 +320,7 @@ func (r *remedier) eviction() error {
 	case plan.Outcome == PlanMade && len(plan.Victims) > 0:
 		r.out.List = append(r.out.List, Remedy{Kind: Eviction, Plan: plan})
 	case plan.Outcome == PlanNotFound:
-		r.untried(Eviction, BeyondBound, 0, 0)
+		r.untried(Eviction, BeyondBound)
 	}
 	return nil
 }
@@ -320,7 +333,7 @@ func (r *remedier) wait() error {
 	}
 	switch {
 	case forecast == nil:
-		r.untried(Wait, NoneThere, 0, 0)
+		r.untried(Wait, NoneThere)
 		return nil
 	case forecast.Outcome == StartsAt:
 		dials := make([]dial, 0, len(forecast.Ends))

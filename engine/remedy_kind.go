@@ -42,17 +42,23 @@ func (r *remedier) smallerMinimum() error {
 	if free := job.MinAvailable - max(roles, 1); free > 0 {
 		dials = append(dials, r.minimumDial(model.None, job.MinAvailable, free))
 	}
-	for g := job.FirstGroup; g < job.EndGroup && len(dials) < maxRemedyRoles; g++ {
+	ofRoles := 0
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		// Minima of roles are void that add up to more than that of the job.
 		if least := v.Groups.At(g).MinAvailable; least > 0 && roles <= job.MinAvailable {
 			if d := r.minimumDial(g, least, min(least, job.MinAvailable-1)); d.most > 0 {
-				dials = append(dials, d)
+				if ofRoles++; ofRoles <= maxRemedyRoles {
+					dials = append(dials, d)
+				}
 			}
 		}
 	}
 	if len(dials) == 0 {
-		r.untried(SmallerMinimum, NoneThere, 0, 0)
+		r.untried(SmallerMinimum, NoneThere)
 		return nil
+	}
+	if ofRoles > maxRemedyRoles {
+		r.cut(SmallerMinimum, BoundRoles, maxRemedyRoles, ofRoles)
 	}
 	return r.alternatives(SmallerMinimum, dials)
 }
@@ -129,10 +135,10 @@ func (r *remedier) smallerRequest() error {
 	}
 	switch {
 	case len(sets) == 0:
-		r.untried(SmallerRequest, NoneThere, 0, 0)
+		r.untried(SmallerRequest, NoneThere)
 		return nil
 	case roles > maxRemedyRoles:
-		r.untried(SmallerRequest, BeyondBound, maxRemedyRoles, roles)
+		r.cut(SmallerRequest, BoundRoles, maxRemedyRoles, roles)
 	}
 	return r.alternativeSets(SmallerRequest, sets)
 }
@@ -150,13 +156,24 @@ func (r *remedier) requestDials(g model.GroupID, asked resource.Row) []dial {
 	return dials
 }
 
-// pathOf returns a queue and those above it, the nearest first.
+// pathOf returns a queue and those above it, the nearest first, at most maxRemedyDepth.
 func (r *remedier) pathOf(q model.QueueID) []model.QueueID {
 	var path []model.QueueID
 	for known := true; known && len(path) < maxRemedyDepth && !slices.Contains(path, q); q, known = r.base.Queue(r.base.Queues[q].Parent) {
 		path = append(path, q)
 	}
 	return path
+}
+
+// levels are the queues whose settings are tried: that of the job and those above it.
+func (r *remedier) levels(kind RemedyKind) []model.QueueID {
+	if len(r.path) == maxRemedyDepth {
+		above, known := r.base.Queue(r.base.Queues[r.path[maxRemedyDepth-1]].Parent)
+		if known && !slices.Contains(r.path, above) {
+			r.cut(kind, BoundLevels, maxRemedyDepth, 0)
+		}
+	}
+	return r.path
 }
 
 // otherQueue moves the job into each queue that has none below it: those first that have most ancestors in common with its own, then those
@@ -187,7 +204,7 @@ func (r *remedier) otherQueue() error {
 		list = append(list, candidate{q, apart, r.left(q)})
 	}
 	if len(list) == 0 {
-		r.untried(OtherQueue, NoneThere, 0, 0)
+		r.untried(OtherQueue, NoneThere)
 		return nil
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.apart, b.apart), cmp.Compare(b.left, a.left)) })
@@ -204,7 +221,7 @@ func (r *remedier) otherQueue() error {
 		}
 	}
 	if tried < len(list) {
-		r.untried(OtherQueue, BeyondBound, tried, len(list))
+		r.cut(OtherQueue, BoundQueues, tried, len(list))
 	}
 	return nil
 }
@@ -233,13 +250,16 @@ func (r *remedier) left(q model.QueueID) float64 {
 // setting changes a setting of the job's queue, or else of a queue above it, or else of all of them.
 func (r *remedier) setting(kind RemedyKind) error {
 	var sets [][]dial
-	for _, q := range r.path {
+	for _, q := range r.levels(kind) {
 		if dials := r.settingDials(kind, q); len(dials) > 0 {
 			sets = append(sets, dials)
 		}
+		if kind == HigherWeight && r.base.Queues[q].Weight >= maxRemedyWeight {
+			r.cut(kind, BoundWeight, maxRemedyWeight, 0)
+		}
 	}
 	if len(sets) == 0 {
-		r.untried(kind, NoneThere, 0, 0)
+		r.untried(kind, NoneThere)
 		return nil
 	}
 	return r.alternativeSets(kind, sets)

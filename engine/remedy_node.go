@@ -10,11 +10,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Bounds on the shapes of nodes that are tried, and on how many nodes are added or uncordoned.
+// Bounds on the shapes of nodes that are tried, and on how many nodes are added, uncordoned or used besides. Where a setting is tried too,
+// fewer cordoned nodes are tried.
 const (
 	maxRemedyShapes = 8
 	maxRemedyNodes  = 64
-	maxPairShapes   = 3
 	maxPairNodes    = 16
 )
 
@@ -23,12 +23,40 @@ type shape struct {
 	// like is the first of them by name, of count.
 	like  model.NodeID
 	count int
+	// useful says that a waiting task could use a node of the shape if it were empty and schedulable.
+	useful bool
 }
 
-// findShapes lists the shapes, those first of which there are most.
-func (r *remedier) findShapes() {
+// offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use.
+func (r *remedier) offers(t model.TaskID, n model.NodeID) bool {
+	for _, p := range r.by.predicate {
+		if !p.Fits(t, n, nil) {
+			return false
+		}
+	}
+	return resource.Covers(r.base.Nodes[n].Allocatable, r.view.Request(t))
+}
+
+// spendOnOffers spends what it costs to ask of so many nodes whether they could take a task of each kind.
+func (r *remedier) spendOnOffers(nodes int) error {
+	if err := r.view.Work.Spend(nodes*len(r.kinds), r.view.Dims.Len()); err != nil {
+		return errSpent
+	}
+	return nil
+}
+
+// everyKindFits reports whether there is a schedulable node for each kind of the waiting tasks that could take one if it were empty.
+func (r *remedier) everyKindFits() bool {
+	return !slices.ContainsFunc(r.kinds, func(t model.TaskID) bool {
+		return !slices.ContainsFunc(r.view.NodeOrder, func(n model.NodeID) bool { return r.takes(t, n, nil) && r.offers(t, n) })
+	})
+}
+
+// findShapes lists the shapes. Where nodes hold the job back, those are left out of which no waiting task could use a node. Elsewhere such
+// a node may still help, because it adds to what there is, unless no shape at all has room for a task.
+func (r *remedier) findShapes() error {
 	if r.shapes != nil {
-		return
+		return nil
 	}
 	v := r.base
 	in := map[model.NodeID][]byte{}
@@ -59,42 +87,123 @@ func (r *remedier) findShapes() {
 		}
 		r.shapes[at].count++
 	}
-	slices.SortStableFunc(r.shapes, func(a, b shape) int { return cmp.Compare(b.count, a.count) })
+	if err := r.spendOnOffers(len(r.shapes)); err != nil {
+		return err
+	}
+	for i := range r.shapes {
+		s := &r.shapes[i]
+		s.useful = slices.ContainsFunc(r.kinds, func(t model.TaskID) bool {
+			return v.InSet(v.NodeSetOf(t), s.like) && r.offers(t, s.like)
+		})
+	}
+	some := slices.ContainsFunc(r.shapes, func(s shape) bool { return s.useful })
+	if r.out.Check == CheckNodes || !some && len(r.kinds) > 0 {
+		r.shapes = slices.DeleteFunc(r.shapes, func(s shape) bool { return !s.useful })
+	}
+	slices.SortStableFunc(r.shapes, func(a, b shape) int {
+		if a.useful != b.useful {
+			if a.useful {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.count, a.count)
+	})
+	return nil
 }
 
-// nodesDial adds nodes of a shape.
+// triedShapes are the shapes that are tried.
+func (r *remedier) triedShapes(kind RemedyKind) ([]shape, error) {
+	if err := r.findShapes(); err != nil {
+		return nil, err
+	}
+	if len(r.shapes) > maxRemedyShapes {
+		r.cut(kind, BoundShapes, maxRemedyShapes, len(r.shapes))
+		return r.shapes[:maxRemedyShapes], nil
+	}
+	return r.shapes, nil
+}
+
+// nodesDial adds nodes of a shape. For a gang of more tasks than the bound as many nodes are tried, since each may need one of its own.
 func (r *remedier) nodesDial(s shape) dial {
 	e := r.edit(NodesLike)
 	e.Job, e.Node, e.Given, e.Step = model.None, s.like, true, 1
-	return dial{edit: e, most: maxRemedyNodes}
+	return dial{edit: e, most: max(maxRemedyNodes, min(len(r.gang), maxRemedyNodes*maxRemedyNodes))}
 }
 
-// moreNodes adds nodes of each shape. For a gang of more tasks than the bound as many nodes are tried, since each may need one of its own.
+// moreNodes adds nodes of each shape.
 func (r *remedier) moreNodes() error {
-	r.findShapes()
-	if len(r.shapes) == 0 {
-		r.untried(MoreNodes, NoneThere, 0, 0)
+	shapes, err := r.triedShapes(MoreNodes)
+	if err != nil {
+		return err
+	}
+	if len(shapes) == 0 {
+		r.untried(MoreNodes, NoneThere)
 		return nil
 	}
-	if len(r.shapes) > maxRemedyShapes {
-		r.untried(MoreNodes, BeyondBound, maxRemedyShapes, len(r.shapes))
-	}
-	for _, s := range r.shapes[:min(len(r.shapes), maxRemedyShapes)] {
+	for _, s := range shapes {
 		d := r.nodesDial(s)
-		d.most = max(d.most, min(len(r.gang), maxRemedyNodes*maxRemedyNodes))
-		if _, err := r.list(MoreNodes, []dial{d}); err != nil {
+		listed, err := r.list(MoreNodes, []dial{d})
+		if err != nil {
 			return err
+		}
+		if listed {
+			continue
+		}
+		grows, err := r.grows(&d)
+		if err != nil {
+			return err
+		}
+		if grows {
+			r.cut(MoreNodes, BoundAddedNodes, d.most, 0)
 		}
 	}
 	return nil
 }
 
-// cordoned lists the nodes that are cordoned, those first that have most room for what the job needs.
+// grows reports whether what holds the job back differs between the most nodes that are tried and half of them, so that still more could
+// help.
+func (r *remedier) grows(d *dial) (bool, error) {
+	most, err := r.standing([]Edit{d.at(d.most)})
+	if err != nil {
+		return false, err
+	}
+	half, err := r.standing([]Edit{d.at(d.most / 2)})
+	if err != nil {
+		return false, err
+	}
+	return most.check != half.check || !slices.Equal(most.reasons, half.reasons), nil
+}
+
+// cordoned lists the nodes that are cordoned.
 func (r *remedier) cordoned() []model.NodeID {
+	return r.byRoom(func(n model.NodeID) bool {
+		u := r.view.Nodes[n].Unschedulable
+		return u != nil && u.Cause == model.Cordoned
+	})
+}
+
+// leftOut lists the schedulable nodes that could take a waiting task if they were empty and among those that the task may use.
+func (r *remedier) leftOut() []model.NodeID {
+	v := r.view
+	restricted := slices.DeleteFunc(slices.Clone(r.kinds), func(t model.TaskID) bool { return v.NodeSetOf(t) == model.AllNodes })
+	if len(restricted) == 0 {
+		return nil
+	}
+	return r.byRoom(func(n model.NodeID) bool {
+		return v.Nodes[n].Unschedulable == nil && slices.ContainsFunc(restricted, func(t model.TaskID) bool {
+			return !v.InSet(v.NodeSetOf(t), n) && r.offers(t, n)
+		})
+	})
+}
+
+// byRoom lists nodes, those first that have most room for what the job needs.
+func (r *remedier) byRoom(is func(model.NodeID) bool) []model.NodeID {
 	v := r.view
 	var list []model.NodeID
-	for _, n := range v.NodeOrder {
-		if u := v.Nodes[n].Unschedulable; u != nil && u.Cause == model.Cordoned {
+	for i, n := range v.NodeOrder {
+		v.Yield(i)
+		if is(n) {
 			list = append(list, n)
 		}
 	}
@@ -113,17 +222,27 @@ func (r *remedier) cordoned() []model.NodeID {
 }
 
 // uncordoned uncordons as few nodes as suffice.
-func (r *remedier) uncordoned() error {
-	list := r.cordoned()
+func (r *remedier) uncordoned() error { return r.fewest(Uncordoned, NodeUncordoned, r.cordoned()) }
+
+// otherNodes lets the waiting tasks use as few nodes besides theirs as suffice.
+func (r *remedier) otherNodes() error {
+	if err := r.spendOnOffers(len(r.view.NodeOrder)); err != nil {
+		return err
+	}
+	return r.fewest(OtherNodes, TaskNode, r.leftOut())
+}
+
+// fewest edits a field of as few nodes as suffice.
+func (r *remedier) fewest(kind RemedyKind, field EditField, list []model.NodeID) error {
 	if len(list) == 0 {
-		r.untried(Uncordoned, NoneThere, 0, 0)
+		r.untried(kind, NoneThere)
 		return nil
 	}
 	if len(list) > maxRemedyNodes {
-		r.untried(Uncordoned, BeyondBound, maxRemedyNodes, len(list))
+		r.cut(kind, BoundNodes, maxRemedyNodes, len(list))
 		list = list[:maxRemedyNodes]
 	}
-	dials := r.uncordonDials(list)
+	dials := r.nodeDials(field, list)
 	// Most often few of many are needed: the fewest from the front of the list that suffice.
 	short := probe{dial: &dial{}, high: len(dials), stride: 1}
 	if runs, err := r.runsWith(wholes(dials)); err != nil || !runs {
@@ -138,16 +257,19 @@ func (r *remedier) uncordoned() error {
 		short.most = len(dials)
 		short.learn(k, runs)
 	}
-	_, err := r.list(Uncordoned, dials[len(dials)-short.high:])
+	_, err := r.list(kind, dials[len(dials)-short.high:])
 	return err
 }
 
-// uncordonDials uncordon nodes. Those with least room, which are the last, are turned back first.
-func (r *remedier) uncordonDials(list []model.NodeID) []dial {
+// nodeDials edit a field of each node. Those with least room, which are the last, are turned back first.
+func (r *remedier) nodeDials(field EditField, list []model.NodeID) []dial {
 	dials := make([]dial, len(list))
 	for i, n := range list {
-		e := r.edit(NodeUncordoned)
-		e.Job, e.Node = model.None, n
+		e := r.edit(field)
+		e.Node = n
+		if field == NodeUncordoned {
+			e.Job = model.None
+		}
 		dials[len(list)-1-i] = whole(e)
 	}
 	return dials
@@ -166,13 +288,17 @@ func wholes(dials []dial) []Edit {
 func (r *remedier) queueAndNodes() error {
 	settings := []RemedyKind{OpenQueue, HigherCapability, HigherDeserved, HigherGuarantee, HigherWeight}
 	if r.found(append(settings, MoreNodes, Uncordoned)...) {
-		r.untried(QueueAndNodes, NotNeeded, 0, 0)
+		r.untried(QueueAndNodes, NotNeeded)
 		return nil
 	}
-	tried, sets := false, r.nodeSets()
+	sets, err := r.nodeSets()
+	if err != nil {
+		return err
+	}
+	tried, levels := false, r.levels(QueueAndNodes)
 	for _, kind := range settings {
 		var dials []dial
-		for _, q := range r.path {
+		for _, q := range levels {
 			dials = append(dials, r.settingDials(kind, q)...)
 		}
 		if len(dials) == 0 {
@@ -191,20 +317,24 @@ func (r *remedier) queueAndNodes() error {
 		}
 	}
 	if !tried {
-		r.untried(QueueAndNodes, NoneThere, 0, 0)
+		r.untried(QueueAndNodes, NoneThere)
 	}
 	return nil
 }
 
 // nodeSets are the changes of nodes that are tried together with a setting: cordoned ones first, which are there already.
-func (r *remedier) nodeSets() [][]dial {
+func (r *remedier) nodeSets() ([][]dial, error) {
 	var sets [][]dial
 	if list := r.cordoned(); len(list) > 0 {
-		sets = append(sets, r.uncordonDials(list[:min(len(list), maxPairNodes)]))
+		if len(list) > maxPairNodes {
+			r.cut(QueueAndNodes, BoundNodes, maxPairNodes, len(list))
+			list = list[:maxPairNodes]
+		}
+		sets = append(sets, r.nodeDials(NodeUncordoned, list))
 	}
-	r.findShapes()
-	for _, s := range r.shapes[:min(len(r.shapes), maxPairShapes)] {
+	shapes, err := r.triedShapes(QueueAndNodes)
+	for _, s := range shapes {
 		sets = append(sets, []dial{r.nodesDial(s)})
 	}
-	return sets
+	return sets, err
 }

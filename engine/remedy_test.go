@@ -175,7 +175,7 @@ func TestRemediesEndWhenTheyAreNotWantedOrCostTooMuch(t *testing.T) {
 	require.NoError(t, err)
 	work.Renew()
 	found := remedies(t, host.Session, j)
-	require.Equal(t, engine.TriesSpent, found.Untried[len(found.Untried)-1].Cause)
+	require.True(t, slices.ContainsFunc(found.Untried, func(u engine.Untried) bool { return u.Cause == engine.TriesSpent }))
 	require.LessOrEqual(t, work.Spent(), int64(20_000_000))
 }
 

@@ -97,13 +97,11 @@ func (l *methodLabels) endedWith(c codes.Code) []metric.RecordOption {
 	return options
 }
 
-// unknown reports whether a method is not served, and counts its call, which gRPC answers.
-func (c *calls) unknown(ctx context.Context, method string) bool {
-	if c.methods[method] != nil {
-		return false
+// unknown counts a call of a method that is not served. gRPC answers it.
+func (c *calls) unknown(ctx context.Context, method string) {
+	if c.methods[method] == nil {
+		c.started.Add(ctx, 1, c.other.started...)
 	}
-	c.started.Add(ctx, 1, c.other.started...)
-	return true
 }
 
 // measured is a call that is measured until it ends.

@@ -47,7 +47,7 @@ func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*engine.RemedyQue
 		question.Job = jobs[0]
 	}
 	for i, kind := range q.GetKinds() {
-		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_WAIT {
+		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES {
 			faults.Add(indexed("kinds", i), "no kind %d", kind)
 			continue
 		}
@@ -82,6 +82,7 @@ func (s *Session) remediesAnswer(found *engine.Remedies, omit bool) (*apportionv
 	for _, u := range found.Untried {
 		answer.Untried = append(answer.Untried, &apportionv1.UntriedRemedy{
 			Kind: apportionv1.RemedyKind(u.Kind), Cause: apportionv1.UntriedCause(u.Cause), Tried: uint32(u.Tried), Of: uint32(u.Of),
+			Bound: apportionv1.UntriedBound(u.Bound),
 		})
 		s.out.left -= 2 * messageBytes
 	}
@@ -143,7 +144,7 @@ func (s *Session) remedyEdit(e *engine.Edit, omit bool) *apportionv1.RemedyEdit 
 		out.Before = new(e.Before)
 	}
 	switch e.Field {
-	case engine.QueueOpen, engine.JobQueue, engine.NodeUncordoned, engine.JobEnded:
+	case engine.QueueOpen, engine.JobQueue, engine.NodeUncordoned, engine.JobEnded, engine.TaskNode:
 	default:
 		out.After, out.Step = new(e.After), new(e.Step)
 	}

@@ -62,6 +62,8 @@ Fields for --set:
   job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
   job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
   of the role asks for at most
+  job/NAMESPACE/NAME.otherNode: a node that its waiting tasks may use besides those that taints,
+  selectors and affinities leave them
   node/NAME.allocatable.RESOURCE
 
 The exit code is 2 if the submitted job would have to wait.`,

@@ -25,7 +25,10 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		}
 		return head + "."
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND:
-		head = fmt.Sprintf("%s found, each of which lets %s run.", remediesFound(len(a.GetRemedies())), job)
+		head = fmt.Sprintf("%d changes were found, each of which lets %s run.", len(a.GetRemedies()), job)
+		if len(a.GetRemedies()) == 1 {
+			head = "1 change was found that lets " + job + " run."
+		}
 	default:
 		head = "No change that was tried lets " + job + " run."
 	}
@@ -34,19 +37,11 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		sentences = append(sentences, remedy.GetText())
 	}
 	for _, untried := range a.GetUntried() {
-		switch untried.GetCause() { //nolint:exhaustive // The others are no gaps.
-		case apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND, apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT:
+		if CutShort(untried) {
 			sentences = append(sentences, Untried(untried))
 		}
 	}
 	return strings.Join(sentences, " ")
-}
-
-func remediesFound(n int) string {
-	if n == 1 {
-		return "1 change was"
-	}
-	return fmt.Sprintf("%d changes were", n)
 }
 
 // Remedy is one remedy in a sentence, and what it costs others.
@@ -62,11 +57,9 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
 		clauses = append(clauses, "wait until "+moment(r.GetTime())+" for the end of "+w.running())
 	case apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:
-		var nodes []string
-		for _, edit := range r.GetEdits() {
-			nodes = append(nodes, names.node(edit.GetNode()))
-		}
-		clauses = append(clauses, "uncordon "+plural(len(nodes), "node")+" "+few(nodes))
+		clauses = append(clauses, "uncordon "+w.nodes())
+	case apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES:
+		clauses = append(clauses, "let the waiting tasks of the job use "+w.nodes()+" too")
 	default:
 		for _, edit := range r.GetEdits() {
 			clauses = append(clauses, w.clause(edit))
@@ -84,6 +77,15 @@ type remedied struct {
 	names  Names
 	job    uint32
 	remedy *apportionv1.Remedy
+}
+
+// nodes names the nodes that are edited.
+func (w remedied) nodes() string {
+	var nodes []string
+	for _, edit := range w.remedy.GetEdits() {
+		nodes = append(nodes, w.names.node(edit.GetNode()))
+	}
+	return plural(len(nodes), "node") + " " + few(nodes)
 }
 
 // clause says what one edit changes.
@@ -112,6 +114,8 @@ func (w remedied) clause(e *apportionv1.RemedyEdit) string {
 		return "uncordon node " + w.names.node(e.GetNode())
 	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 		return "end " + w.names.job(e.GetJob())
+	case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
+		return "let the waiting tasks of the job use node " + w.names.node(e.GetNode()) + " too"
 	default:
 		return "make a change that this version does not know"
 	}
@@ -214,21 +218,53 @@ var remedyKinds = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:        "ending jobs",
 	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
 	apportionv1.RemedyKind_REMEDY_KIND_WAIT:            "waiting for jobs to end",
+	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES:     "letting the tasks use other nodes",
 }
 
 // noneThere says why a kind of change does not apply.
 var noneThere = map[apportionv1.RemedyKind]string{
-	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:    "the minimum is as small as it can be",
-	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:    "no waiting task asks for more than the least amount",
-	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:      "there is no other queue for jobs",
-	apportionv1.RemedyKind_REMEDY_KIND_OPEN:       "the queue is open",
-	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY: "none limits what the job asks for",
-	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:  "it is all there is already",
-	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:   "it is all there is already",
-	apportionv1.RemedyKind_REMEDY_KIND_NODES:      "the cluster has no node that new ones could be like",
-	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:   "no node is cordoned",
-	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:   "no other job holds resources",
-	apportionv1.RemedyKind_REMEDY_KIND_WAIT:       "the end of no running job is known",
+	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:     "the minimum is as small as it can be",
+	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:     "no waiting task asks for more than the least amount",
+	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:       "there is no other queue for jobs",
+	apportionv1.RemedyKind_REMEDY_KIND_OPEN:        "the queue is open",
+	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY:  "none limits what the job asks for",
+	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:   "it is all there is already",
+	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:    "it is all there is already",
+	apportionv1.RemedyKind_REMEDY_KIND_NODES:       "the cluster has no node that the waiting tasks may use and that is large enough, for new ones to be like",
+	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:    "no node is cordoned",
+	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:    "no other job holds resources",
+	apportionv1.RemedyKind_REMEDY_KIND_WAIT:        "the end of no running job is known",
+	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES: "no node that takes new tasks and is large enough is kept from them by a taint, a selector or an affinity",
+}
+
+// cutShort says which bound cut a search.
+func cutShort(u *apportionv1.UntriedRemedy) string {
+	of := func(things string) string { return fmt.Sprintf("%d of %d %s were", u.GetTried(), u.GetOf(), things) }
+	switch u.GetBound() {
+	case apportionv1.UntriedBound_UNTRIED_BOUND_SHAPES:
+		return of("shapes of nodes")
+	case apportionv1.UntriedBound_UNTRIED_BOUND_ADDED_NODES:
+		return fmt.Sprintf("%d nodes of a shape were, and not more", u.GetTried())
+	case apportionv1.UntriedBound_UNTRIED_BOUND_NODES:
+		return of("nodes")
+	case apportionv1.UntriedBound_UNTRIED_BOUND_ROLES:
+		return of("roles of the job")
+	case apportionv1.UntriedBound_UNTRIED_BOUND_QUEUES:
+		return of("queues")
+	case apportionv1.UntriedBound_UNTRIED_BOUND_LEVELS:
+		return fmt.Sprintf("the queue of the job and those up to %d levels above were, and there are more", u.GetTried()-1)
+	case apportionv1.UntriedBound_UNTRIED_BOUND_JOBS:
+		return of("running jobs")
+	case apportionv1.UntriedBound_UNTRIED_BOUND_WEIGHT:
+		return fmt.Sprintf("no weight above %d was", u.GetTried())
+	default:
+		return "no plan was found, but that there is none is not proven"
+	}
+}
+
+// CutShort reports whether something was not tried that could have helped.
+func CutShort(u *apportionv1.UntriedRemedy) bool {
+	return u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND || u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT
 }
 
 // Untried says what was not tried, and why.
@@ -241,10 +277,7 @@ func Untried(u *apportionv1.UntriedRemedy) string {
 		}
 		return fmt.Sprintf("Not tried: %s.", kind)
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND:
-		if u.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
-			return fmt.Sprintf("Not tried to the end: %s; no plan was found, but that there is none is not proven.", kind)
-		}
-		return fmt.Sprintf("Not tried to the end: %s; %d of %d were.", kind, u.GetTried(), u.GetOf())
+		return fmt.Sprintf("Not tried to the end: %s; %s.", kind, cutShort(u))
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT:
 		return fmt.Sprintf("Not tried to the end: %s; the tries of one question were spent.", kind)
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_NOT_NEEDED:

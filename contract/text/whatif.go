@@ -42,6 +42,8 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 			list = append(list, "--uncordon", names.node(e.GetNode()))
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 			list = append(list, "--finish", names.job(e.GetJob()))
+		case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
+			set(of+".otherNode", names.node(e.GetNode()))
 		case apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED:
 		}
 	}

@@ -118,6 +118,8 @@ const (
 	RemedyKind_REMEDY_KIND_EVICTION RemedyKind = 13
 	// Nothing is changed: running jobs end when they are expected to. Explanation.forecast has what that leaves open.
 	RemedyKind_REMEDY_KIND_WAIT RemedyKind = 14
+	// The waiting tasks of the job may also use nodes that their node sets leave out.
+	RemedyKind_REMEDY_KIND_OTHER_NODES RemedyKind = 15
 )
 
 // Enum value maps for RemedyKind.
@@ -138,6 +140,7 @@ var (
 		12: "REMEDY_KIND_JOBS_END",
 		13: "REMEDY_KIND_EVICTION",
 		14: "REMEDY_KIND_WAIT",
+		15: "REMEDY_KIND_OTHER_NODES",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":     0,
@@ -155,6 +158,7 @@ var (
 		"REMEDY_KIND_JOBS_END":        12,
 		"REMEDY_KIND_EVICTION":        13,
 		"REMEDY_KIND_WAIT":            14,
+		"REMEDY_KIND_OTHER_NODES":     15,
 	}
 )
 
@@ -212,6 +216,9 @@ const (
 	RemedyField_REMEDY_FIELD_NODE_UNCORDONED RemedyField = 10
 	// The job is removed.
 	RemedyField_REMEDY_FIELD_JOB_ENDED RemedyField = 11
+	// The waiting tasks of the job may use `node` besides the nodes of their node sets. Whoever made the node sets knows what keeps the tasks
+	// from the node: a taint, a node selector, an affinity.
+	RemedyField_REMEDY_FIELD_TASK_NODE RemedyField = 12
 )
 
 // Enum value maps for RemedyField.
@@ -229,6 +236,7 @@ var (
 		9:  "REMEDY_FIELD_NODES_LIKE",
 		10: "REMEDY_FIELD_NODE_UNCORDONED",
 		11: "REMEDY_FIELD_JOB_ENDED",
+		12: "REMEDY_FIELD_TASK_NODE",
 	}
 	RemedyField_value = map[string]int32{
 		"REMEDY_FIELD_UNSPECIFIED":      0,
@@ -243,6 +251,7 @@ var (
 		"REMEDY_FIELD_NODES_LIKE":       9,
 		"REMEDY_FIELD_NODE_UNCORDONED":  10,
 		"REMEDY_FIELD_JOB_ENDED":        11,
+		"REMEDY_FIELD_TASK_NODE":        12,
 	}
 )
 
@@ -271,6 +280,82 @@ func (x RemedyField) Number() protoreflect.EnumNumber {
 // Deprecated: Use RemedyField.Descriptor instead.
 func (RemedyField) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
+}
+
+// UntriedBound is an open enum of the bounds that cut a search.
+type UntriedBound int32
+
+const (
+	UntriedBound_UNTRIED_BOUND_UNSPECIFIED UntriedBound = 0
+	// Shapes of nodes: what nodes have in common that offer the same and are in the same group and node sets.
+	UntriedBound_UNTRIED_BOUND_SHAPES UntriedBound = 1
+	// Nodes that are added of one shape.
+	UntriedBound_UNTRIED_BOUND_ADDED_NODES UntriedBound = 2
+	// Nodes that are there already.
+	UntriedBound_UNTRIED_BOUND_NODES UntriedBound = 3
+	// Roles of the job.
+	UntriedBound_UNTRIED_BOUND_ROLES UntriedBound = 4
+	// Queues.
+	UntriedBound_UNTRIED_BOUND_QUEUES UntriedBound = 5
+	// Levels of the queue tree, from the job's queue upwards.
+	UntriedBound_UNTRIED_BOUND_LEVELS UntriedBound = 6
+	// Jobs that run.
+	UntriedBound_UNTRIED_BOUND_JOBS UntriedBound = 7
+	// Weights: none above `tried`.
+	UntriedBound_UNTRIED_BOUND_WEIGHT UntriedBound = 8
+)
+
+// Enum value maps for UntriedBound.
+var (
+	UntriedBound_name = map[int32]string{
+		0: "UNTRIED_BOUND_UNSPECIFIED",
+		1: "UNTRIED_BOUND_SHAPES",
+		2: "UNTRIED_BOUND_ADDED_NODES",
+		3: "UNTRIED_BOUND_NODES",
+		4: "UNTRIED_BOUND_ROLES",
+		5: "UNTRIED_BOUND_QUEUES",
+		6: "UNTRIED_BOUND_LEVELS",
+		7: "UNTRIED_BOUND_JOBS",
+		8: "UNTRIED_BOUND_WEIGHT",
+	}
+	UntriedBound_value = map[string]int32{
+		"UNTRIED_BOUND_UNSPECIFIED": 0,
+		"UNTRIED_BOUND_SHAPES":      1,
+		"UNTRIED_BOUND_ADDED_NODES": 2,
+		"UNTRIED_BOUND_NODES":       3,
+		"UNTRIED_BOUND_ROLES":       4,
+		"UNTRIED_BOUND_QUEUES":      5,
+		"UNTRIED_BOUND_LEVELS":      6,
+		"UNTRIED_BOUND_JOBS":        7,
+		"UNTRIED_BOUND_WEIGHT":      8,
+	}
+)
+
+func (x UntriedBound) Enum() *UntriedBound {
+	p := new(UntriedBound)
+	*p = x
+	return p
+}
+
+func (x UntriedBound) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UntriedBound) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_remedy_proto_enumTypes[3].Descriptor()
+}
+
+func (UntriedBound) Type() protoreflect.EnumType {
+	return &file_apportion_v1_remedy_proto_enumTypes[3]
+}
+
+func (x UntriedBound) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UntriedBound.Descriptor instead.
+func (UntriedBound) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
 }
 
 // UntriedCause is an open enum of why something was not tried.
@@ -317,11 +402,11 @@ func (x UntriedCause) String() string {
 }
 
 func (UntriedCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_remedy_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_remedy_proto_enumTypes[4].Descriptor()
 }
 
 func (UntriedCause) Type() protoreflect.EnumType {
-	return &file_apportion_v1_remedy_proto_enumTypes[3]
+	return &file_apportion_v1_remedy_proto_enumTypes[4]
 }
 
 func (x UntriedCause) Number() protoreflect.EnumNumber {
@@ -330,7 +415,7 @@ func (x UntriedCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UntriedCause.Descriptor instead.
 func (UntriedCause) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{4}
 }
 
 // RemediesAnswer says what would make a waiting job run: the smallest changes of each kind.
@@ -617,7 +702,7 @@ type RemedyEdit struct {
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Role whose minimum or request is changed. Absent: that of the whole job.
 	Role *string `protobuf:"bytes,6,opt,name=role,proto3,oneof" json:"role,omitempty"`
-	// Index of the node that is uncordoned, or that new nodes are like. Absent: the field is of no node.
+	// Index of the node that is uncordoned, that new nodes are like, or that tasks may use besides. Absent: the field is of no node.
 	Node *uint32 `protobuf:"varint,7,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// Name of that node. Empty with `omit_names`.
 	NodeName string `protobuf:"bytes,8,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
@@ -838,8 +923,10 @@ type UntriedRemedy struct {
 	Cause UntriedCause `protobuf:"varint,2,opt,name=cause,proto3,enum=apportion.v1.UntriedCause" json:"cause,omitempty"`
 	// With BOUND: how many were tried.
 	Tried uint32 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
-	// With BOUND: of how many.
-	Of            uint32 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
+	// With BOUND: of how many. 0: the number is not known.
+	Of uint32 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
+	// With BOUND: what `tried` and `of` count. Unspecified: the search of a plan, which has no count.
+	Bound         UntriedBound `protobuf:"varint,5,opt,name=bound,proto3,enum=apportion.v1.UntriedBound" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +987,13 @@ func (x *UntriedRemedy) GetOf() uint32 {
 		return x.Of
 	}
 	return 0
+}
+
+func (x *UntriedRemedy) GetBound() UntriedBound {
+	if x != nil {
+		return x.Bound
+	}
+	return UntriedBound_UNTRIED_BOUND_UNSPECIFIED
 }
 
 var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
@@ -963,19 +1057,20 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12.\n" +
 	"\x06before\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x06before\x12,\n" +
 	"\x05after\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\x05after\x124\n" +
-	"\tallocated\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\"\x95\x01\n" +
+	"\tallocated\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\"\xc7\x01\n" +
 	"\rUntriedRemedy\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x120\n" +
 	"\x05cause\x18\x02 \x01(\x0e2\x1a.apportion.v1.UntriedCauseR\x05cause\x12\x14\n" +
 	"\x05tried\x18\x03 \x01(\rR\x05tried\x12\x0e\n" +
-	"\x02of\x18\x04 \x01(\rR\x02of*\xc4\x01\n" +
+	"\x02of\x18\x04 \x01(\rR\x02of\x120\n" +
+	"\x05bound\x18\x05 \x01(\x0e2\x1a.apportion.v1.UntriedBoundR\x05bound*\xc4\x01\n" +
 	"\rRemedyOutcome\x12\x1e\n" +
 	"\x1aREMEDY_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14REMEDY_OUTCOME_FOUND\x10\x01\x12\x17\n" +
 	"\x13REMEDY_OUTCOME_NONE\x10\x02\x12\x1b\n" +
 	"\x17REMEDY_OUTCOME_RUNS_NOW\x10\x03\x12$\n" +
 	" REMEDY_OUTCOME_WAITS_FOR_NOTHING\x10\x04\x12\x1d\n" +
-	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\x8d\x03\n" +
+	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xaa\x03\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -993,7 +1088,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x1bREMEDY_KIND_QUEUE_AND_NODES\x10\v\x12\x18\n" +
 	"\x14REMEDY_KIND_JOBS_END\x10\f\x12\x18\n" +
 	"\x14REMEDY_KIND_EVICTION\x10\r\x12\x14\n" +
-	"\x10REMEDY_KIND_WAIT\x10\x0e*\x81\x03\n" +
+	"\x10REMEDY_KIND_WAIT\x10\x0e\x12\x1b\n" +
+	"\x17REMEDY_KIND_OTHER_NODES\x10\x0f*\x9d\x03\n" +
 	"\vRemedyField\x12\x1c\n" +
 	"\x18REMEDY_FIELD_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dREMEDY_FIELD_QUEUE_CAPABILITY\x10\x01\x12 \n" +
@@ -1007,7 +1103,18 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x17REMEDY_FIELD_NODES_LIKE\x10\t\x12 \n" +
 	"\x1cREMEDY_FIELD_NODE_UNCORDONED\x10\n" +
 	"\x12\x1a\n" +
-	"\x16REMEDY_FIELD_JOB_ENDED\x10\v*\xa1\x01\n" +
+	"\x16REMEDY_FIELD_JOB_ENDED\x10\v\x12\x1a\n" +
+	"\x16REMEDY_FIELD_TASK_NODE\x10\f*\xfe\x01\n" +
+	"\fUntriedBound\x12\x1d\n" +
+	"\x19UNTRIED_BOUND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14UNTRIED_BOUND_SHAPES\x10\x01\x12\x1d\n" +
+	"\x19UNTRIED_BOUND_ADDED_NODES\x10\x02\x12\x17\n" +
+	"\x13UNTRIED_BOUND_NODES\x10\x03\x12\x17\n" +
+	"\x13UNTRIED_BOUND_ROLES\x10\x04\x12\x18\n" +
+	"\x14UNTRIED_BOUND_QUEUES\x10\x05\x12\x18\n" +
+	"\x14UNTRIED_BOUND_LEVELS\x10\x06\x12\x16\n" +
+	"\x12UNTRIED_BOUND_JOBS\x10\a\x12\x18\n" +
+	"\x14UNTRIED_BOUND_WEIGHT\x10\b*\xa1\x01\n" +
 	"\fUntriedCause\x12\x1d\n" +
 	"\x19UNTRIED_CAUSE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18UNTRIED_CAUSE_NONE_THERE\x10\x01\x12\x17\n" +
@@ -1028,44 +1135,46 @@ func file_apportion_v1_remedy_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_remedy_proto_rawDescData
 }
 
-var file_apportion_v1_remedy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_apportion_v1_remedy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_apportion_v1_remedy_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_apportion_v1_remedy_proto_goTypes = []any{
 	(RemedyOutcome)(0),     // 0: apportion.v1.RemedyOutcome
 	(RemedyKind)(0),        // 1: apportion.v1.RemedyKind
 	(RemedyField)(0),       // 2: apportion.v1.RemedyField
-	(UntriedCause)(0),      // 3: apportion.v1.UntriedCause
-	(*RemediesAnswer)(nil), // 4: apportion.v1.RemediesAnswer
-	(*Remedy)(nil),         // 5: apportion.v1.Remedy
-	(*RemedyEdit)(nil),     // 6: apportion.v1.RemedyEdit
-	(*QueueLoss)(nil),      // 7: apportion.v1.QueueLoss
-	(*UntriedRemedy)(nil),  // 8: apportion.v1.UntriedRemedy
-	(CheckKind)(0),         // 9: apportion.v1.CheckKind
-	(*Reason)(nil),         // 10: apportion.v1.Reason
-	(*Resource)(nil),       // 11: apportion.v1.Resource
+	(UntriedBound)(0),      // 3: apportion.v1.UntriedBound
+	(UntriedCause)(0),      // 4: apportion.v1.UntriedCause
+	(*RemediesAnswer)(nil), // 5: apportion.v1.RemediesAnswer
+	(*Remedy)(nil),         // 6: apportion.v1.Remedy
+	(*RemedyEdit)(nil),     // 7: apportion.v1.RemedyEdit
+	(*QueueLoss)(nil),      // 8: apportion.v1.QueueLoss
+	(*UntriedRemedy)(nil),  // 9: apportion.v1.UntriedRemedy
+	(CheckKind)(0),         // 10: apportion.v1.CheckKind
+	(*Reason)(nil),         // 11: apportion.v1.Reason
+	(*Resource)(nil),       // 12: apportion.v1.Resource
 }
 var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.RemediesAnswer.outcome:type_name -> apportion.v1.RemedyOutcome
-	9,  // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
-	10, // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
-	5,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
-	8,  // 4: apportion.v1.RemediesAnswer.untried:type_name -> apportion.v1.UntriedRemedy
+	10, // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
+	11, // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
+	6,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
+	9,  // 4: apportion.v1.RemediesAnswer.untried:type_name -> apportion.v1.UntriedRemedy
 	1,  // 5: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
-	6,  // 6: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
-	11, // 7: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
-	7,  // 8: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
-	11, // 9: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
+	7,  // 6: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
+	12, // 7: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
+	8,  // 8: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
+	12, // 9: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
 	2,  // 10: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
-	11, // 11: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
-	11, // 12: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
-	11, // 13: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
+	12, // 11: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
+	12, // 12: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
+	12, // 13: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
 	1,  // 14: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
-	3,  // 15: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	4,  // 15: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
+	3,  // 16: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_remedy_proto_init() }
@@ -1083,7 +1192,7 @@ func file_apportion_v1_remedy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_remedy_proto_rawDesc), len(file_apportion_v1_remedy_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,

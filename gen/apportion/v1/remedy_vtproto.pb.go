@@ -468,6 +468,11 @@ func (m *UntriedRemedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Bound != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Bound))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Of != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Of))
 		i--
@@ -697,6 +702,9 @@ func (m *UntriedRemedy) SizeVT() (n int) {
 	}
 	if m.Of != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Of))
+	}
+	if m.Bound != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Bound))
 	}
 	n += len(m.unknownFields)
 	return n

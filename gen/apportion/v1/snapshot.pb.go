@@ -588,7 +588,7 @@ type LeftOut struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The queue that the job names, for UNKNOWN_QUEUE.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
-	// The job that the pod names, for MISSING_JOB.
+	// The job that the pod names, for MISSING_JOB and, if it names one, for OTHER_SCHEDULER.
 	Job string `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`
 	// The scheduler that the pod names, for OTHER_SCHEDULER.
 	Scheduler     string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`

@@ -40,6 +40,11 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) {
 func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
 	p.Heading("%s that would let it run", text.Count(len(a.GetRemedies()), "change"))
 	p.remedyList(a, false)
+	for _, untried := range a.GetUntried() {
+		if text.CutShort(untried) {
+			p.Text("", text.Untried(untried))
+		}
+	}
 }
 
 func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool) {

@@ -1,6 +1,7 @@
 package variation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,6 +44,7 @@ var kinds = map[string]fields{
 		"minAvailable":  jobField((*setting).minimum),
 		"minResources.": jobField(func(s *setting, j *apportionv1.Job) error { return s.amount(&j.MinResources) }),
 		"role.":         jobField((*setting).role),
+		"otherNode":     jobField((*setting).otherNode),
 	},
 	"node": {
 		"allocatable.": nodeField(func(s *setting, n *apportionv1.Node) error { return s.amount(&n.Allocatable) }),
@@ -271,6 +273,63 @@ func (s *setting) request(group *apportionv1.TaskGroup) error {
 	}
 	s.before = quantity.Format(s.edit.names[dimension], greatest)
 	return nil
+}
+
+// otherNode lets the waiting tasks of a job use a node besides those of their node sets.
+func (s *setting) otherNode(j *apportionv1.Job) error {
+	node, err := s.edit.snapshot.Node(s.value)
+	if err != nil {
+		return s.edit.missing(err, "nodes")
+	}
+	wider := map[string]string{"": ""}
+	for _, group := range j.GetGroups() {
+		for _, task := range group.GetTasks() {
+			switch task.GetStatus() {
+			case apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, apportionv1.TaskStatus_TASK_STATUS_PENDING:
+			default:
+				continue
+			}
+			set := cmp.Or(task.GetDetail().GetNodeSet(), group.GetNodeSet())
+			name, known := wider[set]
+			if !known {
+				name = s.edit.widened(set, s.subject, node)
+				wider[set] = name
+			}
+			if name != set {
+				if task.Detail == nil {
+					task.Detail = &apportionv1.TaskDetail{}
+				}
+				task.Detail.NodeSet = name
+			}
+		}
+	}
+	if len(wider) == 1 {
+		return errors.New("no waiting task of the job is kept from any node")
+	}
+	s.before, s.after = none, s.value
+	return nil
+}
+
+// widened returns the name of a node set of a job that has a node besides, and adds the set if it is new.
+func (e *edit) widened(name, job string, node uint32) string {
+	suffix := ", or other nodes for " + job
+	if at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name }); at >= 0 && strings.HasSuffix(name, suffix) {
+		if !slices.Contains(e.sets[at].GetNodes(), node) {
+			e.sets[at].Nodes = append(e.sets[at].Nodes, node)
+		}
+		return name
+	}
+	wide := &apportionv1.NodeSet{Name: name + suffix}
+	for _, set := range slices.Concat(e.snapshot.GetNodeSets(), e.sets) {
+		if set.GetName() == name {
+			wide.Rule, wide.Nodes = set.GetRule(), slices.Clone(set.GetNodes())
+		}
+	}
+	if !slices.Contains(wide.GetNodes(), node) {
+		wide.Nodes = append(wide.Nodes, node)
+	}
+	e.sets = append(e.sets, wide)
+	return wide.GetName()
 }
 
 func (s *setting) moveTo(j *apportionv1.Job) error {
