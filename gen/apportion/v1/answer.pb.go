@@ -190,8 +190,8 @@ func (FairLine) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{2}
 }
 
-// PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for six tasks on seven nodes with any requests;
-// often for many more.
+// PlacementOutcome is an open enum. The search is exact for tasks with equal requests, and for up to six tasks on seven nodes with any
+// requests. It is often exact for many more.
 type PlacementOutcome int32
 
 const (
@@ -200,7 +200,7 @@ const (
 	PlacementOutcome_PLACEMENT_OUTCOME_FOUND PlacementOutcome = 1
 	// No choice of nodes has room for all tasks.
 	PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE PlacementOutcome = 2
-	// Best fit has found no placement, and the search for another one has reached its bound.
+	// Best fit found no placement, and the search for another one reached its limit.
 	PlacementOutcome_PLACEMENT_OUTCOME_NOT_FOUND PlacementOutcome = 3
 )
 
@@ -264,8 +264,8 @@ type Basis struct {
 	// Age and completeness of the snapshot, if the server maintains it (`Input.snapshot_name`, or the digest of a version). Absent: the
 	// caller sent it.
 	View *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
-	// The answers hold what the caller may see: its own queues and their jobs. Other queues are sums, and other names are left out. Never
-	// for a snapshot that the caller sent.
+	// The answers contain only what the caller may see: its own queues and their jobs, and the sums of all other queues. Names of other
+	// queues are omitted. Never set for a snapshot that the caller sent.
 	Restricted    bool `protobuf:"varint,7,opt,name=restricted,proto3" json:"restricted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -957,7 +957,7 @@ type PluginShares struct {
 	Capacity *CapacityDerivation `protobuf:"bytes,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	// Explain only, of plugin fair.
 	Fair *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
-	// Queues that the caller may not see, summed. Only where `Basis.restricted`.
+	// Queues that the caller may not see, summed. Only if `Basis.restricted` is set.
 	Others        []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1063,8 +1063,8 @@ func (x *PluginShares) GetOthers() []*OtherShares {
 	return nil
 }
 
-// OtherShares is what queues with one parent have together, where a caller may see their sums alone. Amounts of an ancestor that the caller
-// may see include those of all queues below it.
+// OtherShares contains the sums of queues with one parent, of which the caller may see only the sums. Amounts of an ancestor that the
+// caller may see include those of all queues below it.
 type OtherShares struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the parent. Absent: the plugin has no tree, or the queues have no parent.
@@ -1073,13 +1073,13 @@ type OtherShares struct {
 	QueueCount uint32 `protobuf:"varint,2,opt,name=queue_count,json=queueCount,proto3" json:"queue_count,omitempty"`
 	// Sum of the weights that count.
 	Weight uint64 `protobuf:"varint,3,opt,name=weight,proto3" json:"weight,omitempty"`
-	// Sum of what they are guaranteed.
+	// Sum of their guarantees.
 	Guarantee *Resource `protobuf:"bytes,4,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
-	// Sum of what they may have while others want the rest.
+	// Sum of the amounts that they may have while others want the rest.
 	Deserved *Resource `protobuf:"bytes,5,opt,name=deserved,proto3" json:"deserved,omitempty"`
-	// Sum of what their allocated tasks request.
+	// Sum of the requests of their allocated tasks.
 	Allocated *Resource `protobuf:"bytes,6,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	// Sum of what their tasks request, allocated and pending.
+	// Sum of the requests of their allocated and pending tasks.
 	Request       *Resource `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1495,16 +1495,16 @@ func (x *FairPortion) GetFairLine() uint64 {
 	return 0
 }
 
-// FairQueue contains the claims of a queue without children, and what it leaves aside, in units of the dimensions.
+// FairQueue contains the claims of a queue without children, and the resources that it leaves to others, in units of the dimensions.
 type FairQueue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// The resources that its entitled tasks could be given now.
+	// The resources that its entitled tasks could use now.
 	Claimed *Resource `protobuf:"bytes,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
-	// The resources that it must leave to others when it borrows: their claims and, if guarantees are reserved, what they lack of them.
+	// The resources that it must leave to others when it borrows: their claims and, if guarantees are reserved, the unused parts of these.
 	Aside *Resource `protobuf:"bytes,3,opt,name=aside,proto3" json:"aside,omitempty"`
-	// It has an entitled block that is not best effort.
+	// The queue has an entitled group of tasks that is not best effort.
 	Wants         bool `protobuf:"varint,4,opt,name=wants,proto3" json:"wants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1580,7 +1580,7 @@ type QueueShare struct {
 	Participating bool `protobuf:"varint,3,opt,name=participating,proto3" json:"participating,omitempty"`
 	// The effective weight.
 	Weight uint32 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
-	// As the plugin uses it.
+	// The guarantee as the plugin uses it.
 	Guarantee *Resource `protobuf:"bytes,5,opt,name=guarantee,proto3" json:"guarantee,omitempty"`
 	// The amount that the queue may have while others want the rest. Dimensions that are not listed are 0.
 	Deserved *Resource `protobuf:"bytes,6,opt,name=deserved,proto3" json:"deserved,omitempty"`
@@ -1590,7 +1590,7 @@ type QueueShare struct {
 	Request *Resource `protobuf:"bytes,8,opt,name=request,proto3" json:"request,omitempty"`
 	// Minimum resources of admitted jobs that are not running yet.
 	Inqueue *Resource `protobuf:"bytes,9,opt,name=inqueue,proto3" json:"inqueue,omitempty"`
-	// What running jobs use above their minimum.
+	// The resources that running jobs use above their minimum.
 	Elastic *Resource `protobuf:"bytes,10,opt,name=elastic,proto3" json:"elastic,omitempty"`
 	// As resolved by the plugin: 0 or absent cpu and memory are +Infinity if any capability is given.
 	Capability *Resource `protobuf:"bytes,11,opt,name=capability,proto3" json:"capability,omitempty"`
@@ -1853,7 +1853,7 @@ type JobShare struct {
 	Share float64 `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
 	// Absent: no dimension is dominant.
 	Dominant *uint32 `protobuf:"varint,4,opt,name=dominant,proto3,oneof" json:"dominant,omitempty"`
-	// What the job's allocated tasks request.
+	// Requests of the job's allocated tasks.
 	Allocated     *Resource `protobuf:"bytes,5,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1935,7 +1935,7 @@ type TreeNode struct {
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
 	// The dominant share of the resources that count below it.
 	Share float64 `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
-	// It cannot grow: in some dimension everything that it requests is allocated, or the cluster has none of it.
+	// The share cannot grow: in some dimension the whole request is allocated, or the cluster has none of it.
 	Saturated bool `protobuf:"varint,5,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	// Of all jobs below it.
 	Request *Resource `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
@@ -2565,14 +2565,14 @@ type VictimsAnswer struct {
 	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
 	// Every plugin that voted, tier by tier.
 	ByPlugin []*PluginVictims `protobuf:"bytes,4,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
-	// Every candidate that is not evicted, with the first plugin that protected it. If no plan was searched, because the claimant may not
-	// have one, only those that other plugins protected.
+	// Every candidate that is not evicted, with the first plugin that protected it. If the policy does not allow the claimant a plan, only
+	// the candidates that other plugins protected.
 	Spared []*Spared `protobuf:"bytes,5,rep,name=spared,proto3" json:"spared,omitempty"`
 	// Explain only.
 	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
 	EvictionOrder []uint32 `protobuf:"varint,7,rep,packed,name=eviction_order,json=evictionOrder,proto3" json:"eviction_order,omitempty"`
-	// The decision of a plugin that reclaims by plans. Absent: no such plugin decided.
+	// The decision of a plugin that reclaims by plans. Absent: the policy has no such plugin, or it did not decide.
 	Plan          *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2664,15 +2664,15 @@ func (x *VictimsAnswer) GetPlan() *ReclaimPlan {
 	return nil
 }
 
-// ReclaimPlan is all or nothing: the victims of the answer are evicted, and all tasks of the claimant wait for the room (PIPELINED).
+// ReclaimPlan is all or nothing: the victims of the answer are evicted, and all tasks of the claimant wait for their room (PIPELINED).
 type ReclaimPlan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// There is a plan. Without victims: there is room, or it is being released.
+	// There is a plan. A plan without victims means that there is room, or that room is being released.
 	Made bool `protobuf:"varint,1,opt,name=made,proto3" json:"made,omitempty"`
 	// Why there is none. Absent if there is one.
 	Refusal *Reason `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	// The line of the claimant's queue that the claimant is within, and that the victims' queues exceed: the first of entitlement, fair share
-	// and guarantee under which a plan was found. The victims' queues may also exceed a greater line.
+	// The line of the queues by which the plan was found, the first of entitlement, fair share and guarantee that allows one: the claimant
+	// stays within this line of its queue, and the victims' queues exceed theirs. The victims' queues may also exceed a greater line.
 	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
 	// Decrease of what the claimant's queue lacks of each line (guarantee, fair share, entitlement), as a share of the cluster summed over
 	// the dimensions.
@@ -3100,7 +3100,7 @@ type NodesAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the request.
 	Tasks []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// With `jointly` only: whether all tasks have room together.
+	// With `jointly` only: whether all tasks have room at the same time.
 	Placement     *Placement `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3150,8 +3150,8 @@ func (x *NodesAnswer) GetPlacement() *Placement {
 	return nil
 }
 
-// Placement says whether tasks have room on nodes together. Plugins admit the nodes as in `fits`; `allocatable` decides whether queues may
-// use that much.
+// Placement says whether all tasks have room on nodes at the same time. Plugins admit the nodes as in `fits`; `allocatable` decides whether
+// queues may use that much.
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Found, proven impossible, or unknown.
@@ -3437,7 +3437,7 @@ type InspectAnswer struct {
 	Tasks []*InspectedTask `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// The policy as it was read, with defaults.
 	Policy *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
-	// All queues, if asked.
+	// All queues, if requested.
 	Queues        []*InspectedQueue `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3543,12 +3543,12 @@ func (x *InspectAnswer) GetQueues() []*InspectedQueue {
 	return nil
 }
 
-// InspectedQueue is a queue as understood.
+// InspectedQueue is a queue as it was read.
 type InspectedQueue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Its settings. Amounts refer to the dimensions of the answer. A Change that replaces the queue begins with these.
+	// Its settings. Amounts refer to the dimensions of the answer. Start from these to write a Change that replaces the queue.
 	Settings      *Queue `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -142,7 +142,7 @@ type CheckKind int32
 
 const (
 	CheckKind_CHECK_KIND_UNSPECIFIED CheckKind = 0
-	// May the job, by itself, enter its queue?
+	// May the job enter its queue, if no other job is admitted before?
 	CheckKind_CHECK_KIND_ADMISSION CheckKind = 1
 	// Does it have the tasks that its gang needs?
 	CheckKind_CHECK_KIND_TASKS CheckKind = 2
@@ -152,7 +152,7 @@ const (
 	CheckKind_CHECK_KIND_SHARE CheckKind = 4
 	// Do the nodes have room for what the gang needs?
 	CheckKind_CHECK_KIND_NODES CheckKind = 5
-	// Do the jobs that are served before leave enough?
+	// Do the jobs that are served before it leave enough room?
 	CheckKind_CHECK_KIND_ORDER CheckKind = 6
 	// Does placement depend on constraints that are not evaluated?
 	CheckKind_CHECK_KIND_CONSTRAINTS CheckKind = 7
@@ -288,7 +288,7 @@ type ExplainAnswer struct {
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// Jobs and pods that the scheduler does not consider: the requested ones, or all.
 	LeftOut []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	// Number of jobs that wait in queues that the caller may not see. Only where `Basis.restricted`.
+	// Number of jobs that wait in queues that the caller may not see. Only if `Basis.restricted` is set.
 	OtherJobs     uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -664,7 +664,8 @@ type Forecast struct {
 	OverdueCount uint32 `protobuf:"varint,9,opt,name=overdue_count,json=overdueCount,proto3" json:"overdue_count,omitempty"`
 	// Their indices, at most 10.
 	Overdue []uint32 `protobuf:"varint,10,rep,packed,name=overdue,proto3" json:"overdue,omitempty"`
-	// Number of waiting jobs before it: queue by queue in queue order, job by job in job order, as of now. Each of them may take the room first.
+	// Number of waiting jobs before it: queue by queue in queue order, job by job in job order, as of now. Each of them may use the room
+	// first.
 	AheadCount uint32 `protobuf:"varint,11,opt,name=ahead_count,json=aheadCount,proto3" json:"ahead_count,omitempty"`
 	// Their indices, at most 10.
 	Ahead []uint32 `protobuf:"varint,12,rep,packed,name=ahead,proto3" json:"ahead,omitempty"`
@@ -1022,7 +1023,7 @@ type Evictable struct {
 	Planned bool `protobuf:"varint,6,opt,name=planned,proto3" json:"planned,omitempty"`
 	// It is proven that no plan evicts fewer tasks. False without a plan.
 	Least bool `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
-	// Number of victims of the plan that could get their place back at once; the step `plan` says which, and how.
+	// Number of victims of the plan that could get their place back at once; the answer to a `plan` step names them.
 	Returning     uint32 `protobuf:"varint,8,opt,name=returning,proto3" json:"returning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

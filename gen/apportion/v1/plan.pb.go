@@ -136,10 +136,10 @@ func (VictimReturn) EnumDescriptor() ([]byte, []int) {
 
 // PlanAnswer contains the placement of the tasks of a job, and the tasks that must be evicted for it: all or nothing.
 //
-// Before it is returned, a plan is executed with the steps of a session, and undone: its victims are deallocated, every task of the job is
-// permitted and has room on its node, and the job has its minimum. Every victim is necessary for its node or for a limit. Plans are
-// compared by number of victims (fewer first), then by the priority of victims (lower first; of the job, then of the task), then by their
-// age (younger first), then by names.
+// The engine executes every plan with the steps of a session before it returns it, and undoes it: the victims are deallocated, every task
+// of the job is permitted and has room on its node, and the job has its minimum. Every victim is necessary for its node or for a limit.
+// Plans are compared by number of victims (fewer first), then by the priority of victims (lower first; of the job, then of the task), then
+// by their age (younger first), then by names.
 type PlanAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
@@ -161,14 +161,14 @@ type PlanAnswer struct {
 	Placements []*PlannedPlacement `protobuf:"bytes,8,rep,name=placements,proto3" json:"placements,omitempty"`
 	// In the order of eviction. Empty: there is room, or no plan.
 	Victims []*PlannedEviction `protobuf:"bytes,9,rep,name=victims,proto3" json:"victims,omitempty"`
-	// The sum of what the evictions free.
+	// The resources that the evictions free.
 	Freed *Resource `protobuf:"bytes,10,opt,name=freed,proto3" json:"freed,omitempty"`
-	// With a policy that reclaims by plans, and victims of other queues: decrease of what the job's queue lacks of each line (guarantee, fair
-	// share, entitlement), as a share of the cluster summed over the dimensions.
+	// Only with a policy that reclaims by plans, and with victims of other queues: the decrease of what the job's queue lacks of each line
+	// (guarantee, fair share, entitlement), as a share of the cluster summed over the dimensions.
 	Fall []*Fraction `protobuf:"bytes,11,rep,name=fall,proto3" json:"fall,omitempty"`
 	// Increase of what the victims' queues lack of each line. Lexicographically less than `fall`.
 	Rise []*Fraction `protobuf:"bytes,12,rep,name=rise,proto3" json:"rise,omitempty"`
-	// The nearest miss. Absent with a plan.
+	// Why there is no plan. Absent with a plan.
 	Miss *PlanMiss `protobuf:"bytes,13,opt,name=miss,proto3" json:"miss,omitempty"`
 	// The number of nodes and sets of victims for which the search evaluated the policy.
 	Looked uint32 `protobuf:"varint,14,opt,name=looked,proto3" json:"looked,omitempty"`

@@ -775,7 +775,7 @@ func (*HierarchicalDrf) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
-// Gang keeps jobs at their minimum.
+// Gang keeps jobs from falling below their minimum.
 type Gang struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -26,15 +26,15 @@ type RemedyOutcome int32
 
 const (
 	RemedyOutcome_REMEDY_OUTCOME_UNSPECIFIED RemedyOutcome = 0
-	// There is at least one.
+	// There is at least one remedy.
 	RemedyOutcome_REMEDY_OUTCOME_FOUND RemedyOutcome = 1
-	// Nothing that was tried makes the job run.
+	// No change that was tried makes the job run.
 	RemedyOutcome_REMEDY_OUTCOME_NONE RemedyOutcome = 2
-	// None is needed: nothing holds the job back by itself.
+	// No remedy is needed: no check blocks the job.
 	RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW RemedyOutcome = 3
-	// None is needed: the job waits for nothing.
+	// No remedy is needed: the job waits for nothing.
 	RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING RemedyOutcome = 4
-	// Nothing can be tried: the job has no task that may be placed.
+	// No change can be tried: the job has no task that may be placed.
 	RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED RemedyOutcome = 5
 )
 
@@ -92,31 +92,31 @@ const (
 	RemedyKind_REMEDY_KIND_UNSPECIFIED RemedyKind = 0
 	// The gang needs fewer tasks.
 	RemedyKind_REMEDY_KIND_MINIMUM RemedyKind = 1
-	// The waiting tasks of a role ask for less.
+	// The waiting tasks of a role request less.
 	RemedyKind_REMEDY_KIND_REQUEST RemedyKind = 2
-	// The job is in another queue.
+	// The job moves to another queue.
 	RemedyKind_REMEDY_KIND_QUEUE RemedyKind = 3
 	// A queue that takes no jobs is opened.
 	RemedyKind_REMEDY_KIND_OPEN RemedyKind = 4
-	// The capability of the job's queue, or of one above it, is higher.
+	// The capability of the job's queue, or of one of its ancestors, is raised.
 	RemedyKind_REMEDY_KIND_CAPABILITY RemedyKind = 5
-	// Its guarantee is higher.
+	// Its guarantee is raised.
 	RemedyKind_REMEDY_KIND_GUARANTEE RemedyKind = 6
-	// What it deserves by its settings is higher.
+	// Its configured deserved amount is raised.
 	RemedyKind_REMEDY_KIND_DESERVED RemedyKind = 7
-	// Its weight is higher.
+	// Its weight is raised.
 	RemedyKind_REMEDY_KIND_WEIGHT RemedyKind = 8
-	// Nodes are added that are like one of the cluster.
+	// Copies of a node of the cluster are added.
 	RemedyKind_REMEDY_KIND_NODES RemedyKind = 9
 	// Cordoned nodes take new tasks.
 	RemedyKind_REMEDY_KIND_UNCORDON RemedyKind = 10
-	// A setting of the queue changes, and nodes are added or uncordoned. Tried where neither kind makes the job run alone.
+	// A setting of the queue changes, and nodes are added or uncordoned. Tried if neither kind alone makes the job run.
 	RemedyKind_REMEDY_KIND_QUEUE_AND_NODES RemedyKind = 11
 	// Running jobs end.
 	RemedyKind_REMEDY_KIND_JOBS_END RemedyKind = 12
-	// Running tasks are evicted, as `plan` has it.
+	// Running tasks are evicted, as in the answer to `plan`.
 	RemedyKind_REMEDY_KIND_EVICTION RemedyKind = 13
-	// Nothing is changed: running jobs end when they are expected to. Explanation.forecast has what that leaves open.
+	// No change: running jobs end at their expected end. Explanation.forecast contains the uncertainties.
 	RemedyKind_REMEDY_KIND_WAIT RemedyKind = 14
 	// The waiting tasks of the job may also use nodes that their node sets leave out.
 	RemedyKind_REMEDY_KIND_OTHER_NODES RemedyKind = 15
@@ -208,9 +208,9 @@ const (
 	RemedyField_REMEDY_FIELD_JOB_QUEUE RemedyField = 6
 	// Job.min_available, or TaskGroup.min_available of `role`: then Job.min_available becomes smaller by as many.
 	RemedyField_REMEDY_FIELD_JOB_MINIMUM RemedyField = 7
-	// What each pending task of `role` asks for at most.
+	// The maximum request of each pending task of `role`.
 	RemedyField_REMEDY_FIELD_TASK_REQUEST RemedyField = 8
-	// How many nodes are added that are like `node`, but empty and schedulable, and in its node sets.
+	// The number of copies of `node` that are added: empty, schedulable, and in the same node sets.
 	RemedyField_REMEDY_FIELD_NODES_LIKE RemedyField = 9
 	// `node` takes new tasks.
 	RemedyField_REMEDY_FIELD_NODE_UNCORDONED RemedyField = 10
@@ -282,16 +282,16 @@ func (RemedyField) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
 }
 
-// UntriedBound is an open enum of the bounds that cut a search.
+// UntriedBound is an open enum of the limits that end a search early.
 type UntriedBound int32
 
 const (
 	UntriedBound_UNTRIED_BOUND_UNSPECIFIED UntriedBound = 0
-	// Shapes of nodes: what nodes have in common that offer the same and are in the same group and node sets.
+	// Shapes of nodes. Nodes of one shape offer the same resources and are in the same group and node sets.
 	UntriedBound_UNTRIED_BOUND_SHAPES UntriedBound = 1
-	// Nodes that are added of one shape.
+	// Added nodes of one shape.
 	UntriedBound_UNTRIED_BOUND_ADDED_NODES UntriedBound = 2
-	// Nodes that are there already.
+	// Existing nodes.
 	UntriedBound_UNTRIED_BOUND_NODES UntriedBound = 3
 	// Roles of the job.
 	UntriedBound_UNTRIED_BOUND_ROLES UntriedBound = 4
@@ -299,9 +299,9 @@ const (
 	UntriedBound_UNTRIED_BOUND_QUEUES UntriedBound = 5
 	// Levels of the queue tree, from the job's queue upwards.
 	UntriedBound_UNTRIED_BOUND_LEVELS UntriedBound = 6
-	// Jobs that run.
+	// Running jobs.
 	UntriedBound_UNTRIED_BOUND_JOBS UntriedBound = 7
-	// Weights: none above `tried`.
+	// Weights, up to `tried`.
 	UntriedBound_UNTRIED_BOUND_WEIGHT UntriedBound = 8
 )
 
@@ -358,18 +358,18 @@ func (UntriedBound) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
 }
 
-// UntriedCause is an open enum of why something was not tried.
+// UntriedCause is an open enum of why a kind was not tried.
 type UntriedCause int32
 
 const (
 	UntriedCause_UNTRIED_CAUSE_UNSPECIFIED UntriedCause = 0
 	// The cluster, the queue or the job has nothing of that kind.
 	UntriedCause_UNTRIED_CAUSE_NONE_THERE UntriedCause = 1
-	// There is more of that kind than is tried.
+	// There are more changes of that kind than are tried.
 	UntriedCause_UNTRIED_CAUSE_BOUND UntriedCause = 2
-	// The bound on all tries, or on the work of the question, was reached before.
+	// The limit of all tries, or of the work of the question, was reached before.
 	UntriedCause_UNTRIED_CAUSE_TRIES_SPENT UntriedCause = 3
-	// Remedies were found that are smaller.
+	// Smaller remedies were found.
 	UntriedCause_UNTRIED_CAUSE_NOT_NEEDED UntriedCause = 4
 )
 
@@ -418,12 +418,12 @@ func (UntriedCause) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{4}
 }
 
-// RemediesAnswer says what would make a waiting job run: the smallest changes of each kind.
+// RemediesAnswer contains the smallest changes of each kind that would make a waiting job run.
 //
-// Each remedy was tried before it is answered: the engine opened a session on the changed cluster and found that the job runs there, and
-// that it does not with one step less of any edit. A job runs if a `plan` with PLAN_MEANS_PLACE is made: it is admitted or may be, its queue
-// is served and may use what the gang needs, and the nodes have room. A job that waits to be admitted and has no tasks yet runs if it may be
-// admitted. What jobs that come first would take is not looked at; `explain` names them.
+// The engine has tried each remedy: it opened a session on the changed cluster and found that the job runs there, and that it does not run
+// with one step less of any edit. A job runs if a `plan` with PLAN_MEANS_PLACE succeeds: the job is admitted or may be admitted, its queue
+// is served and may use what the gang needs, and the nodes have room. A job that waits for admission and has no tasks yet runs if it may be
+// admitted. Remedies do not consider the jobs that are served before; `explain` lists these.
 type RemediesAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the job.
@@ -432,15 +432,16 @@ type RemediesAnswer struct {
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Whether there are remedies.
 	Outcome RemedyOutcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=apportion.v1.RemedyOutcome" json:"outcome,omitempty"`
-	// What holds the job back first. Unspecified: nothing does.
+	// The first check that blocks the job. Unspecified: no check blocks it.
 	Check CheckKind `protobuf:"varint,4,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// Why, with the numbers compared. Empty in NODES.
+	// The reasons of that check, with the compared numbers. Empty for NODES.
 	Reasons []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// The remedies by kind, in the order of the kinds.
 	Remedies []*Remedy `protobuf:"bytes,6,rep,name=remedies,proto3" json:"remedies,omitempty"`
-	// What was not tried, in the order of the kinds. What was tried and is no remedy does not help.
+	// The kinds that were not tried, or not completely, in the order of the kinds. A kind that is in neither list was tried and does not
+	// help.
 	Untried []*UntriedRemedy `protobuf:"bytes,7,rep,name=untried,proto3" json:"untried,omitempty"`
-	// How many changed clusters the engine was asked about.
+	// Number of changed clusters that were tried.
 	Tries uint32 `protobuf:"varint,8,opt,name=tries,proto3" json:"tries,omitempty"`
 	// The whole answer in a few sentences.
 	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
@@ -546,28 +547,28 @@ type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of change.
 	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.RemedyKind" json:"kind,omitempty"`
-	// What is changed, all of it together. Empty for an EVICTION.
+	// The edits, which are all made together. Empty for an EVICTION.
 	Edits []*RemedyEdit `protobuf:"bytes,2,rep,name=edits,proto3" json:"edits,omitempty"`
-	// The minimum resources of the job afterwards. They shrink in proportion to its minimum, and by what the tasks that its gang needs ask for
-	// less. Absent: they stay what they are.
+	// The minimum resources of the job afterwards. They decrease in proportion to its minimum, and by as much as the requests of the tasks
+	// that its gang needs. Absent: unchanged.
 	MinResources *Resource `protobuf:"bytes,3,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
-	// The queues that deserve less, the greatest loss first; at most 8.
+	// The queues whose deserved amount decreases, the greatest decrease first; at most 8.
 	Losses []*QueueLoss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
-	// How many queues deserve less in all.
+	// Number of queues whose deserved amount decreases.
 	LosingQueues uint32 `protobuf:"varint,5,opt,name=losing_queues,json=losingQueues,proto3" json:"losing_queues,omitempty"`
-	// Numbers of the tasks that an EVICTION evicts, in order. `plan` has the rest.
+	// Numbers of the tasks that an EVICTION evicts, in order. The answer to `plan` has their nodes and queues.
 	Victims []uint32 `protobuf:"varint,6,rep,packed,name=victims,proto3" json:"victims,omitempty"`
-	// How many tasks hold resources of the jobs that end.
+	// Number of tasks that hold resources in the jobs that end.
 	EndedTasks uint32 `protobuf:"varint,7,opt,name=ended_tasks,json=endedTasks,proto3" json:"ended_tasks,omitempty"`
-	// What these, or the victims, hold.
+	// The resources that these tasks, or the victims, hold.
 	Freed *Resource `protobuf:"bytes,8,opt,name=freed,proto3" json:"freed,omitempty"`
-	// Arguments of `apportion whatif` that make the same change. Empty for an EVICTION.
+	// The arguments of `apportion whatif` that make the same change. Empty for an EVICTION.
 	Whatif []string `protobuf:"bytes,9,rep,name=whatif,proto3" json:"whatif,omitempty"`
 	// The remedy in one sentence.
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
-	// The minimum of tasks of the job afterwards. Absent: it stays what it is.
+	// The minimum number of tasks of the job afterwards. Absent: unchanged.
 	MinAvailable *uint32 `protobuf:"varint,11,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
-	// With WAIT: when the last of the jobs is expected to end, in Unix nanoseconds.
+	// Only for WAIT: the expected end of the last of the jobs, in Unix nanoseconds.
 	Time          int64 `protobuf:"varint,12,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -687,20 +688,20 @@ func (x *Remedy) GetTime() int64 {
 	return 0
 }
 
-// RemedyEdit is one difference between the cluster and one in which the job runs.
+// RemedyEdit is the change of one field.
 type RemedyEdit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is changed.
+	// The field.
 	Field RemedyField `protobuf:"varint,1,opt,name=field,proto3,enum=apportion.v1.RemedyField" json:"field,omitempty"`
-	// Index of the queue whose setting is changed, or into which the job moves. Absent: the field is of no queue.
+	// Index of the queue whose setting changes, or to which the job moves. Absent: the field does not belong to a queue.
 	Queue *uint32 `protobuf:"varint,2,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
 	// Name of that queue. Empty with `omit_names`.
 	QueueName string `protobuf:"bytes,3,opt,name=queue_name,json=queueName,proto3" json:"queue_name,omitempty"`
-	// Index of the job that is changed or ends. Absent: the field is of no job.
+	// Index of the job that changes or ends. Absent: the field does not belong to a job.
 	Job *uint32 `protobuf:"varint,4,opt,name=job,proto3,oneof" json:"job,omitempty"`
 	// Its uid, or `namespace/name`. Empty with `omit_names`.
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Role whose minimum or request is changed. Absent: that of the whole job.
+	// Role whose minimum or request changes. Absent: the minimum of the whole job.
 	Role *string `protobuf:"bytes,6,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	// Index of the node that is uncordoned, that new nodes are like, or that tasks may use besides. Absent: the field is of no node.
 	Node *uint32 `protobuf:"varint,7,opt,name=node,proto3,oneof" json:"node,omitempty"`
@@ -710,9 +711,9 @@ type RemedyEdit struct {
 	Dimension *uint32 `protobuf:"varint,9,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
 	// The value now. Absent: there is none.
 	Before *float64 `protobuf:"fixed64,10,opt,name=before,proto3,oneof" json:"before,omitempty"`
-	// The value with which the job runs. Absent: what is changed is either so or not.
+	// The value with which the job runs. Absent: the field has no amount.
 	After *float64 `protobuf:"fixed64,11,opt,name=after,proto3,oneof" json:"after,omitempty"`
-	// The granularity: with a value that is nearer to `before` by so much the job does not run.
+	// The granularity: with a value that is nearer to `before` by this amount the job does not run.
 	Step          *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -832,18 +833,18 @@ func (x *RemedyEdit) GetStep() float64 {
 	return 0
 }
 
-// QueueLoss says what a queue deserves less under a remedy.
+// QueueLoss is the decrease of a queue's deserved amount by a remedy.
 type QueueLoss struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
 	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// The plugin that divides.
 	Plugin string `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	// What it deserves now, in the dimensions in which that becomes less.
+	// The amount that it deserves now, in the dimensions in which this decreases.
 	Before *Resource `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
-	// What it deserves with the remedy, in these dimensions.
+	// The amount that it deserves with the remedy, in these dimensions.
 	After *Resource `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
-	// What it holds with the remedy, in these dimensions. What is above `after` may be reclaimed.
+	// The amount that it holds with the remedy, in these dimensions. The part above `after` may be reclaimed.
 	Allocated     *Resource `protobuf:"bytes,5,opt,name=allocated,proto3" json:"allocated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -914,18 +915,18 @@ func (x *QueueLoss) GetAllocated() *Resource {
 	return nil
 }
 
-// UntriedRemedy says what was not tried.
+// UntriedRemedy is a kind of change that was not tried, or not completely.
 type UntriedRemedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of change.
 	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.RemedyKind" json:"kind,omitempty"`
-	// Why it was not tried, or not all of it.
+	// Why it was not tried, or not completely.
 	Cause UntriedCause `protobuf:"varint,2,opt,name=cause,proto3,enum=apportion.v1.UntriedCause" json:"cause,omitempty"`
-	// With BOUND: how many were tried.
+	// Only for BOUND: the number that were tried.
 	Tried uint32 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
-	// With BOUND: of how many. 0: the number is not known.
+	// Only for BOUND: the number that there are. 0: the number is not known.
 	Of uint32 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
-	// With BOUND: what `tried` and `of` count. Unspecified: the search of a plan, which has no count.
+	// Only for BOUND: the unit of `tried` and `of`. Unspecified: the search for a plan reached its limit, and has no count.
 	Bound         UntriedBound `protobuf:"varint,5,opt,name=bound,proto3,enum=apportion.v1.UntriedBound" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,7 +23,7 @@ const (
 
 // Resource is a sparse vector over the `dimensions` that the enclosing message names once.
 //
-// Three cases differ, and the difference affects verdicts:
+// Three cases differ, and verdicts depend on the difference:
 //   - a dimension that is not listed is absent,
 //   - an amount of 0 is zero,
 //   - an amount of +Infinity is unlimited (meaningful in capability only).

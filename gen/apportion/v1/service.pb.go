@@ -514,7 +514,7 @@ type ScoreNodesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Which tasks, and which nodes. Required.
+	// The tasks and the nodes. Required.
 	Nodes         *NodesStep `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -730,7 +730,7 @@ type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Which job, and by which means. Required.
+	// The job, and how the plan may make room. Required.
 	Plan          *PlanStep `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -836,9 +836,9 @@ func (x *PlanResponse) GetPlan() *PlanAnswer {
 
 type RemediesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about. Required.
+	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Which job. Required.
+	// The job. Required.
 	Remedies      *RemediesStep `protobuf:"bytes,2,opt,name=remedies,proto3" json:"remedies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -890,9 +890,9 @@ func (x *RemediesRequest) GetRemedies() *RemediesStep {
 
 type RemediesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the answer rests on.
+	// Identifies the inputs of the answer.
 	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As of a `remedies` step.
+	// As for a `remedies` step.
 	Remedies      *RemediesAnswer `protobuf:"bytes,2,opt,name=remedies,proto3" json:"remedies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -59,7 +59,7 @@ type ApportionServiceClient interface {
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
-	// What would make this job run?
+	// Returns the smallest changes that would make a waiting job run.
 	Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
@@ -243,7 +243,7 @@ type ApportionServiceServer interface {
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
-	// What would make this job run?
+	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)

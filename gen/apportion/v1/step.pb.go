@@ -1236,7 +1236,7 @@ type AllocatableStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: no verdict, and an error with `jointly`.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// False: each task separately. True: all of them together; they must belong to one queue.
+	// False: each task separately. True: all of them together, which requires that they belong to one queue.
 	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	// Unspecified: as in a session.
 	Mode AccountingMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.AccountingMode" json:"mode,omitempty"`
@@ -2414,9 +2414,9 @@ type RemediesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one job.
 	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Which kinds are tried. Empty: all.
+	// The kinds to try. Empty: all.
 	Kinds []RemedyKind `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=apportion.v1.RemedyKind" json:"kinds,omitempty"`
-	// Leaves uids and names out of the answer but for its texts and arguments; numbers identify.
+	// Omits uids and names from the answer, except in texts and arguments; numbers identify.
 	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

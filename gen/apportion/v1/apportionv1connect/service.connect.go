@@ -89,7 +89,7 @@ type ApportionServiceClient interface {
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
-	// What would make this job run?
+	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
@@ -349,7 +349,7 @@ type ApportionServiceHandler interface {
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
-	// What would make this job run?
+	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
