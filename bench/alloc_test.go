@@ -28,7 +28,7 @@ func TestAQuestionAllocatesNothingButItsAnswer(t *testing.T) {
 			for name, question := range map[string]func(){
 				"enqueue": func() {
 					for _, j := range s.jobs {
-						s.Enqueueable(j, nil)
+						s.Job(j).Enqueueable(nil)
 					}
 					require.NoError(t, s.Rollback(mark))
 				},
@@ -45,17 +45,17 @@ func TestAQuestionAllocatesNothingButItsAnswer(t *testing.T) {
 				},
 				"jobs": func() {
 					for _, j := range s.jobs {
-						s.Valid(j, nil)
-						s.Ready(j, nil)
-						s.Pipelined(j, nil)
-						s.Starving(j, nil)
+						s.Job(j).Valid(nil)
+						s.Job(j).Ready(nil)
+						s.Job(j).Pipelined(nil)
+						s.Job(j).Starving(nil)
 					}
 				},
 				"comparisons": func() {
 					for i, j := range s.jobs {
-						s.CompareJobs(j, s.jobs[0])
-						s.CompareTasks(s.pending[i], s.pending[0])
-						s.CompareQueues(s.m.Jobs.At(j).Queue, s.m.Jobs.At(s.jobs[0]).Queue)
+						s.Order().CompareJobs(j, s.jobs[0])
+						s.Order().CompareTasks(s.pending[i], s.pending[0])
+						s.Order().CompareQueues(s.m.Jobs.At(j).Queue, s.m.Jobs.At(s.jobs[0]).Queue)
 					}
 				},
 				"what if": func() { require.True(t, s.whatIf(mark)) },
@@ -70,7 +70,7 @@ func TestAChoiceOfVictimsAllocatesItsListsAlone(t *testing.T) {
 	for _, preset := range policies {
 		s := open(t, preset)
 		claim := &policy.Claim{Tasks: []model.TaskID{s.claimant}, Candidates: s.candidates}
-		require.LessOrEqual(t, allocations(func() { s.Reclaimable(claim, false) }), 20.0, preset)
+		require.LessOrEqual(t, allocations(func() { s.Reclaim().Choose(claim, false) }), 20.0, preset)
 	}
 }
 

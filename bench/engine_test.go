@@ -59,7 +59,7 @@ func BenchmarkQueueOrder(b *testing.B) {
 	each(b, func(b *testing.B, s *subject) {
 		b.Helper()
 		for b.Loop() {
-			s.QueuesInOrder(s.Busy())
+			s.Order().SortQueues(s.View().Busy())
 		}
 	})
 }
@@ -71,7 +71,7 @@ func BenchmarkEnqueueable1000(b *testing.B) {
 		mark := s.Mark()
 		for b.Loop() {
 			for _, j := range s.jobs {
-				s.Enqueueable(j, nil)
+				s.Job(j).Enqueueable(nil)
 			}
 			if err := s.Rollback(mark); err != nil {
 				b.Fatal(err)
@@ -111,7 +111,7 @@ func BenchmarkReclaim100(b *testing.B) {
 		b.Helper()
 		claim := &policy.Claim{Tasks: []model.TaskID{s.claimant}, Candidates: s.candidates}
 		for b.Loop() {
-			s.Reclaimable(claim, false)
+			s.Reclaim().Choose(claim, false)
 		}
 	})
 }

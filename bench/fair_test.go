@@ -27,12 +27,12 @@ func BenchmarkFairRound(b *testing.B) {
 			s := open(b, "fair")
 			tasks := s.chosen(borrow, rounds)
 			require.NotEmpty(b, tasks)
-			queues := s.Busy()
+			queues := s.View().Busy()
 			mark := s.Mark()
 			before := processorTime()
 			for b.Loop() {
 				for _, t := range tasks {
-					s.QueuesInOrder(queues)
+					s.Order().SortQueues(queues)
 					s.Allocatable(s.one(t), policy.InSession, nil, nil)
 					if err := s.Allocate(t, model.None); err != nil {
 						b.Fatal(err)

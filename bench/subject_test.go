@@ -104,7 +104,7 @@ func (s *subject) find() {
 	s.claimant = s.pending[0]
 	for i := range running {
 		t := running[i*7919%len(running)]
-		if _, ok := s.Eligible(s.claimant, t, false); ok && len(s.candidates) < 100 {
+		if _, ok := s.Reclaim().Eligible(s.claimant, t); ok && len(s.candidates) < 100 {
 			s.candidates = append(s.candidates, t)
 		}
 	}

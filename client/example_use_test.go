@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service"
 )
 
 // office is a cluster of one node with 8 CPUs, of which build uses 6 where it deserves 4. A job of test waits.
@@ -54,6 +56,44 @@ func ExampleDial() {
 	var asked client.Decider = decide
 	fmt.Printf("%T\n", asked)
 	// Output: *client.Client
+}
+
+// A server answers many clients, in whatever language they are written. Here it listens on a free port of this machine.
+func ExampleDial_server() {
+	server, err := service.New(service.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stopped := make(chan error)
+	go func() { stopped <- server.Serve(ctx, listener) }()
+
+	decide, err := client.Dial(listener.Addr().String(), client.WithPlaintext())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in := client.Input{Snapshot: office(), Policy: client.VolcanoDefault()}
+	admissions, err := decide.Enqueue(ctx, in, client.EnqueueQuestion{Jobs: []string{"suite"}})
+	if err != nil {
+		fmt.Println(client.Describe(err))
+		return
+	}
+	fmt.Println("may suite enter?", admissions.Jobs[0].Permitted, "-", admissions.Jobs[0].Why)
+
+	decide.Close()
+	stop()
+	fmt.Println("the server stopped:", <-stopped)
+	// Output:
+	// may suite enter? false - the cluster admits 3.6 of cpu to waiting jobs, overcommitment included: 0 promised, 4 more asked (overcommit)
+	// the server stopped: <nil>
 }
 
 // An answer that no server gave says so.

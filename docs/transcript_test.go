@@ -230,7 +230,7 @@ func (c *console) enqueue(words []string) {
 			return
 		}
 		var why policy.Reasons
-		yes := c.s.Enqueueable(j, &why)
+		yes := c.s.Job(j).Enqueueable(&why)
 		c.verdict(word, yes, &why)
 	}
 }
@@ -242,14 +242,14 @@ func (c *console) admit(words []string) {
 			return
 		}
 		var why policy.Reasons
-		yes := c.s.Enqueue(j, &why)
+		yes := c.s.Job(j).Enqueue(&why)
 		c.verdict(word, yes, &why)
 	}
 }
 
-func (c *console) reclaim(words []string) { c.evict(words, c.s.Reclaimable) }
+func (c *console) reclaim(words []string) { c.evict(words, c.s.Reclaim().Choose) }
 
-func (c *console) preempt(words []string) { c.evict(words, c.s.Preemptable) }
+func (c *console) preempt(words []string) { c.evict(words, c.s.Preempt().Choose) }
 
 // evict reads `CLAIMANT from CANDIDATE…`, and `plugin by plugin` at the end.
 func (c *console) evict(words []string, ask func(*policy.Claim, bool) engine.Choice) {
@@ -289,7 +289,7 @@ func (c *console) victims(words []string) {
 	if c.err != nil {
 		return
 	}
-	c.s.SortVictims(claimant, tasks)
+	c.s.Order().SortVictims(claimant, tasks)
 	c.say("%s", c.names(tasks))
 }
 
@@ -299,21 +299,21 @@ func (c *console) order(words []string) {
 	var list []string
 	switch words[0] {
 	case "queues":
-		queues := c.s.Busy()
-		c.s.QueuesInOrder(queues)
+		queues := c.s.View().Busy()
+		c.s.Order().SortQueues(queues)
 		for _, q := range queues {
 			list = append(list, v.Queues[q].Name)
 		}
 	case "jobs":
 		jobs := slices.Clone(v.Present())
-		c.s.JobsInOrder(jobs)
+		c.s.Order().SortJobs(jobs)
 		for _, j := range jobs {
 			list = append(list, v.Jobs.At(j).UID)
 		}
 	default:
 		tasks := c.tasks(words[1:])
 		engine.Sort(tasks, func(l, r model.TaskID) int { return strings.Compare(v.TaskKey(l), v.TaskKey(r)) },
-			func(l, r model.TaskID) bool { return c.s.CompareTasks(l, r).Less })
+			func(l, r model.TaskID) bool { return c.s.Order().CompareTasks(l, r).Less })
 		list = strings.Fields(c.names(tasks))
 	}
 	c.say("%s", strings.Join(list, " "))
@@ -327,13 +327,13 @@ func (c *console) jobs(words []string) {
 		}
 		ask := []struct {
 			name string
-			ask  func(model.JobID, *policy.Reasons) bool
-		}{{"valid", c.s.Valid}, {"ready", c.s.Ready}, {"pipelined", c.s.Pipelined}, {"starving", c.s.Starving}}
+			ask  func(*policy.Reasons) bool
+		}{{"valid", c.s.Job(j).Valid}, {"ready", c.s.Job(j).Ready}, {"pipelined", c.s.Job(j).Pipelined}, {"starving", c.s.Job(j).Starving}}
 		var list, reasons []string
 		for _, a := range ask {
 			var why policy.Reasons
 			answer := "no"
-			if a.ask(j, &why) {
+			if a.ask(&why) {
 				answer = "yes"
 			}
 			list = append(list, a.name+" "+answer)
@@ -358,7 +358,7 @@ func (c *console) scores(words []string) {
 	for n := range nodes {
 		nodes[n] = model.NodeID(n)
 	}
-	scorers := c.s.Scorers()
+	scorers := c.s.Nodes().Scorers()
 	scores := make([][]float64, len(scorers))
 	for i, s := range scorers {
 		scores[i] = make([]float64, len(nodes))
@@ -367,9 +367,9 @@ func (c *console) scores(words []string) {
 	for i, n := range nodes {
 		parts := []string{"fits"}
 		var why policy.Reasons
-		if !c.s.Fits(t, n, &why) {
+		if !c.s.Nodes().Fits(t, n, &why) {
 			parts[0] = "does not fit: " + c.reason(why.List[0])
-		} else if !c.s.HasRoom(t, n, &why) {
+		} else if !c.s.Nodes().HasRoom(t, n, &why) {
 			parts[0] = "has no room: " + c.reason(why.List[0])
 		}
 		for k, s := range scorers {
@@ -453,7 +453,7 @@ func (c *console) withdraw(words []string) {
 		jobs = append(jobs, c.job(word))
 	}
 	if c.err == nil {
-		c.err = c.s.Remove(jobs)
+		c.err = c.s.Change(nil, func(b *model.ChangeBuilder) { b.RemoveJobs(jobs...) })
 	}
 }
 

@@ -66,20 +66,20 @@ func TestAnUndoneEvictionRunsAndIsBookedAgain(t *testing.T) {
 
 func TestNoOpinionOnAnAdmissionIsToldFromAPermit(t *testing.T) {
 	silent := oneQueue(t, engine.Tier{{Plugin: gang.Plugin{}}})
-	require.Equal(t, policy.Abstain, silent.Host().EnqueueVote(0, nil))
-	require.True(t, silent.Enqueueable(0, nil))
+	require.Equal(t, policy.Abstain, silent.Job(0).EnqueueVote(nil))
+	require.True(t, silent.Job(0).Enqueueable(nil))
 
 	speaking := oneQueue(t, engine.Tier{{Plugin: gang.Plugin{}}}, engine.Tier{{Plugin: proportion.Plugin{}}})
-	require.Equal(t, policy.Permit, speaking.Host().EnqueueVote(0, nil))
+	require.Equal(t, policy.Permit, speaking.Job(0).EnqueueVote(nil))
 }
 
 func TestAJobIsAdmittedOnce(t *testing.T) {
 	s := oneQueue(t, engine.Tier{{Plugin: proportion.Plugin{}}})
 	s.View().SetPhase(0, model.PhasePending)
-	require.True(t, s.Host().Admit(0, nil))
+	require.True(t, s.Job(0).Admit(nil))
 	require.Equal(t, model.PhaseInqueue, s.View().Phase(0))
 	var why policy.Reasons
-	require.False(t, s.Host().Admit(0, &why))
+	require.False(t, s.Job(0).Admit(&why))
 	require.Equal(t, policy.JobNotPending, why.List[0].Code)
 }
 
@@ -103,6 +103,6 @@ func TestATaskThatWasNeverBookedIsNotTakenOff(t *testing.T) {
 	s.SetStatus(runs, model.Running)
 	require.ErrorIs(t, s.Deallocate(runs, model.Releasing), engine.ErrNotBooked)
 
-	require.NoError(t, s.Remove(nil))
+	require.NoError(t, s.Change(nil, func(*model.ChangeBuilder) {}))
 	require.NoError(t, s.Deallocate(runs, model.Releasing), "a session that is opened again books by statuses")
 }

@@ -2,7 +2,9 @@
 // returns values; it uses no wire format, clock, log or goroutine, and equal input gives bit-for-bit equal answers.
 //
 // A snapshot is compiled once into a model (package model). Open combines a model with a Policy into a Session, which answers questions,
-// follows events, and undoes what-ifs exactly; the examples show it. Host is for programs that open sessions to others.
+// follows events, and undoes what-ifs exactly; the examples show it. Questions are grouped by their subject: Session.Order for orders,
+// Session.Job for one job, Session.Nodes for placement, Session.Reclaim and Session.Preempt for victims. Host is for programs that open
+// sessions to others.
 //
 // A Session may be used by one goroutine at a time; a model may be shared by any number of sessions.
 package engine

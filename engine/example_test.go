@@ -58,7 +58,7 @@ func Example() {
 		return
 	}
 	for _, d := range s.Dividers() {
-		for _, q := range s.Busy() {
+		for _, q := range s.View().Busy() {
 			share, _ := d.Queues.Share(q)
 			fmt.Printf("%s deserves %g CPUs and has %g\n", m.Queues[q].Name,
 				share.Deserved.V[resource.CPU]/1000, share.Allocated.V[resource.CPU]/1000)
@@ -67,12 +67,12 @@ func Example() {
 	claimant, _ := m.TaskOf("suite-0")
 	tasks := []model.TaskID{claimant}
 	fmt.Println("may suite-0 be allocated?", s.Allocatable(tasks, policy.InSession, nil, nil))
-	candidates, err := s.Candidates(claimant, false)
+	candidates, err := s.Reclaim().Candidates(claimant)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	choice := s.Reclaimable(&policy.Claim{Tasks: tasks, Candidates: candidates}, false)
+	choice := s.Reclaim().Choose(&policy.Claim{Tasks: tasks, Candidates: candidates}, false)
 	for _, victim := range choice.Victims {
 		fmt.Println("may evict", m.TaskUID(victim))
 	}

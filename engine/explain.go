@@ -170,7 +170,7 @@ func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanati
 func (x *explainer) spendOnJob() error {
 	v := x.view
 	n := 32 * (1 + len(x.by.reclaim))
-	if x.Plans() {
+	if x.Reclaim().Plans() {
 		n += len(v.Queues) + v.Jobs.Len()
 	}
 	return v.Work.Spend(n, v.Dims.Len())
@@ -188,7 +188,7 @@ func (s *Session) waits(j model.JobID) bool {
 	case model.PhaseCompleted:
 		return false
 	case model.PhasePending, model.PhaseInqueue:
-		return pending || !s.Ready(j, nil) || s.view.Account(j).AllTasks() == 0
+		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
 	default:
 		return pending
 	}
@@ -237,8 +237,8 @@ func newExplainer(s *Session) *explainer {
 	for q := range x.rank {
 		x.rank[q] = -1
 	}
-	busy := s.Busy()
-	s.QueuesInOrder(busy)
+	busy := s.View().Busy()
+	s.Order().SortQueues(busy)
 	for i, q := range busy {
 		x.rank[q] = i
 	}
@@ -343,7 +343,7 @@ func (x *explainer) admission(e *Explanation, waits bool) error {
 	var why policy.Reasons
 	vote := policy.Permit
 	err := x.tried(func() error {
-		vote = x.enqueueVote(e.Job, &why)
+		vote = x.Job(e.Job).EnqueueVote(&why)
 		return nil
 	})
 	if vote == policy.Reject {
@@ -365,7 +365,7 @@ func (x *explainer) tasks(e *Explanation, w *waiting) error {
 		gated := policy.Because("", policy.TasksGated, model.None)
 		gated.Have = float64(e.Gated)
 		e.find(CheckTasks, Failed, gated)
-	case !x.Valid(e.Job, &why):
+	case !x.Job(e.Job).Valid(&why):
 		e.find(CheckTasks, Failed, why.List...)
 	case e.Gated > 0:
 		ready := true

@@ -112,7 +112,7 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
 		return nil, err
 	}
-	candidates, err := x.Candidates(t, preempt)
+	candidates, err := x.victimsOf(preempt).Candidates(t)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 		return nil, x.protected(t, preempt, &choice, candidates, held)
 	}
 	victims := choice.Victims
-	x.SortVictims(t, victims)
+	x.Order().SortVictims(t, victims)
 	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
 	if room && len(victims) <= maxEvicted {
 		f.Enough, err = x.roomWithout(w.needed, victims)
@@ -134,12 +134,12 @@ func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates 
 	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: candidates}
 	switch {
 	case preempt:
-		return x.Preemptable(claim, false)
-	case x.Plans():
-		x.SortVictims(t, candidates)
-		return x.Reclaimable(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		return x.Preempt().Choose(claim, false)
+	case x.Reclaim().Plans():
+		x.Order().SortVictims(t, candidates)
+		return x.Reclaim().Choose(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 	}
-	return x.Reclaimable(claim, false)
+	return x.Reclaim().Choose(claim, false)
 }
 
 // protected counts what protects candidates, and what keeps running tasks from being candidates that would be in the right queues.
@@ -166,7 +166,7 @@ func (x *explainer) protected(
 			if v.Status(t) != model.Running || preempt != (job.Queue == v.QueueOf(claimant)) {
 				continue
 			}
-			reason, eligible := x.Eligible(claimant, t, preempt)
+			reason, eligible := x.victimsOf(preempt).Eligible(claimant, t)
 			if !eligible && (reason.Code == policy.NotPreemptable || reason.Code == policy.QueueNotReclaimable) {
 				reason.Queue = model.None
 				held.protect(t, reason)
@@ -186,7 +186,7 @@ func (x *explainer) roomWithout(tasks, gone []model.TaskID) (bool, error) {
 		if !x.Allocatable(tasks, policy.InSession, nil, nil) {
 			return nil
 		}
-		placement, err := x.Place(tasks, x.nodes)
+		placement, err := x.Nodes().Place(tasks, x.nodes)
 		enough = placement.Outcome == Placed
 		return err
 	})

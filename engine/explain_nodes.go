@@ -84,7 +84,7 @@ func (x *explainer) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
-		if !x.Fits(t, n, nil) {
+		if !x.Nodes().Fits(t, n, nil) {
 			continue
 		}
 		v.Idle(n, &idle)
@@ -118,7 +118,7 @@ func (x *explainer) refusals(t model.TaskID, room *kindRoom) {
 	for i, n := range x.nodes {
 		x.view.Yield(i)
 		why.List = why.List[:0]
-		if x.Fits(t, n, &why) {
+		if x.Nodes().Fits(t, n, &why) {
 			admitted = append(admitted, n)
 			continue
 		}

@@ -51,12 +51,12 @@ func (x *explainer) enter() error {
 	x.entry = make(map[model.JobID]*turn)
 	return x.tried(func() error {
 		var first []model.JobID
-		for i, j := range x.PendingInOrder() {
+		for i, j := range x.Order().Pending() {
 			if x.view.Stopped(i) {
 				return policy.ErrStopped
 			}
 			var why policy.Reasons
-			admitted := x.Enqueue(j, &why)
+			admitted := x.Job(j).Enqueue(&why)
 			x.entry[j] = &turn{ok: admitted, check: CheckAdmission, reasons: why.List, first: slices.Clip(first)}
 			if admitted && !x.view.Jobs.At(j).MinResources.Absent() {
 				first = append(first, j)
@@ -110,7 +110,7 @@ func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
 			}
 		}
 	}
-	x.JobsInOrder(x.served[q])
+	x.Order().SortJobs(x.served[q])
 	return x.served[q]
 }
 
@@ -118,7 +118,7 @@ func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
 func (x *explainer) next(j model.JobID, w *waiting, t *turn, booked []model.NodeID) ([]model.NodeID, error) {
 	var why policy.Reasons
 	switch {
-	case len(w.tasks) == 0 || !x.Valid(j, &why):
+	case len(w.tasks) == 0 || !x.Job(j).Valid(&why):
 		t.check = CheckTasks
 	case x.IsOverused(x.view.Jobs.At(j).Queue, &why):
 		t.check = CheckQueue
@@ -154,10 +154,10 @@ func (s *Session) byQueue(holds func(model.JobID) bool) [][]model.JobID {
 		}
 		of[q] = append(of[q], j)
 	}
-	s.QueuesInOrder(queues)
+	s.Order().SortQueues(queues)
 	lists := make([][]model.JobID, len(queues))
 	for i, q := range queues {
-		s.JobsInOrder(of[q])
+		s.Order().SortJobs(of[q])
 		lists[i] = of[q]
 	}
 	return lists

@@ -75,7 +75,7 @@ func (x *explainer) place(tasks []model.TaskID, booked []model.NodeID) (Placemen
 			return placement, err
 		}
 	}
-	return x.Place(tasks, x.nodes)
+	return x.Nodes().Place(tasks, x.nodes)
 }
 
 // place returns what Session.Place does if best fit finds room for all tasks, or if they are of one kind: what a node takes of one kind
@@ -143,7 +143,7 @@ func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error
 				continue
 			}
 		}
-		if f.session.Fits(first, f.nodes[at], nil) {
+		if f.session.Nodes().Fits(first, f.nodes[at], nil) {
 			placed = f.take(p, k, at, placed)
 		}
 	}

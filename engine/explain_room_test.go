@@ -84,7 +84,7 @@ func TestTasksArePlacedFromTheIndexAsBySearchingAllNodes(t *testing.T) {
 				n := rapid.IntRange(1, len(pending)).Draw(t, "together")
 				tasks := pending[:n]
 				pending = pending[n:]
-				want, err := s.Place(tasks, nodes)
+				want, err := s.Nodes().Place(tasks, nodes)
 				require.NoError(t, err)
 				got, known, err := free.place(tasks, booked)
 				require.NoError(t, err)

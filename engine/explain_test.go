@@ -225,7 +225,7 @@ func TestExplainChangesNothing(t *testing.T) {
 		once := explain(t, s, asked...)
 		require.Equal(t, once, explain(t, s, asked...))
 		for j := range jobs {
-			require.Equal(t, s.Enqueue(model.JobID(j), nil), untouched.Enqueue(model.JobID(j), nil))
+			require.Equal(t, s.Job(model.JobID(j)).Enqueue(nil), untouched.Job(model.JobID(j)).Enqueue(nil))
 			require.Equal(t, s.View().Account(model.JobID(j)), untouched.View().Account(model.JobID(j)))
 		}
 		share, _ := s.Dividers()[0].Queues.Share(0)

@@ -67,7 +67,7 @@ func (s *Session) readyWith(j model.JobID, tasks []model.TaskID, why *policy.Rea
 	for _, t := range tasks {
 		s.book(t, model.Allocated, model.None)
 	}
-	return s.Ready(j, why)
+	return s.Job(j).Ready(why)
 }
 
 // needed are the waiting tasks that a gang needs at least.
@@ -86,7 +86,7 @@ func (s *Session) needed(j model.JobID, tasks []model.TaskID) []model.TaskID {
 	}
 	order := slices.Clone(tasks)
 	slices.SortStableFunc(order, func(l, r model.TaskID) int {
-		if s.CompareTasks(l, r).Less {
+		if s.Order().CompareTasks(l, r).Less {
 			return -1
 		}
 		return 1

@@ -297,7 +297,7 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 			return err
 		}
 		if len(without) > 0 {
-			if err := f.Remove(without); err != nil {
+			if err := f.Change(nil, func(b *model.ChangeBuilder) { b.RemoveJobs(without...) }); err != nil {
 				return err
 			}
 		}

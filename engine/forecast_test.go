@@ -72,7 +72,7 @@ func startsWithout(t require.TestingT, seed uint64, p engine.Policy, uid string,
 	j, ok := s.View().Job(uid)
 	require.True(t, ok)
 	if s.View().Account(j).AllTasks() == 0 {
-		return s.Enqueue(j, nil)
+		return s.Job(j).Enqueue(nil)
 	}
 	return ask(t, s, j, engine.PlaceOnly).Outcome == engine.PlanMade
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Host is a session for a program that opens it to others, such as a server or an adapter of another scheduler: such a program bounds the
-// work, reuses the session, compares pairs, and books what happened elsewhere. A scheduler itself needs Session only.
+// work, reuses the session, and books what happened elsewhere. A scheduler itself needs Session only.
 type Host struct{ *Session }
 
 // Host returns the session for a program that opens it to others.
@@ -87,35 +87,6 @@ func (h Host) Causes(jobs []model.JobID, each func(*Explanation) error) error {
 	x := newExplainer(h.Session)
 	x.brief = true
 	return x.each(jobs, false, each)
-}
-
-// CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
-// is the reverse of CompareQueues.
-func (h Host) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
-	c := h.by.compareVictimQueues(l, r, claimant)
-	return Comparison{c, h.by.lessVictimQueue(h.view, l, r, claimant)}
-}
-
-// CompareVictims compares two candidates by order of eviction for a claimant: by their queues, then by their jobs, then by themselves, the
-// last in service first (Volcano's BuildVictimsPriorityQueue).
-func (h Host) CompareVictims(l, r, claimant model.TaskID) Comparison {
-	return h.by.compareVictims(h.view, l, r, h.view.QueueOf(claimant))
-}
-
-// EnqueueVote is Enqueueable, but distinguishes no opinion from a permit. The first tier with a permit and no rejection decides; a
-// rejection decides at once. A plugin's booking stays when a later plugin of its tier rejects.
-func (h Host) EnqueueVote(j model.JobID, why *policy.Reasons) policy.Vote {
-	return h.enqueueVote(j, why)
-}
-
-// Admit admits a pending job without asking for votes, because the scheduler has decided: the plugins book it, and its phase becomes
-// Inqueue. It reports whether the job was pending.
-func (h Host) Admit(j model.JobID, why *policy.Reasons) bool {
-	if !h.pending(j, why) {
-		return false
-	}
-	h.admit(j)
-	return true
 }
 
 // Book sets the status of a task that no plugin has booked, on the node if one is given, and every plugin books it. Volcano's allocation

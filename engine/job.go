@@ -5,48 +5,57 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Valid reports whether a job can be scheduled at all, according to every plugin.
-func (s *Session) Valid(j model.JobID, why *policy.Reasons) bool {
-	for _, p := range s.by.valid {
-		if !p.Valid(j, why) {
+// Job answers for one job whether it can be scheduled, runs, starves, or may enter its queue.
+type Job struct {
+	s  *Session
+	id model.JobID
+}
+
+// Job returns the questions about a job.
+func (s *Session) Job(j model.JobID) Job { return Job{s, j} }
+
+// Valid reports whether the job can be scheduled at all, according to every plugin.
+func (j Job) Valid(why *policy.Reasons) bool {
+	for _, p := range j.s.by.valid {
+		if !p.Valid(j.id, why) {
 			return false
 		}
 	}
 	return true
 }
 
-// Ready reports whether enough tasks of a job run, according to every plugin.
-func (s *Session) Ready(j model.JobID, why *policy.Reasons) bool {
-	for _, p := range s.by.ready {
-		if !p.Ready(j, why) {
+// Ready reports whether enough tasks of the job run, according to every plugin.
+func (j Job) Ready(why *policy.Reasons) bool {
+	for _, p := range j.s.by.ready {
+		if !p.Ready(j.id, why) {
 			return false
 		}
 	}
 	return true
 }
 
-// Pipelined reports whether enough tasks of a job run or wait for resources that are being released, according to every plugin.
-func (s *Session) Pipelined(j model.JobID, why *policy.Reasons) bool {
-	for _, p := range s.by.pipelined {
-		if !p.Pipelined(j, why) {
+// Pipelined reports whether enough tasks of the job run or wait for resources that are being released, according to every plugin.
+func (j Job) Pipelined(why *policy.Reasons) bool {
+	for _, p := range j.s.by.pipelined {
+		if !p.Pipelined(j.id, why) {
 			return false
 		}
 	}
 	return true
 }
 
-// Starving reports whether a job lacks tasks that it needs: the first tier with an opinion decides, and all its plugins must agree
+// Starving reports whether the job lacks tasks that it needs: the first tier with an opinion decides, and all its plugins must agree
 // (Volcano's JobStarving). Without any opinion no job starves.
-func (s *Session) Starving(j model.JobID, why *policy.Reasons) bool {
-	if len(s.by.starving) == 0 {
+func (j Job) Starving(why *policy.Reasons) bool {
+	if len(j.s.by.starving) == 0 {
 		why.Add(policy.Because("", policy.NotStarving, model.None))
 		return false
 	}
-	for i, e := range s.by.starving {
-		if i > 0 && e.tier != s.by.starving[0].tier {
+	for i, e := range j.s.by.starving {
+		if i > 0 && e.tier != j.s.by.starving[0].tier {
 			break
 		}
-		if !e.part.Starving(j, why) {
+		if !e.part.Starving(j.id, why) {
 			return false
 		}
 	}

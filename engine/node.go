@@ -9,16 +9,22 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// Nodes answers which nodes take which tasks.
+type Nodes struct{ s *Session }
+
+// Nodes returns the questions about nodes.
+func (s *Session) Nodes() Nodes { return Nodes{s} }
+
 // Fits reports whether every plugin permits a task on a node, the node takes new tasks, and is among those that the task may use. The first
 // failed condition gives the reason, a plugin's before the node's, so that plugins answer as they do for nodes that take all tasks. It does
 // not test the node's free resources: see HasRoom.
-func (s *Session) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	for _, p := range s.by.predicate {
+func (m Nodes) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	for _, p := range m.s.by.predicate {
 		if !p.Fits(t, n, why) {
 			return false
 		}
 	}
-	return s.takes(t, n, why)
+	return m.s.takes(t, n, why)
 }
 
 // takes reports whether a node takes new tasks and is among those that a task may use.
@@ -47,18 +53,18 @@ type Scorer struct {
 }
 
 // Scorers returns the plugins that score nodes, in order of the policy.
-func (s *Session) Scorers() []Scorer {
-	list := make([]Scorer, len(s.by.score))
-	for i, p := range s.by.score {
+func (m Nodes) Scorers() []Scorer {
+	list := make([]Scorer, len(m.s.by.score))
+	for i, p := range m.s.by.score {
 		list[i] = Scorer{p.name, p.part}
 	}
 	return list
 }
 
 // HasRoom reports whether a node has enough free resources for a task, with Volcano's tolerance (Resource.LessEqual on NodeInfo.Idle).
-func (s *Session) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	v := s.view
-	idle := &s.scratch
+func (m Nodes) HasRoom(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	v := m.s.view
+	idle := &m.s.scratch
 	v.Idle(n, idle)
 	request := v.Request(t)
 	d := resource.FirstUncovered(*idle, request)

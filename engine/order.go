@@ -16,34 +16,53 @@ type Comparison struct {
 	Less bool
 }
 
+// Order compares and sorts queues, jobs and tasks as a session's policy orders them.
+type Order struct{ s *Session }
+
+// Order returns the order of service and of eviction in the current state.
+func (s *Session) Order() Order { return Order{s} }
+
 // CompareQueues compares two queues by order of service. If no plugin distinguishes them, the older one comes first, then the one with the
 // smaller name.
-func (s *Session) CompareQueues(l, r model.QueueID) Comparison {
-	c := s.by.compareQueues(l, r)
-	return Comparison{c, c < 0 || c == 0 && olderQueue(s.view, l, r)}
+func (o Order) CompareQueues(l, r model.QueueID) Comparison {
+	c := o.s.by.compareQueues(l, r)
+	return Comparison{c, c < 0 || c == 0 && olderQueue(o.s.view, l, r)}
+}
+
+// CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
+// is the reverse of CompareQueues.
+func (o Order) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
+	c := o.s.by.compareVictimQueues(l, r, claimant)
+	return Comparison{c, o.s.by.lessVictimQueue(o.s.view, l, r, claimant)}
 }
 
 // CompareJobs compares two jobs by order of service. If no plugin distinguishes them, the older one comes first, then the one with the
 // smaller uid.
-func (s *Session) CompareJobs(l, r model.JobID) Comparison {
-	c := s.by.compareJobs(l, r)
+func (o Order) CompareJobs(l, r model.JobID) Comparison {
+	c := o.s.by.compareJobs(l, r)
 	if c != 0 {
 		return Comparison{c, c < 0}
 	}
-	lj, rj := s.view.Jobs.At(l), s.view.Jobs.At(r)
+	lj, rj := o.s.view.Jobs.At(l), o.s.view.Jobs.At(r)
 	return Comparison{0, older(lj.CreateTime, rj.CreateTime, lj.UID, rj.UID)}
 }
 
 // CompareTasks compares two tasks by order of service. If no plugin distinguishes them, the smaller index within the role comes first, then
 // the older one, then the one with the smaller uid.
-func (s *Session) CompareTasks(l, r model.TaskID) Comparison {
-	c := s.by.compareTasks(l, r)
-	return Comparison{c, s.by.lessTask(s.view, l, r)}
+func (o Order) CompareTasks(l, r model.TaskID) Comparison {
+	c := o.s.by.compareTasks(l, r)
+	return Comparison{c, o.s.by.lessTask(o.s.view, l, r)}
+}
+
+// CompareVictims compares two candidates by order of eviction for a claimant: by their queues, then by their jobs, then by themselves, the
+// last in service first (Volcano's BuildVictimsPriorityQueue).
+func (o Order) CompareVictims(l, r, claimant model.TaskID) Comparison {
+	return o.s.by.compareVictims(o.s.view, l, r, o.s.view.QueueOf(claimant))
 }
 
 // SortVictims sorts candidates by order of eviction for a claimant.
-func (s *Session) SortVictims(claimant model.TaskID, candidates []model.TaskID) {
-	sortVictims(s.view, &s.by, claimant, candidates)
+func (o Order) SortVictims(claimant model.TaskID, candidates []model.TaskID) {
+	sortVictims(o.s.view, &o.s.by, claimant, candidates)
 }
 
 // Sort sorts distinct ids by less, which orders any two. A comparison that is not transitive has no sorted order; the result then depends
@@ -61,8 +80,9 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 	})
 }
 
-// QueuesInOrder sorts queues by order of service.
-func (s *Session) QueuesInOrder(queues []model.QueueID) {
+// SortQueues sorts queues by order of service.
+func (o Order) SortQueues(queues []model.QueueID) {
+	s := o.s
 	if len(s.by.queueOrder) > 0 {
 		if r, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && r.RankQueues(queues) {
 			return
@@ -72,12 +92,19 @@ func (s *Session) QueuesInOrder(queues []model.QueueID) {
 		s.sortKeyed(keyer, queues)
 		return
 	}
-	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
+	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return o.CompareQueues(l, r).Less })
 }
 
-// JobsInOrder sorts jobs by order of service.
-func (s *Session) JobsInOrder(jobs []model.JobID) {
-	Sort(jobs, s.jobName, func(l, r model.JobID) bool { return s.CompareJobs(l, r).Less })
+// SortJobs sorts jobs by order of service.
+func (o Order) SortJobs(jobs []model.JobID) {
+	Sort(jobs, o.s.jobName, func(l, r model.JobID) bool { return o.CompareJobs(l, r).Less })
+}
+
+// Pending lists the pending jobs in the order of the enqueue action: queue by queue, job by job. Volcano puts a queue back after each of
+// its jobs, but enqueueing does not change the order of queues or jobs.
+func (o Order) Pending() []model.JobID {
+	pending := o.s.byQueue(func(j model.JobID) bool { return o.s.view.Phase(j) == model.PhasePending })
+	return slices.Concat(pending...)
 }
 
 func (s *Session) queueName(l, r model.QueueID) int {

@@ -47,8 +47,8 @@ type Placement struct {
 // It is exact for equal tasks, and if one kind of task alone, or one dimension alone, has no room. Otherwise it tries best fit, then every
 // placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The outcome is PlacementUnknown
 // beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
-func (s *Session) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
-	p := placer{session: s, tasks: tasks, nodes: nodes, room: s.view.Idle, trials: placementTrials}
+func (m Nodes) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
+	p := placer{session: m.s, tasks: tasks, nodes: nodes, room: m.s.view.Idle, trials: placementTrials}
 	return p.place()
 }
 
@@ -157,7 +157,7 @@ func (p *placer) prepare() error {
 		kind.fits = make([]bool, len(p.nodes))
 		for i, n := range p.nodes {
 			v.Yield(i)
-			kind.fits[i] = p.session.Fits(p.tasks[kind.tasks[0]], n, nil)
+			kind.fits[i] = p.session.Nodes().Fits(p.tasks[kind.tasks[0]], n, nil)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func idleNodes(t require.TestingT, nodes, tasks [][2]float64) *engine.Session {
 
 func place(t require.TestingT, nodes, tasks [][2]float64) engine.Placement {
 	s := idleNodes(t, nodes, tasks)
-	placement, err := s.Place(first[model.TaskID](len(tasks)), first[model.NodeID](len(nodes)))
+	placement, err := s.Nodes().Place(first[model.TaskID](len(tasks)), first[model.NodeID](len(nodes)))
 	require.NoError(t, err)
 	return placement
 }

@@ -202,7 +202,7 @@ func (p *planner) refusal(w *waiting) (*Miss, error) {
 		}
 		return refuse(CheckTasks)
 	}
-	if !p.Valid(j, &why) {
+	if !p.Job(j).Valid(&why) {
 		return refuse(CheckTasks)
 	}
 	admitted, ready := true, true
@@ -234,7 +234,7 @@ func (p *planner) enter(why *policy.Reasons) bool {
 		return p.view.Phase(p.question.Job) != model.PhaseCompleted
 	}
 	p.plan.Enters = true
-	return p.Enqueue(p.question.Job, why)
+	return p.Job(p.question.Job).Enqueue(why)
 }
 
 // permitMeans sets which means the policy permits for the job. As in Volcano's actions, only a job that lacks tasks may evict, an overused
@@ -250,7 +250,7 @@ func (p *planner) permitMeans() {
 		return
 	}
 	why = policy.Reasons{}
-	if (len(p.by.starving) > 0 || !p.Plans()) && !p.Starving(p.question.Job, &why) {
+	if (len(p.by.starving) > 0 || !p.Reclaim().Plans()) && !p.Job(p.question.Job).Starving(&why) {
 		p.refuseEviction(why.List)
 		return
 	}
@@ -265,7 +265,7 @@ func (p *planner) permitMeans() {
 	why = policy.Reasons{}
 	for i := 0; i < len(p.tasks) && !p.reclaim; i++ {
 		why.List = why.List[:0]
-		if p.Plans() {
+		if p.Reclaim().Plans() {
 			p.reclaim, i = p.Preemptive(p.tasks, &why, nil), len(p.tasks)
 		} else {
 			p.reclaim = p.Preemptive(p.tasks[i:i+1], &why, nil)

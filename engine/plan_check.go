@@ -149,7 +149,7 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 // Policies may let tasks go together that they do not let go one after the other, or in one order and not in another; both are tried.
 func (p *planner) carryOut(d *draft, then func(*carried)) (*carried, error) {
 	c, err := p.carryOutAs(d, false, then)
-	if c == nil && err == nil && !p.Plans() && len(d.victims)+len(d.nodes) > 2 {
+	if c == nil && err == nil && !p.Reclaim().Plans() && len(d.victims)+len(d.nodes) > 2 {
 		return p.carryOutAs(d, true, then)
 	}
 	return c, err
@@ -165,18 +165,18 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 		}
 		before := p.potential(d)
 		switch {
-		case p.Plans():
+		case p.Reclaim().Plans():
 			allowed = p.evictAll(d, groups, c)
 		default:
 			allowed = true
 		}
 		for i, at := range evictingFirst(groups) {
-			allowed = allowed && (p.Plans() || p.evictVictims(p.tasks[at], groups[at], c)) && p.put(p.tasks[at], d.nodes[at])
+			allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c)) && p.put(p.tasks[at], d.nodes[at])
 			if i&63 == 63 && p.view.Stop != nil && p.view.Stop() {
 				return policy.ErrStopped
 			}
 		}
-		c.ready = allowed && p.Ready(p.question.Job, nil)
+		c.ready = allowed && p.Job(p.question.Job).Ready(nil)
 		allowed = allowed && (c.ready || p.question.Tasks != nil) && p.calm(d, before)
 		if allowed && then != nil {
 			then(c)
@@ -237,7 +237,7 @@ func (p *planner) waits(d *draft) []bool {
 
 // put places a task if the policy and the node allow it.
 func (p *planner) put(t model.TaskID, n model.NodeID) bool {
-	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.Fits(t, n, nil) || !p.roomy(n, []model.TaskID{t}) {
+	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.Nodes().Fits(t, n, nil) || !p.roomy(n, []model.TaskID{t}) {
 		return false
 	}
 	p.book(t, model.Allocated, n)
@@ -331,7 +331,7 @@ func (p *planner) evictAll(d *draft, groups [][]model.TaskID, c *carried) bool {
 	}
 	if others := p.others(d.victims); len(others) > 0 {
 		claim := &policy.Claim{Tasks: p.tasks, Candidates: others, Room: policy.Room{Kind: policy.GivenNodes, Nodes: d.nodes}}
-		choice := p.Reclaimable(claim, false)
+		choice := p.Reclaim().Choose(claim, false)
 		if c.plan = choice.Plan; c.plan != nil {
 			if !c.plan.Made {
 				p.refused, p.refusedBy = []policy.Reason{c.plan.Refusal}, CheckEviction

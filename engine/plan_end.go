@@ -83,10 +83,10 @@ func (p *planner) servedFirst(e *Evicted) bool {
 	v := p.view
 	j, q := v.Tasks.At(e.Task).Job, v.QueueOf(e.Task)
 	if e.Own {
-		if !p.CompareJobs(j, p.question.Job).Less {
+		if !p.Order().CompareJobs(j, p.question.Job).Less {
 			return false
 		}
-	} else if !p.CompareQueues(q, p.queue).Less {
+	} else if !p.Order().CompareQueues(q, p.queue).Less {
 		return false
 	}
 	return !p.IsOverused(q, nil) && p.Allocatable([]model.TaskID{e.Task}, policy.InSession, nil, nil)
@@ -96,7 +96,7 @@ func (p *planner) servedFirst(e *Evicted) bool {
 func (p *planner) takesBack(e *Evicted) bool {
 	v := p.view
 	j, q := v.Tasks.At(e.Task).Job, v.QueueOf(e.Task)
-	if (len(p.by.starving) > 0 || !p.Plans()) && !p.Starving(j, nil) ||
+	if (len(p.by.starving) > 0 || !p.Reclaim().Plans()) && !p.Job(j).Starving(nil) ||
 		!e.Own && (p.IsOverused(q, nil) || !p.Preemptive([]model.TaskID{e.Task}, nil, nil)) {
 		return false
 	}
@@ -108,7 +108,7 @@ func (p *planner) takesBack(e *Evicted) bool {
 				continue
 			}
 			p.SetStatus(t, model.Running)
-			if _, eligible := p.Eligible(e.Task, t, e.Own); eligible {
+			if _, eligible := p.victimsOf(e.Own).Eligible(e.Task, t); eligible {
 				candidates = append(candidates, t)
 			}
 		}

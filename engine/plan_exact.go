@@ -89,7 +89,7 @@ func (s *sets) begin() error {
 	row := resource.NewAccount(width)
 	for _, n := range v.NodeOrder {
 		for _, kind := range s.kinds() {
-			takes[n] = takes[n] || s.Fits(s.tasks[kind[0]], n, nil)
+			takes[n] = takes[n] || s.Nodes().Fits(s.tasks[kind[0]], n, nil)
 		}
 		if !takes[n] {
 			continue
@@ -116,7 +116,7 @@ func (s *sets) sortPool() error {
 		// All sets are tried anyway, or too few; where tiers are combined as in Volcano, tasks may be let go together but not alone.
 		return nil
 	}
-	s.unknown = s.Plans()
+	s.unknown = s.Reclaim().Plans()
 	return s.tried(func() error {
 		s.enter(nil)
 		let := s.pool[:0]

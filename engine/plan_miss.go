@@ -52,7 +52,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 		if s.view.Stopped(i) {
 			return policy.ErrStopped
 		}
-		if s.Fits(t, n, nil) {
+		if s.Nodes().Fits(t, n, nil) {
 			s.list = s.candidates(n, s.list[:0])
 			lacks = append(lacks, s.lack(n, i, s.list))
 		}
@@ -104,7 +104,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 			if s.view.NodeOf(c) != n || s.view.Status(c) != model.Running || s.view.Tasks.At(c).Job == s.question.Job {
 				continue
 			}
-			if reason, eligible := s.Eligible(t, c, own && s.preempt); !eligible {
+			if reason, eligible := s.victimsOf(own && s.preempt).Eligible(t, c); !eligible {
 				held.add(reason)
 			}
 		}
@@ -115,7 +115,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 			continue
 		}
 		claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}
-		if !own && s.Plans() {
+		if !own && s.Reclaim().Plans() {
 			claim.Tasks, claim.Room = rest, policy.Room{Kind: policy.OneNode, Node: n}
 		}
 		choice := s.Session.choose(s.voters(own), claim, false)

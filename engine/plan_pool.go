@@ -32,7 +32,7 @@ func (p *planner) fillPool() error {
 			if looked++; v.Stopped(looked) {
 				return policy.ErrStopped
 			}
-			if _, eligible := p.Eligible(p.tasks[0], t, own); eligible {
+			if _, eligible := p.victimsOf(own).Eligible(p.tasks[0], t); eligible {
 				p.pool.tasks = append(p.pool.tasks, t)
 			}
 		}
@@ -133,9 +133,9 @@ func (p *planner) consented(t model.TaskID, rest, candidates []model.TaskID, n m
 	}
 	allowed := make(map[model.TaskID]bool, len(candidates))
 	if len(own) > 0 {
-		choice := p.Preemptable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: own}, false)
+		choice := p.Preempt().Choose(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: own}, false)
 		for _, c := range choice.Victims {
-			if !p.Plans() || p.lower(c) {
+			if !p.Reclaim().Plans() || p.lower(c) {
 				allowed[c] = true
 			}
 		}
@@ -151,11 +151,11 @@ func (p *planner) consented(t model.TaskID, rest, candidates []model.TaskID, n m
 // and about all that are to be placed: the first tells what is short there, the second what the whole plan may cost.
 func (p *planner) reclaimable(t model.TaskID, rest, others []model.TaskID, n model.NodeID, allowed map[model.TaskID]bool) {
 	claim := policy.Claim{Tasks: []model.TaskID{t}, Candidates: others}
-	if n != model.None && p.Plans() {
+	if n != model.None && p.Reclaim().Plans() {
 		claim.Room = policy.Room{Kind: policy.OneNode, Node: n}
 	}
 	p.allow(&claim, allowed)
-	if p.Plans() && len(rest) > 1 && len(allowed) < len(others) {
+	if p.Reclaim().Plans() && len(rest) > 1 && len(allowed) < len(others) {
 		claim.Tasks = rest
 		p.allow(&claim, allowed)
 	}
@@ -163,7 +163,7 @@ func (p *planner) reclaimable(t model.TaskID, rest, others []model.TaskID, n mod
 
 // allow adds the candidates of a claim that may be evicted.
 func (p *planner) allow(claim *policy.Claim, allowed map[model.TaskID]bool) {
-	choice := p.Reclaimable(claim, false)
+	choice := p.Reclaim().Choose(claim, false)
 	if choice.Plan == nil {
 		for _, c := range choice.Victims {
 			allowed[c] = true

@@ -18,7 +18,7 @@ import (
 // apply carries a plan out; its tasks run and its victims wait again.
 func apply(t require.TestingT, s *engine.Session, plan *engine.Plan) {
 	if plan.Enters {
-		require.True(t, s.Enqueue(plan.Job, nil))
+		require.True(t, s.Job(plan.Job).Enqueue(nil))
 	}
 	for i := range plan.Victims {
 		require.NoError(t, s.Deallocate(plan.Victims[i].Task, model.Pending))

@@ -153,7 +153,7 @@ func (p *planner) drafts() (*draft, error) {
 		}
 	}
 	p.pool.within = nil
-	if best == nil && p.Plans() {
+	if best == nil && p.Reclaim().Plans() {
 		return p.byPlanner()
 	}
 	return best, nil
@@ -251,7 +251,7 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if !p.Fits(first, n, nil) {
+		if !p.Nodes().Fits(first, n, nil) {
 			continue
 		}
 		if offered, some := s.bound(n, int32(i)); some {
@@ -289,7 +289,7 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 
 // together lists the tasks that claim with one: under a policy that plans, all that are not placed yet.
 func (p *planner) together(t model.TaskID) []model.TaskID {
-	if !p.Plans() {
+	if !p.Reclaim().Plans() {
 		return []model.TaskID{t}
 	}
 	return slices.DeleteFunc(slices.Clone(p.tasks), func(t model.TaskID) bool { return p.view.Status(t) != model.Pending })
@@ -396,7 +396,7 @@ func (p *planner) byPlanner() (*draft, error) {
 		p.enter(nil)
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 		slices.SortFunc(candidates, p.compareByStay)
-		choice := p.Reclaimable(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		choice := p.Reclaim().Choose(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 		switch plan := choice.Plan; {
 		case plan == nil:
 		case plan.Made:

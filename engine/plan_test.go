@@ -15,7 +15,7 @@ import (
 // carry applies a plan, without one of its victims if that is not model.None, and reports whether every task was placed by the rules: the
 // queue may use that much more, the node takes the task, and it has room.
 func carry(s *engine.Session, plan *engine.Plan, without model.TaskID) bool {
-	if plan.Enters && !s.Enqueue(plan.Job, nil) {
+	if plan.Enters && !s.Job(plan.Job).Enqueue(nil) {
 		return false
 	}
 	for i := range plan.Victims {
@@ -27,17 +27,17 @@ func carry(s *engine.Session, plan *engine.Plan, without model.TaskID) bool {
 		return false
 	}
 	for i, t := range plan.Tasks {
-		if !s.Fits(t, plan.Nodes[i], nil) || !hasRoom(s, t, plan.Nodes[i], plan.Released[i]) || s.Allocate(t, plan.Nodes[i]) != nil {
+		if !s.Nodes().Fits(t, plan.Nodes[i], nil) || !hasRoom(s, t, plan.Nodes[i], plan.Released[i]) || s.Allocate(t, plan.Nodes[i]) != nil {
 			return false
 		}
 	}
-	return s.Ready(plan.Job, nil)
+	return s.Job(plan.Job).Ready(nil)
 }
 
 // hasRoom reports whether a node has room for a task, with released once what is being released is gone.
 func hasRoom(s *engine.Session, t model.TaskID, n model.NodeID, released bool) bool {
 	if !released {
-		return s.HasRoom(t, n, nil)
+		return s.Nodes().HasRoom(t, n, nil)
 	}
 	v := s.View()
 	mark := s.Mark()
@@ -46,7 +46,7 @@ func hasRoom(s *engine.Session, t model.TaskID, n model.NodeID, released bool) b
 			s.SetStatus(other, model.Succeeded)
 		}
 	}
-	room := s.HasRoom(t, n, nil)
+	room := s.Nodes().HasRoom(t, n, nil)
 	if err := s.Rollback(mark); err != nil {
 		panic(err)
 	}
@@ -165,7 +165,7 @@ func (w *twin) plays(chosen []model.TaskID, nodes []model.NodeID) bool {
 			elsewhere = append(elsewhere, c)
 		}
 	}
-	if w.s.Plans() {
+	if w.s.Reclaim().Plans() {
 		return w.playsAtOnce(chosen, nodes)
 	}
 	var groups [][]model.TaskID
@@ -195,12 +195,12 @@ func (w *twin) plays(chosen []model.TaskID, nodes []model.NodeID) bool {
 	}
 	for _, i := range order {
 		t := w.tasks[i]
-		if !w.evicts(t, groups[i]) || !w.s.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !w.s.Fits(t, nodes[i], nil) {
+		if !w.evicts(t, groups[i]) || !w.s.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !w.s.Nodes().Fits(t, nodes[i], nil) {
 			return false
 		}
 		w.s.Host().Book(t, model.Allocated, nodes[i])
 	}
-	return w.s.Ready(w.job, nil)
+	return w.s.Job(w.job).Ready(nil)
 }
 
 // needs reports whether a node, or a limit, lacks a victim.
@@ -236,7 +236,7 @@ func (w *twin) evicts(t model.TaskID, group []model.TaskID) bool {
 		}
 	}
 	if !inSomeOrder(own, nil, func(list []model.TaskID) bool {
-		return len(w.s.Preemptable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
+		return len(w.s.Preempt().Choose(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
 	}) {
 		return false
 	}
@@ -244,7 +244,7 @@ func (w *twin) evicts(t model.TaskID, group []model.TaskID) bool {
 		w.s.Host().Unbook(c, model.Pending)
 	}
 	if len(others) > 0 && (!w.s.Preemptive([]model.TaskID{t}, nil, nil) || !inSomeOrder(others, nil, func(list []model.TaskID) bool {
-		return len(w.s.Reclaimable(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
+		return len(w.s.Reclaim().Choose(&policy.Claim{Tasks: []model.TaskID{t}, Candidates: list}, false).Victims) == len(list)
 	})) {
 		return false
 	}
@@ -270,7 +270,7 @@ func inSomeOrder(list, taken []model.TaskID, holds func([]model.TaskID) bool) bo
 
 func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 	if len(chosen) > 0 {
-		choice := w.s.Reclaimable(&policy.Claim{
+		choice := w.s.Reclaim().Choose(&policy.Claim{
 			Tasks: w.tasks, Candidates: chosen, Room: policy.Room{Kind: policy.GivenNodes, Nodes: nodes},
 		}, false)
 		if choice.Plan == nil || !choice.Plan.Made || len(choice.Plan.Victims) < len(chosen) {
@@ -284,12 +284,12 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 		return false
 	}
 	for i, t := range w.tasks {
-		if !w.s.Fits(t, nodes[i], nil) {
+		if !w.s.Nodes().Fits(t, nodes[i], nil) {
 			return false
 		}
 		w.s.Host().Book(t, model.Allocated, nodes[i])
 	}
-	return w.s.Ready(w.job, nil)
+	return w.s.Job(w.job).Ready(nil)
 }
 
 func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
@@ -306,10 +306,14 @@ func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
 			w := twin{s: s, job: j, tasks: plan.Tasks}
 			if len(plan.Tasks) > 0 {
 				var err error
-				w.pool, err = s.Candidates(plan.Tasks[0], means == engine.ByPreempt)
+				by := s.Reclaim()
+				if means == engine.ByPreempt {
+					by = s.Preempt()
+				}
+				w.pool, err = by.Candidates(plan.Tasks[0])
 				require.NoError(t, err)
 			}
-			if len(w.pool) > 10 || !s.Starving(j, nil) || means == engine.ByReclaim && s.IsOverused(s.View().Jobs.At(j).Queue, nil) {
+			if len(w.pool) > 10 || !s.Job(j).Starving(nil) || means == engine.ByReclaim && s.IsOverused(s.View().Jobs.At(j).Queue, nil) {
 				continue
 			}
 			fewest := w.fewest()

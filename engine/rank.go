@@ -9,29 +9,18 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// Busy lists the queues that have jobs, by name.
-func (s *Session) Busy() []model.QueueID {
-	v := s.view
-	busy := make([]model.QueueID, 0, len(v.QueueOrder))
-	for _, q := range v.QueueOrder {
-		if v.QueueSumOf(q).Jobs > 0 {
-			busy = append(busy, q)
-		}
-	}
-	return busy
-}
-
-// QueueRanks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has
+// Ranks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has
 // none.
-func (h Host) QueueRanks(queues []model.QueueID) []int32 {
+func (o Order) Ranks(queues []model.QueueID) []int32 {
 	ranks := make([]int32, len(queues))
-	if keyer, ok := h.keyer(); ok && len(queues) <= len(h.view.Queues)/rankedByCounting {
-		h.countRanks(keyer, queues, ranks)
+	s := o.s
+	if keyer, ok := s.keyer(); ok && len(queues) <= len(s.view.Queues)/rankedByCounting {
+		s.countRanks(keyer, queues, ranks)
 		return ranks
 	}
-	busy := h.Busy()
-	h.QueuesInOrder(busy)
-	all := make([]int32, len(h.view.Queues))
+	busy := s.view.Busy()
+	o.SortQueues(busy)
+	all := make([]int32, len(s.view.Queues))
 	for i, q := range busy {
 		all[q] = int32(i) + 1
 	}

@@ -54,11 +54,11 @@ func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.
 				busy = append(busy, q)
 			}
 		}
-		require.True(t, slices.Equal(busy, s.Busy()))
+		require.True(t, slices.Equal(busy, s.View().Busy()))
 		want := slices.Clone(busy)
 		engine.Sort(want, func(l, r model.QueueID) int { return strings.Compare(m.Queues[l].Name, m.Queues[r].Name) },
-			func(l, r model.QueueID) bool { return s.CompareQueues(l, r).Less })
-		s.QueuesInOrder(busy)
+			func(l, r model.QueueID) bool { return s.Order().CompareQueues(l, r).Less })
+		s.Order().SortQueues(busy)
 		require.Equal(t, want, busy)
 
 		asked := rapid.SliceOfN(rapid.IntRange(0, queues-1), 0, queues).Draw(t, "asked")
@@ -66,7 +66,7 @@ func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.
 		for i, q := range asked {
 			ids[i] = model.QueueID(q)
 		}
-		for i, rank := range s.Host().QueueRanks(ids) {
+		for i, rank := range s.Order().Ranks(ids) {
 			require.Equal(t, slices.Index(want, ids[i]), int(rank))
 		}
 	})

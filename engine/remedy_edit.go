@@ -41,7 +41,7 @@ func (e *editor) feed() {
 	for i := range e.edits {
 		switch e.edits[i].Field { //nolint:exhaustive // The others are not about jobs.
 		case JobEnded:
-			e.RemoveJobAt(e.edits[i].Job)
+			e.RemoveJobs(e.edits[i].Job)
 		case JobQueue, JobMinimum, TaskRequest, TaskNode:
 			restated = true
 		}

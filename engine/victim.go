@@ -33,19 +33,35 @@ type Choice struct {
 	Plan *policy.Plan
 }
 
-// Reclaimable decides which candidates of other queues a claimant may evict. Plugins without plans consider the claimant's first task.
-func (s *Session) Reclaimable(c *policy.Claim, explain bool) Choice {
-	return s.choose(s.by.reclaim, c, explain)
+// Victims answers which tasks one of Volcano's two actions that evict may take.
+type Victims struct {
+	s       *Session
+	preempt bool
 }
 
-// Preemptable decides which candidates of its own queue a claimant, the first task, may evict.
-func (s *Session) Preemptable(c *policy.Claim, explain bool) Choice {
-	return s.choose(s.by.preempt, c, explain)
+// Reclaim returns the questions about tasks of other queues, which the reclaim action evicts.
+func (s *Session) Reclaim() Victims { return s.victimsOf(false) }
+
+// Preempt returns the questions about tasks of the claimant's own queue, which the preempt action evicts.
+func (s *Session) Preempt() Victims { return s.victimsOf(true) }
+
+func (s *Session) victimsOf(preempt bool) Victims { return Victims{s, preempt} }
+
+func (a Victims) voters() []voter {
+	if a.preempt {
+		return a.s.by.preempt
+	}
+	return a.s.by.reclaim
 }
 
-// Plans reports whether some plugin reclaims by plans, which support several tasks and a room.
-func (s *Session) Plans() bool {
-	return slices.ContainsFunc(s.by.reclaim, func(v voter) bool { return v.planner != nil })
+// Choose decides which candidates a claimant may evict. Plugins without plans consider the claimant's first task.
+func (a Victims) Choose(c *policy.Claim, explain bool) Choice {
+	return a.s.choose(a.voters(), c, explain)
+}
+
+// Plans reports whether some plugin chooses by plans, which support several tasks and a room.
+func (a Victims) Plans() bool {
+	return slices.ContainsFunc(a.voters(), func(v voter) bool { return v.planner != nil })
 }
 
 func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
@@ -167,11 +183,10 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 	return slices.DeleteFunc(list, func(t model.TaskID) bool { _, ok := in[t]; return !ok })
 }
 
-// Candidates lists the tasks that the reclaim action (or the preempt action) considers for a claimant: job by job in the order of their
-// uids, within a job the newest first, those of the same age by uid or namespace/name, and those without either by number. It returns
-// policy.ErrStopped if it is stopped.
-func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
-	v := s.view
+// Candidates lists the tasks that the action considers for a claimant: job by job in the order of their uids, within a job the newest
+// first, those of the same age by uid or namespace/name, and those without either by number. It returns policy.ErrStopped if it is stopped.
+func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
+	v := a.s.view
 	var candidates []model.TaskID
 	looked := 0
 	for _, j := range v.Present() {
@@ -180,7 +195,7 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 			if looked++; v.Stopped(looked) {
 				return nil, policy.ErrStopped
 			}
-			if _, eligible := s.Eligible(claimant, t, preempt); eligible {
+			if _, eligible := a.Eligible(claimant, t); eligible {
 				candidates = append(candidates, t)
 			}
 		}
@@ -191,10 +206,9 @@ func (s *Session) Candidates(claimant model.TaskID, preempt bool) ([]model.TaskI
 	return candidates, nil
 }
 
-// Eligible reports whether the reclaim action (or the preempt action) considers a candidate for a claimant, and if not, why
-// (pkg/scheduler/actions/reclaim and preempt).
-func (s *Session) Eligible(claimant, candidate model.TaskID, preempt bool) (policy.Reason, bool) {
-	v := s.view
+// Eligible reports whether the action considers a candidate for a claimant, and if not, why (pkg/scheduler/actions/reclaim and preempt).
+func (a Victims) Eligible(claimant, candidate model.TaskID) (policy.Reason, bool) {
+	v, preempt := a.s.view, a.preempt
 	task := v.Tasks.At(candidate)
 	mine, theirs := v.QueueOf(claimant), v.QueueOf(candidate)
 	var code policy.Code

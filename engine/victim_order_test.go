@@ -80,7 +80,7 @@ func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 				queues = append(queues, queue(c))
 			}
 		}
-		Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.Host().CompareVictimQueues(l, r, queue(claimant)).Less })
+		Sort(queues, s.queueName, func(l, r model.QueueID) bool { return s.Order().CompareVictimQueues(l, r, queue(claimant)).Less })
 		Sort(want,
 			func(l, r model.TaskID) int {
 				return cmp.Or(strings.Compare(s.view.TaskKey(l), s.view.TaskKey(r)), cmp.Compare(l, r))
@@ -89,9 +89,9 @@ func TestVictimsAreSortedAsComparingThemPairByPairHasIt(t *testing.T) {
 				if queue(l) != queue(r) {
 					return slices.Index(queues, queue(l)) < slices.Index(queues, queue(r))
 				}
-				return s.Host().CompareVictims(l, r, claimant).Less
+				return s.Order().CompareVictims(l, r, claimant).Less
 			})
-		s.SortVictims(claimant, candidates)
+		s.Order().SortVictims(claimant, candidates)
 		require.Equal(t, want, candidates)
 	})
 }
@@ -118,6 +118,6 @@ func BenchmarkSortVictims(b *testing.B) {
 		for i := range candidates {
 			candidates[i] = model.TaskID(i * 37 % 100)
 		}
-		s.SortVictims(0, candidates)
+		s.Order().SortVictims(0, candidates)
 	}
 }

@@ -63,15 +63,6 @@ func (s *Session) Change(dimensions []string, feed func(*model.ChangeBuilder)) e
 	}, nil)
 }
 
-// Remove removes jobs, as if a new scheduling session were opened without them.
-func (s *Session) Remove(jobs []model.JobID) error {
-	return s.Change(nil, func(b *model.ChangeBuilder) {
-		for _, j := range jobs {
-			b.RemoveJobAt(j)
-		}
-	})
-}
-
 func (s *Session) reopen(v *policy.View) error {
 	st, err := open(v, s.policy)
 	if err != nil {

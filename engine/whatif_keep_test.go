@@ -28,7 +28,7 @@ func TestARestoredSessionIsAsNewForTheNext(t *testing.T) {
 		require.Equal(t, 0, s.Mark())
 		require.NoError(t, s.Allocate(0, 0))
 		require.Equal(t, 1, s.Mark())
-		require.NoError(t, s.Remove([]model.JobID{0}))
+		require.NoError(t, s.Change(nil, func(b *model.ChangeBuilder) { b.RemoveJobs(0) }))
 		s.Host().Restore()
 
 		require.ErrorIs(t, s.Rollback(0), engine.ErrNoMark)

@@ -41,8 +41,8 @@ func IdentityOf(ctx context.Context) string {
 // arrived asks the taps for a call of gRPC whose headers have come, and counts it if no handler will.
 func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, error) {
 	ctx, err := s.tap(ctx, call)
-	if err == nil {
-		s.calls.unknown(ctx, call.FullMethodName)
+	if err == nil && s.calls.unknown(ctx, call.FullMethodName) {
+		connectionOf(ctx).waste()
 	}
 	return ctx, err
 }
@@ -52,8 +52,13 @@ func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, 
 //
 // It runs in the goroutine that reads the connection, one call at a time.
 func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, error) {
-	if !connectionOf(ctx).begin() {
-		return ctx, status.Error(codes.ResourceExhausted, "too many calls of this connection were reset or refused")
+	c := connectionOf(ctx)
+	if fault := c.begin(); fault != nil {
+		return ctx, s.fail(ctx, fault)
+	}
+	if quiet(call.FullMethodName) {
+		// gRPC reads its message, so there is no end of one that is reset before.
+		c.waste()
 	}
 	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
 		return ctx, nil
@@ -63,9 +68,15 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 		next, err := ask(ctx, call)
 		if err != nil {
 			s.refuse(in, call.FullMethodName, err)
+			if status.Code(err) == codes.Unauthenticated {
+				c.waste()
+			}
 			return in, err
 		}
 		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
+	}
+	if identity := IdentityOf(ctx); identity != anonymous {
+		c.authenticated(identity)
 	}
 	return bounded(ctx, call.FullMethodName), nil
 }

@@ -97,11 +97,13 @@ func (l *methodLabels) endedWith(c codes.Code) []metric.RecordOption {
 	return options
 }
 
-// unknown counts a call of a method that is not served. gRPC answers it.
-func (c *calls) unknown(ctx context.Context, method string) {
-	if c.methods[method] == nil {
-		c.started.Add(ctx, 1, c.other.started...)
+// unknown reports whether a method is not served, and counts its call, which gRPC answers.
+func (c *calls) unknown(ctx context.Context, method string) bool {
+	if c.methods[method] != nil {
+		return false
 	}
+	c.started.Add(ctx, 1, c.other.started...)
+	return true
 }
 
 // measured is a call that is measured until it ends.

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // connection is a connection that knows which responses its peer has not taken yet. One that stays for longer than AnswerTime ends the
@@ -21,9 +26,12 @@ type connection struct {
 	tenant string
 
 	mutex sync.Mutex
-	// credit is how many more calls may begin before others have ended well, as of a time.
+	// credit is how many more calls may be wasted, as of a time.
 	credit float64
 	asOf   time.Time
+	// offender answers for what is wasted: the address of the peer, or the first identity that a call has shown.
+	offender   string
+	identified bool
 	// oldest and newest are the ends of the list of responses that the peer has not taken, in the order in which they were made.
 	oldest, newest *reply
 	timer          *time.Timer
@@ -161,8 +169,10 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: raw, server: l.server, tenant: tenantAt(raw.RemoteAddr()), asOf: time.Now()}
-	c.credit = l.server.offenders.credit(raw.RemoteAddr(), c.most())
+	c := &connection{
+		Conn: raw, server: l.server, tenant: tenantAt(raw.RemoteAddr()), asOf: time.Now(), offender: offenderAt(raw.RemoteAddr()),
+	}
+	c.credit = l.server.offenders.credit(c.offender, c.most())
 	return c, nil
 }
 
@@ -172,11 +182,17 @@ func (c *connection) ending(why string) {
 		slog.String("reason", why), slog.String("peer_address", c.RemoteAddr().String()))
 }
 
-// A client may reset its calls as fast as it can write, and each costs more than the frames do. So a call takes a credit of its connection,
-// which gets it back when the call ends by an answer. What was reset, or refused by its headers, comes back at a rate alone.
+// A client may reset its calls as fast as it can write, and each costs the server more than its frames cost the client. So a call that is
+// wasted takes a credit of its connection when it ends: one that its client has reset before its time was over, one without the identity
+// that it needs, and one of a method that does not exist. What the server refuses because it is busy, and what comes too late, costs nothing.
+// Without credit, calls are refused; the connection is closed when a peer spends as much again on refused calls.
 
-// resetSeconds is for how long a connection may have saved credit.
-const resetSeconds = 5
+const (
+	// resetSeconds is for how long a connection may have saved credit.
+	resetSeconds = 5
+	// lateReset is how near the end of its time a call may be reset by a client that has given up at that time.
+	lateReset = 20 * time.Millisecond
+)
 
 // most is the most credit that a connection has: that of all calls that it may have at a time, and what it may save.
 func (c *connection) most() float64 {
@@ -184,39 +200,92 @@ func (c *connection) most() float64 {
 	return float64(o.Connection.Streams) + resetSeconds*float64(o.Connection.Resets)
 }
 
-// begin takes the credit of a call. It closes the connection and returns false if there is none.
-func (c *connection) begin() bool {
-	if c == nil {
-		return true
-	}
-	c.mutex.Lock()
-	if c.closed {
-		c.mutex.Unlock()
-		return false
-	}
+// spend takes credit, or gives it back if it is negative, and returns what is left. The mutex is held.
+func (c *connection) spend(credit float64) float64 {
 	now := time.Now()
-	c.credit = min(c.credit+now.Sub(c.asOf).Seconds()*float64(c.server.options.Connection.Resets), c.most())
+	gained := now.Sub(c.asOf).Seconds() * float64(c.server.options.Connection.Resets)
+	c.credit = min(min(c.credit+gained, c.most())-credit, c.most())
 	c.asOf = now
-	c.credit--
-	spent := c.credit < 0
-	c.mutex.Unlock()
-	if !spent {
-		return true
-	}
-	c.server.metrics.reset.Inc()
-	c.server.offenders.note(c.Conn.RemoteAddr())
-	c.ending("too many of its calls were reset or refused")
-	// The peer is no client. There is no use for the error.
-	_ = c.Close()
-	return false
+	return c.credit
 }
 
-// answered gives the credit of a call back, unless its client has reset it.
-func (c *connection) answered(ctx context.Context) {
-	if c == nil || errors.Is(context.Cause(ctx), context.Canceled) {
+// begin returns a fault if the connection has no credit for another call. It closes the connection of a peer that goes on.
+func (c *connection) begin() *wire.Fault {
+	if c == nil {
+		return nil
+	}
+	c.mutex.Lock()
+	left := c.spend(0)
+	if left >= 0 && !c.closed {
+		c.mutex.Unlock()
+		return nil
+	}
+	left = c.spend(1)
+	ends, offender := left < -c.most() && !c.closed, c.offender
+	c.mutex.Unlock()
+	if ends {
+		c.server.metrics.reset.Inc()
+		c.server.offenders.note(offender)
+		c.ending("too many of its calls were wasted")
+		// The peer is no client. There is no use for the error.
+		_ = c.Close()
+	}
+	resets := c.server.options.Connection.Resets
+	return &wire.Fault{
+		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
+		Text:     "too many calls of this connection were reset, or showed no identity",
+		Retry:    max(time.Duration(-left/float64(resets)*float64(time.Second)), time.Second),
+		Metadata: map[string]string{"limit": "connection.resets", "maximum": strconv.Itoa(resets)},
+	}
+}
+
+// waste takes the credit of a call that is wasted.
+func (c *connection) waste() {
+	if c == nil {
 		return
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.credit = min(c.credit+1, c.most())
+	c.spend(1)
+}
+
+// end takes the credit of a call that ends if it is wasted.
+func (c *connection) end(ctx context.Context) {
+	if c != nil && resetEarly(ctx) {
+		c.waste()
+	}
+}
+
+// keep gives the credit of a call back that was taken when it began, unless it is wasted.
+func (c *connection) keep(ctx context.Context) {
+	if c == nil || resetEarly(ctx) {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.spend(-1)
+}
+
+// resetEarly reports whether the client has reset a call before its time was over.
+func resetEarly(ctx context.Context) bool {
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= lateReset
+}
+
+// authenticated notes that a call has shown an identity. From the first one on, the identity and not the address of the peer answers for
+// what the connection wastes, so that callers that share an address do not pay for each other.
+func (c *connection) authenticated(identity string) {
+	if c == nil {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.identified {
+		return
+	}
+	c.identified, c.offender = true, identity
+	c.credit = c.server.offenders.credit(identity, c.most())
 }

@@ -49,6 +49,7 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 		method := &d.Methods[i]
 		name, handle := "/"+d.ServiceName+"/"+method.MethodName, method.Handler
 		method.Handler = func(_ any, ctx context.Context, _ func(any) error, with grpc.UnaryServerInterceptor) (response any, err error) {
+			defer connectionOf(ctx).end(ctx)
 			m := s.calls.begin(ctx, name)
 			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
@@ -65,8 +66,10 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 		stream := &d.Streams[i]
 		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
 		stream.Handler = func(_ any, stream grpc.ServerStream) error {
-			m, _ := stream.Context().Value(measuredKey{}).(*measured)
-			c, end, err := s.accept(stream.Context(), name, m)
+			ctx := stream.Context()
+			defer connectionOf(ctx).end(ctx)
+			m, _ := ctx.Value(measuredKey{}).(*measured)
+			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
 				return err
 			}
@@ -106,7 +109,6 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 		c.endChunk()
 		messages.held.Close()
 		leave()
-		connectionOf(ctx).answered(ctx)
 	}, nil
 }
 

@@ -45,7 +45,7 @@ func (s *Server) logUnary(ctx context.Context, request any, info *grpc.UnaryServ
 	began := time.Now()
 	answer, err := handle(ctx, request)
 	if quiet(info.FullMethod) {
-		connectionOf(ctx).answered(ctx)
+		connectionOf(ctx).keep(ctx)
 	}
 	s.logEnd(ctx, info.FullMethod, began, err)
 	return answer, err
@@ -64,7 +64,7 @@ func (s *Server) watched(service any, stream grpc.ServerStream, method string, h
 		return handle(service, stream)
 	}
 	ctx := stream.Context()
-	defer connectionOf(ctx).answered(ctx)
+	defer connectionOf(ctx).keep(ctx)
 	tenant, most := TenantOf(ctx), s.options.Connection.Watches
 	mine, all := s.watches.Add(tenant, 1)
 	defer s.watches.Add(tenant, -1)

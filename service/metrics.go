@@ -63,7 +63,7 @@ func newMetrics(s *Server) *metrics {
 		Name: "apportion_answers_untaken_total", Help: "Connections closed because their client did not read an answer in time.",
 	})
 	m.reset = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "apportion_connections_reset_total", Help: "Connections closed because too many of their calls were reset or refused.",
+		Name: "apportion_connections_reset_total", Help: "Connections closed because too many of their calls were wasted.",
 	})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apportion_calls_refused_total", Help: "Calls refused by their headers, before a message was read.",

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// A connection that was closed because its calls were reset could be opened again with full credit. So the address keeps a debt: each such
-// closing halves the credit that its next connection begins with, and each forgiveAfter without one doubles it again. A connection gains
-// credit at the usual rate, so other clients of the address are slowed down and not refused.
+// A connection that was closed because its calls were wasted could be opened again with full credit. So each such closing halves the credit
+// that the offender's next connection begins with, and each forgiveAfter without one doubles it again. An offender is an identity, or the
+// address of a peer that has shown none. Other clients of the address lose nothing while they waste no calls.
 
 const (
 	// forgiveAfter is how long it takes until a closing of a connection counts no more.
 	forgiveAfter = 30 * time.Second
 	// leastCredit is what any connection begins with.
 	leastCredit = 16
-	// mostClosings is from where on closings change nothing, mostOffenders how many addresses are remembered.
+	// mostClosings is from where on closings change nothing, mostOffenders how many offenders are remembered.
 	mostClosings, mostOffenders = 16, 4096
 )
 
-// offenders remembers the addresses of connections that were closed because their calls were reset. The zero value is empty.
+// offenders remembers who answers for connections that were closed because their calls were wasted. The zero value is empty.
 type offenders struct {
 	mutex sync.Mutex
-	of    map[netip.Addr]offence
+	of    map[string]offence
 }
 
 // offence is how many closings count, as of a time.
@@ -38,32 +38,35 @@ func (o offence) at(now time.Time) offence {
 	return offence{max(o.closings-forgiven, 0), o.asOf.Add(time.Duration(forgiven) * forgiveAfter)}
 }
 
-// offenderOf returns the key of an offender: its IPv4 address, or the /64 network of its IPv6 address, since one host may have all of that
-// network. It returns false for an address that is not IP.
-func offenderOf(address net.Addr) (netip.Addr, bool) {
+// addressPrefix begins the names of offenders that are addresses. No identity begins with it.
+const addressPrefix = "\x00"
+
+// offenderAt returns the name of an address as an offender: its IPv4 address, or the /64 network of its IPv6 address, since one host may
+// have all of that network. It is empty for an address that is not IP.
+func offenderAt(address net.Addr) string {
 	parsed, err := netip.ParseAddrPort(address.String())
 	if err != nil {
-		return netip.Addr{}, false
+		return ""
 	}
 	ip := parsed.Addr().Unmap()
 	if ip.Is6() {
-		prefix, err := ip.WithZone("").Prefix(64)
-		return prefix.Addr(), err == nil
+		if prefix, err := ip.WithZone("").Prefix(64); err == nil {
+			ip = prefix.Addr()
+		}
 	}
-	return ip, true
+	return addressPrefix + ip.String()
 }
 
-// note remembers a closing.
-func (o *offenders) note(address net.Addr) {
-	who, ok := offenderOf(address)
-	if !ok {
+// note remembers a closing. An empty name is not remembered.
+func (o *offenders) note(who string) {
+	if who == "" {
 		return
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	now := time.Now()
 	if o.of == nil {
-		o.of = map[netip.Addr]offence{}
+		o.of = map[string]offence{}
 	}
 	offended, known := o.of[who]
 	if !known && len(o.of) >= mostOffenders {
@@ -76,10 +79,9 @@ func (o *offenders) note(address net.Addr) {
 	o.of[who] = offended
 }
 
-// forget drops the addresses that are forgiven, or else one of those with the fewest closings.
+// forget drops the offenders that are forgiven, or else one of those with the fewest closings.
 func (o *offenders) forget(now time.Time) {
-	var least netip.Addr
-	fewest := mostClosings + 1
+	least, fewest := "", mostClosings+1
 	for who, offended := range o.of {
 		n := offended.at(now).closings
 		if n == 0 {
@@ -92,12 +94,11 @@ func (o *offenders) forget(now time.Time) {
 	delete(o.of, least)
 }
 
-// credit returns how much of a credit a new connection from an address begins with.
-func (o *offenders) credit(address net.Addr, most float64) float64 {
-	who, ok := offenderOf(address)
+// credit returns how much of a credit a new connection of an offender begins with.
+func (o *offenders) credit(who string, most float64) float64 {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if !ok || len(o.of) == 0 {
+	if who == "" || len(o.of) == 0 {
 		return most
 	}
 	offended := o.of[who].at(time.Now())

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -36,48 +37,130 @@ func (a accepting) Accept() (net.Conn, error) {
 	return from{address: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(a.address))}, nil
 }
 
-// wasted begins calls on a new connection from an address, all of which are reset, until it is closed. It returns how many it began.
-func wasted(t *testing.T, s *Server, address string) int {
+// limited returns a server whose connections have a credit of 200 calls.
+func limited(t *testing.T) *Server {
 	t.Helper()
-	accepted, err := listener{accepting{address: address}, s}.Accept()
+	s, err := New(Options{
+		Connection: setting.Connection{Streams: 100, Resets: 20}, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(t, err)
-	c, ok := accepted.(*connection)
+	return s
+}
+
+// accepted returns a new connection from an address.
+func accepted(t *testing.T, s *Server, address string) *connection {
+	t.Helper()
+	conn, err := listener{accepting{address: address}, s}.Accept()
+	require.NoError(t, err)
+	c, ok := conn.(*connection)
 	require.True(t, ok)
+	return c
+}
+
+// wasted begins calls on a connection, all of which are reset, until it is closed. It returns how many it wasted before calls were refused.
+func wasted(t *testing.T, c *connection) int {
+	t.Helper()
 	n := 0
-	for c.begin() {
+	for c.begin() == nil {
+		c.waste()
 		n++
 	}
-	return n
+	for !c.closed {
+		require.NotNil(t, c.begin())
+	}
+	return n - 1
 }
 
 func TestAnAddressWhoseConnectionsAreClosedBeginsWithLessCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{
-			Connection: setting.Connection{Streams: 100, Resets: 20}, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		})
-		require.NoError(t, err)
+		s := limited(t)
 		const first = "192.0.2.1:1000"
 		for _, want := range []int{200, 100, 50, 25, leastCredit, leastCredit} {
-			require.Equal(t, want, wasted(t, s, first))
+			require.Equal(t, want, wasted(t, accepted(t, s, first)))
 		}
-		require.Equal(t, 200, wasted(t, s, "192.0.2.2:1000"), "another address")
-		require.Equal(t, leastCredit, wasted(t, s, "[::ffff:192.0.2.1]:2000"), "the same address as IPv6 writes it")
+		require.Equal(t, 200, wasted(t, accepted(t, s, "192.0.2.2:1000")), "another address")
+		require.Equal(t, leastCredit, wasted(t, accepted(t, s, "[::ffff:192.0.2.1]:2000")), "the same address as IPv6 writes it")
 		time.Sleep(6 * forgiveAfter)
-		require.Equal(t, 100, wasted(t, s, first), "one closing of seven is left")
+		require.Equal(t, 100, wasted(t, accepted(t, s, first)), "one closing of seven is left")
 		time.Sleep(2*forgiveAfter + time.Second)
-		require.Equal(t, 200, wasted(t, s, first))
+		require.Equal(t, 200, wasted(t, accepted(t, s, first)))
 
-		require.Equal(t, 200, wasted(t, s, "[2001:db8::1]:1000"))
-		require.Equal(t, 100, wasted(t, s, "[2001:db8::2]:1000"), "the same network")
-		require.Equal(t, 200, wasted(t, s, "[2001:db8:0:1::1]:1000"))
+		require.Equal(t, 200, wasted(t, accepted(t, s, "[2001:db8::1]:1000")))
+		require.Equal(t, 100, wasted(t, accepted(t, s, "[2001:db8::2]:1000")), "the same network")
+		require.Equal(t, 200, wasted(t, accepted(t, s, "[2001:db8:0:1::1]:1000")))
+	})
+}
+
+func TestConnectionsThatAuthenticateHaveNoDebtOfTheirAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := limited(t)
+		const address = "192.0.2.1:1000"
+		for range 10 {
+			wasted(t, accepted(t, s, address))
+		}
+		good := accepted(t, s, address)
+		good.authenticated("scheduler")
+		require.InDelta(t, good.most(), good.credit, 0)
+		require.Equal(t, 200, wasted(t, good))
+		again := accepted(t, s, "192.0.2.9:1000")
+		again.authenticated("scheduler")
+		require.InDelta(t, again.most()/2, again.credit, 0, "an identity answers for what it wastes, from any address")
+		again.authenticated("other")
+		require.InDelta(t, again.most()/2, again.credit, 0, "the first identity counts")
+		other := accepted(t, s, address)
+		other.authenticated("other")
+		require.InDelta(t, other.most(), other.credit, 0)
+	})
+}
+
+func TestACallIsWastedIfItsClientResetsItBeforeItsTimeIsOver(t *testing.T) {
+	reset := func(after time.Duration) func(context.Context) context.Context {
+		return func(ctx context.Context) context.Context {
+			ctx, reset := context.WithTimeout(ctx, after)
+			reset()
+			return ctx
+		}
+	}
+	for name, test := range map[string]struct {
+		end    func(context.Context) context.Context
+		wasted float64
+	}{
+		"answered":                            {func(ctx context.Context) context.Context { return ctx }, 0},
+		"reset":                               {reset(time.Hour), 1},
+		"reset long before its time was over": {reset(time.Second), 1},
+		"reset when its time was nearly over": {reset(lateReset / 2), 0},
+		"late":                                {reset(0), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := accepted(t, limited(t), "192.0.2.1:1000")
+				c.end(test.end(t.Context()))
+				require.InDelta(t, c.most()-test.wasted, c.credit, 0)
+			})
+		})
+	}
+}
+
+func TestAConnectionWithoutCreditIsRefusedCallsUntilItHasSomeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := accepted(t, limited(t), "192.0.2.1:1000")
+		for range 210 {
+			c.waste()
+		}
+		fault := c.begin()
+		require.NotNil(t, fault)
+		require.Equal(t, time.Second, fault.Retry)
+		require.False(t, c.closed)
+		time.Sleep(fault.Retry)
+		require.Nil(t, c.begin())
 	})
 }
 
 func TestOffendersAreBoundInNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o offenders
-		address := func(i int) net.Addr {
-			return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1))
+		address := func(i int) string {
+			return offenderAt(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1)))
 		}
 		for range 3 {
 			o.note(address(0))
@@ -92,6 +175,6 @@ func TestOffendersAreBoundInNumber(t *testing.T) {
 		require.Len(t, o.of, mostOffenders)
 		o.note(address(3*mostOffenders + 1))
 		require.LessOrEqual(t, len(o.of), 2)
-		require.InDelta(t, 1000, o.credit(&net.UnixAddr{Name: "/run/socket", Net: "unix"}, 1000), 0)
+		require.InDelta(t, 1000, o.credit(offenderAt(&net.UnixAddr{Name: "/run/socket", Net: "unix"}), 1000), 0)
 	})
 }

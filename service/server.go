@@ -54,7 +54,7 @@ type Server struct {
 	// late ends the calls whose messages do not come within MessageTime, answering those that are not answered within CallTime.
 	late, answering overdue
 	digests         policyDigests
-	// offenders are the addresses of connections that were closed because their calls were reset.
+	// offenders answer for connections that were closed because their calls were wasted.
 	offenders offenders
 	// numbered counts the sessions that observers were told of.
 	numbered  atomic.Uint64

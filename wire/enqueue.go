@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -24,20 +25,20 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 }
 
 func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
-	decide := s.engine.Enqueueable
+	decide := engine.Job.Enqueueable
 	switch q.GetMode() {
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES:
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION:
-		decide = s.engine.Enqueue
+		decide = engine.Job.Enqueue
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT:
-		decide = s.engine.Admit
+		decide = engine.Job.Admit
 	default:
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
 	var jobs []model.JobID
 	var err error
 	if q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
-		jobs = s.engine.PendingInOrder()
+		jobs = s.engine.Order().Pending()
 	} else if jobs, err = s.jobsOrAll(q.GetJobs()); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 		v.Yield(i)
 		s.reasons.List = s.reasons.List[:0]
 		out := &verdicts[i]
-		permitted := decide(j, &s.reasons)
+		permitted := decide(s.engine.Job(j), &s.reasons)
 		out.Job, out.Verdict = uint32(j), s.out.verdict(permitted, s.reasons.List)
 		if !q.GetOmitNames() {
 			out.Uid = v.Jobs.At(j).UID
@@ -90,7 +91,7 @@ func faultAt(path, format string, args ...any) *model.Error {
 func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, *apportionv1.Answer) {
 	s.out.begin(s.engine.View().Dims, s.maximum)
 	before := len(why.List)
-	vote := s.engine.EnqueueVote(j, why)
+	vote := s.engine.Job(j).EnqueueVote(why)
 	return vote, s.verdictOn(j, vote != policy.Reject, why.List[before:])
 }
 
@@ -98,7 +99,7 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, 
 func (s *Session) Admit(j model.JobID) (bool, *apportionv1.Answer) {
 	s.out.begin(s.engine.View().Dims, s.maximum)
 	s.reasons.List = s.reasons.List[:0]
-	admitted := s.engine.Admit(j, &s.reasons)
+	admitted := s.engine.Job(j).Admit(&s.reasons)
 	return admitted, s.verdictOn(j, admitted, s.reasons.List)
 }
 

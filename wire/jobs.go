@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -57,13 +58,13 @@ func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID, omitN
 	if !omitNames {
 		out.Uid = v.Jobs.At(j).UID
 	}
-	ask := func(question func(model.JobID, *policy.Reasons) bool) *apportionv1.Verdict {
+	ask := func(question func(engine.Job, *policy.Reasons) bool) *apportionv1.Verdict {
 		s.reasons.List = s.reasons.List[:0]
-		yes := question(j, &s.reasons)
+		yes := question(s.engine.Job(j), &s.reasons)
 		return s.out.verdict(yes, s.reasons.List)
 	}
-	out.Valid, out.Ready = ask(s.engine.Valid), ask(s.engine.Ready)
-	out.Pipelined, out.Starving = ask(s.engine.Pipelined), ask(s.engine.Starving)
+	out.Valid, out.Ready = ask(engine.Job.Valid), ask(engine.Job.Ready)
+	out.Pipelined, out.Starving = ask(engine.Job.Pipelined), ask(engine.Job.Starving)
 	account := v.Account(j)
 	out.ReadyTasks, out.ValidTasks = uint32(account.Ready()), uint32(account.Valid())
 	out.PipelinedTasks = uint32(account.Tasks[model.Pipelined])

@@ -29,7 +29,8 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 		return nil, err
 	}
 	table := nodeTable{
-		Session: s, q: q, nodes: nodes, scorers: s.engine.Scorers(), fits: make([]bool, len(nodes)), total: make([]float64, len(nodes)),
+		Session: s, q: q, nodes: nodes, scorers: s.engine.Nodes().Scorers(),
+		fits: make([]bool, len(nodes)), total: make([]float64, len(nodes)),
 	}
 	if q.GetTop() > 0 {
 		table.ranks = s.engine.View().NodeRanks(nodes)
@@ -49,7 +50,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 		}
 	}
 	if q.GetJointly() {
-		placement, err := s.engine.Place(tasks, nodes)
+		placement, err := s.engine.Nodes().Place(tasks, nodes)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 	for i, node := range n.nodes {
 		n.engine.View().Yield(i)
 		n.reasons.List = n.reasons.List[:0]
-		n.fits[i] = n.engine.Fits(t, node, &n.reasons) && n.engine.HasRoom(t, node, &n.reasons)
+		n.fits[i] = n.engine.Nodes().Fits(t, node, &n.reasons) && n.engine.Nodes().HasRoom(t, node, &n.reasons)
 		if n.q.GetExplain() && !n.fits[i] && n.out.left >= 0 {
 			for k := range n.reasons.List {
 				out.Unfit = append(out.Unfit, &apportionv1.Unfit{Node: uint32(node), Reason: n.out.reason(&n.reasons.List[k])})

@@ -45,13 +45,15 @@ func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Que
 	var faults model.Error
 	queues := s.selectQueues(subject, "queues", &faults)
 	if len(subject.GetIndex())+len(subject.GetName()) == 0 {
-		queues = s.engine.Busy()
+		queues = s.engine.View().Busy()
 	}
 	v := s.engine.View()
-	compare := s.engine.CompareQueues
+	compare := s.engine.Order().CompareQueues
 	if q.GetClaimant() != nil {
 		claimant := s.claimantQueue(q, &faults)
-		compare = func(l, r model.QueueID) engine.Comparison { return s.engine.CompareVictimQueues(l, r, claimant) }
+		compare = func(l, r model.QueueID) engine.Comparison {
+			return s.engine.Order().CompareVictimQueues(l, r, claimant)
+		}
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err
@@ -87,16 +89,16 @@ func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs)
 		return nil, err
 	}
 	v := s.engine.View()
-	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.CompareJobs)
+	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.Order().CompareJobs)
 }
 
 func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Tasks) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(subject, "tasks", &faults)
-	compare := s.engine.CompareTasks
+	compare := s.engine.Order().CompareTasks
 	if q.GetClaimant() != nil {
 		claimant := s.claimantTask(q, &faults)
-		compare = func(l, r model.TaskID) engine.Comparison { return s.engine.CompareVictims(l, r, claimant) }
+		compare = func(l, r model.TaskID) engine.Comparison { return s.engine.Order().CompareVictims(l, r, claimant) }
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err

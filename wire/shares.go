@@ -279,7 +279,7 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		return nil, err
 	}
 	v := s.engine.View()
-	ranks := s.engine.QueueRanks(queues)
+	ranks := s.engine.Order().Ranks(queues)
 	standings := many(&s.out, &s.out.memory().standings, len(queues))
 	list := many(&s.out, &s.out.memory().standingLists, len(queues))[:0]
 	for i, q := range queues {

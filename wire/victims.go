@@ -57,7 +57,7 @@ type victimsStep interface {
 }
 
 func (s *Session) reclaim(q *apportionv1.ReclaimStep) (*apportionv1.Answer, error) {
-	victims, err := s.victims(q, false)
+	victims, err := s.victims(q, s.engine.Reclaim())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Session) reclaim(q *apportionv1.ReclaimStep) (*apportionv1.Answer, erro
 }
 
 func (s *Session) preempt(q *apportionv1.PreemptStep) (*apportionv1.Answer, error) {
-	victims, err := s.victims(q, true)
+	victims, err := s.victims(q, s.engine.Preempt())
 	if err != nil {
 		return nil, err
 	}
@@ -78,22 +78,22 @@ type hunt struct {
 	claimants  []model.TaskID
 	claimant   model.TaskID
 	room       policy.Room
-	preempt    bool
+	by         engine.Victims
 	omitNames  bool
 	candidates []model.TaskID
 	// left are the candidates that were left out beforehand, with the reason.
 	left []policy.Check
 }
 
-func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnswer, error) {
-	h := hunt{preempt: preempt, omitNames: q.GetOmitNames()}
+func (s *Session) victims(q victimsStep, by engine.Victims) (*apportionv1.VictimsAnswer, error) {
+	h := hunt{by: by, omitNames: q.GetOmitNames()}
 	var faults model.Error
 	if n, tasks := selected(q.GetCandidates(), 0), s.engine.View().Tasks.Len(); n > tasks {
 		return nil, faultAt("candidates", "%d candidates are more than there are tasks (%d)", n, tasks)
 	}
 	claimant := s.selectTasks(q.GetClaimant(), "claimant", &faults)
 	named := s.selectTasks(q.GetCandidates(), "candidates", &faults)
-	s.checkClaimants(claimant, !preempt && s.engine.Plans(), &faults)
+	s.checkClaimants(claimant, by.Plans(), &faults)
 	if reclaim, ok := q.(*apportionv1.ReclaimStep); ok {
 		h.room = s.claimRoom(reclaim, &faults)
 	}
@@ -103,9 +103,9 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 	h.claimants, h.claimant = claimant, claimant[0]
 	var err error
 	if q.GetCandidates() == nil {
-		h.candidates, err = s.engine.Candidates(h.claimant, preempt)
-		if !preempt && s.engine.Plans() {
-			s.engine.SortVictims(h.claimant, h.candidates)
+		h.candidates, err = by.Candidates(h.claimant)
+		if by.Plans() {
+			s.engine.Order().SortVictims(h.claimant, h.candidates)
 		}
 	} else {
 		s.sift(&h, named, q.GetEligibleOnly())
@@ -116,7 +116,7 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 	if err := s.out.room(2*len(h.candidates)+len(h.left), "candidates"); err != nil {
 		return nil, err
 	}
-	choice := s.choose(&h, q.GetExplain())
+	choice := by.Choose(&policy.Claim{Tasks: h.claimants, Candidates: h.candidates, Room: h.room}, q.GetExplain())
 	if choice.Plan != nil && choice.Plan.Stopped || s.stop != nil && s.stop() {
 		return nil, policy.ErrStopped
 	}
@@ -134,14 +134,6 @@ func (s *Session) victims(q victimsStep, preempt bool) (*apportionv1.VictimsAnsw
 		}
 	}
 	return answer, nil
-}
-
-func (s *Session) choose(h *hunt, explain bool) engine.Choice {
-	claim := &policy.Claim{Tasks: h.claimants, Candidates: h.candidates, Room: h.room}
-	if h.preempt {
-		return s.engine.Preemptable(claim, explain)
-	}
-	return s.engine.Reclaimable(claim, explain)
 }
 
 // checkClaimants records more than one claimant, or with plans tasks of more than one job or a task named twice.
@@ -193,7 +185,7 @@ func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
 		if _, twice := seen[t]; twice {
 			reason, eligible = policy.Because("", policy.NotACandidate, model.None), false
 		} else if eligibleOnly {
-			reason, eligible = s.engine.Eligible(h.claimant, t, h.preempt)
+			reason, eligible = h.by.Eligible(h.claimant, t)
 		}
 		seen[t] = struct{}{}
 		if eligible {
@@ -230,7 +222,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 		}
 	}
 	order := append([]model.TaskID(nil), choice.Victims...)
-	s.engine.SortVictims(h.claimant, order)
+	s.engine.Order().SortVictims(h.claimant, order)
 	answer.EvictionOrder = indices(&s.out, order)
 	answer.Plan = s.plan(choice.Plan)
 	return answer, s.out.check("candidates")

@@ -185,7 +185,7 @@ func (s *Session) removeJob(q *apportionv1.RemoveJobStep) (*apportionv1.Answer, 
 		return nil, err
 	}
 	s.leave()
-	if err := s.engine.Remove(jobs); err != nil {
+	if err := s.engine.Change(nil, func(b *model.ChangeBuilder) { b.RemoveJobs(jobs...) }); err != nil {
 		return nil, err
 	}
 	return done(), nil

@@ -156,7 +156,7 @@ func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 	}
 	s.agree(job.tasks)
 	if s.record == nil {
-		vote = s.engine.EnqueueVote(j, s.why())
+		vote = s.engine.Job(j).EnqueueVote(s.why())
 	} else {
 		var answer *apportionv1.Answer
 		vote, answer = s.wire.EnqueueVote(j, s.why())
@@ -184,7 +184,7 @@ func (s *snapshot) admit(j model.JobID, uid string) effect {
 		return unchanged
 	}
 	if s.record == nil {
-		s.engine.Admit(j, nil)
+		s.engine.Job(j).Admit(nil)
 		return applied
 	}
 	_, answer := s.wire.Admit(j)
@@ -203,7 +203,7 @@ func (s *snapshot) ready(job jobState) (ready, ok bool) {
 		return true, false
 	}
 	s.agree(job.tasks)
-	ready = s.engine.Ready(j, s.why())
+	ready = s.engine.Job(j).Ready(s.why())
 	s.record.ask(func() *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobsOf(job.uid)}}}
 	})
@@ -218,7 +218,7 @@ func (s *snapshot) fits(task, node string) (why string, fits, ok bool) {
 	if !known || !offered {
 		return "", true, false
 	}
-	if fits = s.engine.Fits(t, n, s.why()); !fits {
+	if fits = s.engine.Nodes().Fits(t, n, s.why()); !fits {
 		why = s.words()
 	}
 	s.record.ask(func() *apportionv1.Step { return nodesStep(task, []string{node}) })
@@ -238,7 +238,7 @@ func (s *snapshot) score(task string, nodes []string) ([]nodeScore, bool) {
 	if !ok {
 		return nil, false
 	}
-	scorers := s.engine.Scorers()
+	scorers := s.engine.Nodes().Scorers()
 	if len(scorers) == 0 {
 		return nil, true
 	}
@@ -312,9 +312,9 @@ func (s *snapshot) victims(claimant string, candidates []string, preempt bool) (
 	if len(list) == 0 {
 		return nil, false, false
 	}
-	choose := s.engine.Reclaimable
+	choose := s.engine.Reclaim().Choose
 	if preempt {
-		choose = s.engine.Preemptable
+		choose = s.engine.Preempt().Choose
 	}
 	choice := choose(&policy.Claim{Tasks: []model.TaskID{c}, Candidates: list}, false)
 	s.record.ask(func() *apportionv1.Step {

@@ -145,7 +145,7 @@ func (b *Builder) build(stop func() bool, each func(n int, f func(int))) (*Model
 		return nil, ErrStopped
 	}
 	if b.tally.on && (b.faults.Total > 0 || !b.m.exact || b.tally.repeated) {
-		return nil, ErrTally
+		return nil, errTally
 	}
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (b *Builder) indexAllTasks(stop func() bool) {
 
 // taken records that an earlier task has the same uid. It formats the path only if it will be listed.
 func (b *Builder) taken(t, earlier TaskID) {
-	if b.faults.Full() {
+	if b.faults.full() {
 		b.faults.Total++
 		return
 	}

@@ -137,7 +137,7 @@ func TestViolationsBeyondFiftyAreCounted(t *testing.T) {
 	_, err := b.Build()
 	var violations *model.Error
 	require.ErrorAs(t, err, &violations)
-	require.Len(t, violations.Violations, model.MaxListed)
+	require.Len(t, violations.Violations, 50)
 	require.Equal(t, 9999, violations.Total)
 	require.Contains(t, err.Error(), "9999 violations\n")
 	require.Contains(t, err.Error(), "\nand 9949 more")

@@ -191,13 +191,15 @@ func (b *ChangeBuilder) RemoveJob(uid string) {
 		b.faults.Add(b.removal().String(), "no job %q", uid)
 		return
 	}
-	b.RemoveJobAt(j)
+	b.RemoveJobs(j)
 }
 
-// RemoveJobAt is RemoveJob for an existing job.
-func (b *ChangeBuilder) RemoveJobAt(j JobID) {
-	if b.claimJob(j, b.removal()) {
-		b.change.jobsGone = append(b.change.jobsGone, j)
+// RemoveJobs is RemoveJob for existing jobs.
+func (b *ChangeBuilder) RemoveJobs(jobs ...JobID) {
+	for _, j := range jobs {
+		if b.claimJob(j, b.removal()) {
+			b.change.jobsGone = append(b.change.jobsGone, j)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	m.Jobs, m.Tasks, m.Accounts = r.jobs.Table, r.tasks.List, r.accounts.Table
 	tasks, ok := c.tasksOf(settled, &m)
 	if !ok {
-		return nil, ErrParts
+		return nil, errParts
 	}
 	r.index(tasks)
 	r.order()

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// ErrParts means that a Change built in parts has violations. Their paths need the positions of all jobs, so it must be built again without
+// errParts means that a Change built in parts has violations. Their paths need the positions of all jobs, so it must be built again without
 // parts.
-var ErrParts = errors.New("a change with violations must be built without parts")
+var errParts = errors.New("a change with violations must be built without parts")
 
 // settled holds the indexes and accounts of one part of a change's jobs.
 type settled struct {
@@ -72,11 +72,11 @@ func (b *Builder) settle(to *move) (s settled) {
 	return s
 }
 
-// faults returns the violations of the change, or ErrParts if it was built in several parts.
+// faults returns the violations of the change, or errParts if it was built in several parts.
 func (c *change) faults() error {
 	for _, p := range c.parts {
 		if p.faults.Total > 0 && len(c.parts) > 1 {
-			return ErrParts
+			return errParts
 		}
 	}
 	return c.parts[0].faults.OrNil()

@@ -9,8 +9,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// ErrTally means that the snapshot must be read again with all its tasks: it may be invalid, or sums depend on the order of tasks.
-var ErrTally = errors.New("the snapshot cannot be built without its tasks")
+// errTally means that the snapshot must be read again with all its tasks: it may be invalid, or sums depend on the order of tasks.
+var errTally = errors.New("the snapshot cannot be built without its tasks")
 
 // Extent counts jobs, and the groups and tasks in them.
 type Extent struct{ Jobs, Groups, Tasks int }
@@ -42,7 +42,7 @@ type tallied struct {
 // Tally prepares the builder for a snapshot of exactly this extent and number of nodes. The model keeps only the sums of its tasks. Jobs
 // then come by OpenJob and CloseJob, groups by OpenGroup and CloseGroup, tasks by CountTask and CountDetailed.
 //
-// Build returns ErrTally for any fault, and if the model might be insufficient for questions about sums of tasks. The model has no Tasks
+// Build returns errTally for any fault, and if the model might be insufficient for questions about sums of tasks. The model has no Tasks
 // and no Counts.
 func (l Loader) Tally(extent Extent, nodes int) {
 	b := l.Builder

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MaxListed is the number of violations that an Error lists; the others are only counted.
-const MaxListed = 50
+// maxListed is the number of violations that an Error lists; the others are only counted.
+const maxListed = 50
 
 // ErrStopped is returned by work that was stopped.
 var ErrStopped = errors.New("stopped")
@@ -22,7 +22,7 @@ type Violation struct {
 
 // Error contains all violations of an input. The input had no effect.
 type Error struct {
-	// Violations are the first MaxListed, in the order found.
+	// Violations are the first 50, in the order found.
 	Violations []Violation
 	// Total counts all.
 	Total int
@@ -31,13 +31,13 @@ type Error struct {
 // Add records a violation.
 func (e *Error) Add(path, format string, args ...any) {
 	e.Total++
-	if len(e.Violations) < MaxListed {
+	if len(e.Violations) < maxListed {
 		e.Violations = append(e.Violations, Violation{Path: path, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
-// Full reports whether further violations are only counted, so that callers need not format their paths.
-func (e *Error) Full() bool { return len(e.Violations) >= MaxListed }
+// full reports whether further violations are only counted, so that callers need not format their paths.
+func (e *Error) full() bool { return len(e.Violations) >= maxListed }
 
 // OrNil returns e as an error, or nil if no violation was recorded.
 func (e *Error) OrNil() error {

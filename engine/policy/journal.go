@@ -106,8 +106,8 @@ func (j *Journal) Int(n *int32) {
 	}
 }
 
-// Byte saves a small value that is about to change.
-func (j *Journal) Byte(b *uint8) {
+// byte saves a small value that is about to change.
+func (j *Journal) byte(b *uint8) {
 	if j.depth > 0 {
 		j.entries = append(j.entries, entry{byte: b, number: float64(*b)})
 	}

@@ -278,7 +278,6 @@ const (
 	PluginUndecided           WarningCode = 10
 	DimensionNotOffered       WarningCode = 11
 	SettingIgnored            WarningCode = 13
-	OrderIntransitive         WarningCode = 15
 	AntiAffinityAdmitsNothing WarningCode = 16
 	NoAffinityFitsNothing     WarningCode = 19
 	HierarchyWeightIgnored    WarningCode = 17

@@ -55,6 +55,17 @@ func (v *View) Yield(i int) { _ = v.Stopped(i) }
 // Present lists the jobs of the session by uid.
 func (v *View) Present() []model.JobID { return v.JobOrder }
 
+// Busy lists the queues that have jobs, by name.
+func (v *View) Busy() []model.QueueID {
+	busy := make([]model.QueueID, 0, len(v.QueueOrder))
+	for _, q := range v.QueueOrder {
+		if v.QueueSumOf(q).Jobs > 0 {
+			busy = append(busy, q)
+		}
+	}
+	return busy
+}
+
 // Fresh reports whether everything is as the model has it, so that the sums which the model keeps are those of the view.
 func (v *View) Fresh() bool { return v.status == nil && v.phase == nil }
 
@@ -143,7 +154,7 @@ func (v *View) SetPhase(j model.JobID, p model.Phase) {
 			v.phase[i] = v.Jobs.At(model.JobID(i)).Phase
 		}
 	}
-	v.Journal.Byte((*uint8)(&v.phase[j]))
+	v.Journal.byte((*uint8)(&v.phase[j]))
 	v.phase[j] = p
 }
 
@@ -163,7 +174,7 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 		node = was
 	}
 	v.occupy(t, was, from.Occupies(), node, to.Occupies())
-	v.Journal.Byte((*uint8)(&v.status[t]))
+	v.Journal.byte((*uint8)(&v.status[t]))
 	v.status[t] = to
 	v.Journal.Int((*int32)(&v.node[t]))
 	v.node[t] = node

@@ -90,12 +90,6 @@ func (r *Row) Set(d int, x float64) {
 	r.Has = r.Has.With(d)
 }
 
-// Drop makes dimension d absent.
-func (r *Row) Drop(d int) {
-	r.V[d] = 0
-	r.Has = r.Has.Without(d)
-}
-
 // Add adds o to r; the dimensions of both are present afterwards. Unlimited plus anything is unlimited.
 func (r *Row) Add(o Row) {
 	v := r.V[:len(o.V)]

@@ -225,7 +225,7 @@ func changed(t *rapid.T, v *policy.View, others []job) *policy.View {
 	for _, j := range v.Present() {
 		switch rapid.IntRange(0, 3).Draw(t, "change") {
 		case 0:
-			b.RemoveJobAt(j)
+			b.RemoveJobs(j)
 		case 1:
 			set = append(set, j)
 		}

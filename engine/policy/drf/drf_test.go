@@ -152,7 +152,7 @@ func TestVictimsHaveNoSmallerShareAfterwards(t *testing.T) {
 func TestAJobThatWasRemovedHasNoShare(t *testing.T) {
 	v, _ := open(t, policytest.Amounts{"cpu": 10}, running("a", policytest.Amounts{"cpu": 1}), running("b", policytest.Amounts{"cpu": 1}))
 	without, err := v.Changed(nil, func(b *model.ChangeBuilder) error {
-		b.RemoveJobAt(0)
+		b.RemoveJobs(0)
 		return nil
 	})
 	require.NoError(t, err)

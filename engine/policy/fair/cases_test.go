@@ -190,7 +190,7 @@ func (a *asked) answer(t *testing.T, q question) any {
 	case "enqueue":
 		j, _ := a.v.Job(q.Job)
 		var why policy.Reasons
-		return a.verdict(a.Enqueueable(j, &why), &why)
+		return a.verdict(a.Job(j).Enqueueable(&why), &why)
 	case "allocatable":
 		var why policy.Reasons
 		return a.verdict(a.Allocatable(a.tasks(q.Tasks), policy.InSession, &why, nil), &why)

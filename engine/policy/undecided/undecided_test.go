@@ -20,5 +20,5 @@ func TestAPluginThatDecidesNothingIsNamedInAWarning(t *testing.T) {
 	require.Equal(t, []policy.Warning{{
 		Code: policy.PluginUndecided, Queue: model.None, Text: `the plugin "predicates" takes part in no decision of Apportion`,
 	}}, s.Warnings())
-	require.False(t, s.Reclaimable(&policy.Claim{Tasks: []model.TaskID{0}}, false).Decided)
+	require.False(t, s.Reclaim().Choose(&policy.Claim{Tasks: []model.TaskID{0}}, false).Decided)
 }

@@ -33,7 +33,7 @@ func (d *deciding) Allocate(j *job) (bool, error) {
 				return err
 			}
 			d.tentative = append(d.tentative, placement{t, n})
-			if d.session.Ready(j.id, nil) {
+			if d.session.Job(j.id).Ready(nil) {
 				return nil
 			}
 		}
@@ -58,7 +58,7 @@ func (d *deciding) bestNode(t model.TaskID) model.NodeID {
 	}
 	fits := d.fits[:0]
 	for _, n := range d.nodes {
-		if d.session.Fits(t, n, nil) && d.session.HasRoom(t, n, nil) {
+		if d.session.Nodes().Fits(t, n, nil) && d.session.Nodes().HasRoom(t, n, nil) {
 			fits = append(fits, n)
 		}
 	}
@@ -69,7 +69,7 @@ func (d *deciding) bestNode(t model.TaskID) model.NodeID {
 		}
 		return model.None
 	}
-	scorers := d.session.Scorers()
+	scorers := d.session.Nodes().Scorers()
 	if len(scorers) == 0 {
 		return fits[0]
 	}

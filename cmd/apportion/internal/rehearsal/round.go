@@ -28,7 +28,7 @@ func (r *run) round() error {
 		actions = cycle.Actions()
 	}
 	d := &deciding{run: r}
-	c := cycle.Cycle[*job]{Scheduler: d, Plans: r.session.Plans()}
+	c := cycle.Cycle[*job]{Scheduler: d, Plans: r.session.Reclaim().Plans()}
 	if err := c.Run(actions...); err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ type placement struct {
 
 // Enqueue lets jobs in.
 func (d *deciding) Enqueue() error {
-	for _, id := range d.session.PendingInOrder() {
-		if d.session.Enqueue(id, nil) {
+	for _, id := range d.session.Order().Pending() {
+		if d.session.Job(id).Enqueue(nil) {
 			j := d.byID[id]
 			j.phase = model.PhaseInqueue
 			d.rephased = append(d.rephased, j)
@@ -89,7 +89,7 @@ type line struct {
 
 // Len, Less and Swap are for package heap.
 func (l *line) Len() int           { return len(l.jobs) }
-func (l *line) Less(i, k int) bool { return l.session.CompareJobs(l.jobs[i], l.jobs[k]).Less }
+func (l *line) Less(i, k int) bool { return l.session.Order().CompareJobs(l.jobs[i], l.jobs[k]).Less }
 func (l *line) Swap(i, k int)      { l.jobs[i], l.jobs[k] = l.jobs[k], l.jobs[i] }
 
 // Push is for package heap.
@@ -142,7 +142,7 @@ func (w *lines) next(all bool) *line {
 		}
 	}
 	w.queues = rest
-	w.session.QueuesInOrder(w.queues)
+	w.session.Order().SortQueues(w.queues)
 	for _, q := range w.queues {
 		if all || !w.session.IsOverused(q, nil) {
 			return w.byQueue[q]
@@ -154,7 +154,7 @@ func (w *lines) next(all bool) *line {
 // Waiting yields jobs: the first job of the first queue, until there is none. Reclaim by plans also serves queues that use all they may.
 func (d *deciding) Waiting(action cycle.Action) iter.Seq2[*job, error] {
 	return func(yield func(*job, error) bool) {
-		all := action == cycle.Reclaim && d.session.Plans()
+		all := action == cycle.Reclaim && d.session.Reclaim().Plans()
 		w := d.line()
 		for l := w.next(all); l != nil; {
 			if d.stop() {

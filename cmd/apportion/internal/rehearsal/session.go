@@ -18,7 +18,7 @@ func (r *run) follow() error {
 	err := r.session.Change(nil, func(b *model.ChangeBuilder) {
 		b.AsOf(r.nanoseconds(r.now))
 		for _, j := range r.left {
-			b.RemoveJobAt(j.id)
+			b.RemoveJobs(j.id)
 		}
 		for _, j := range r.rephased {
 			if want := j.wanted(); j.started != nil && j.phase != want {
