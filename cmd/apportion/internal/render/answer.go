@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/quantity"
@@ -12,48 +14,60 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// views show the kinds of answers, by the names of their fields in the contract's Answer.
+var views = map[protoreflect.Name]view{
+	"error": shown((*apportionv1.Answer).GetError, func(p *Printer, a *rpcstatus.Status) {
+		p.Line("%s %s", p.Paint(Bad, "error:"), client.Describe(status.FromProto(a).Err()))
+	}),
+	"shares":  shown((*apportionv1.Answer).GetShares, (*Printer).Shares),
+	"jobs":    shown((*apportionv1.Answer).GetJobs, (*Printer).Jobs),
+	"enqueue": shown((*apportionv1.Answer).GetEnqueue, (*Printer).Enqueue),
+	"allocatable": shown((*apportionv1.Answer).GetAllocatable, func(p *Printer, a *apportionv1.AllocatableAnswer) {
+		p.Tasks("ALLOCATABLE", a.GetTasks())
+	}),
+	"preemptive": shown((*apportionv1.Answer).GetPreemptive, func(p *Printer, a *apportionv1.PreemptiveAnswer) {
+		p.Tasks("MAY TAKE FROM OTHERS", a.GetTasks())
+	}),
+	"reclaim": func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer) {
+		p.Victims(p.claimant(step.GetReclaim().GetClaimant()), answer.GetReclaim(), false)
+	},
+	"preempt": func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer) {
+		p.Victims(p.claimant(step.GetPreempt().GetClaimant()), answer.GetPreempt(), false)
+	},
+	"order": func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer) {
+		p.order(step.GetOrder(), answer.GetOrder())
+	},
+	"nodes":    shown((*apportionv1.Answer).GetNodes, (*Printer).Nodes),
+	"inspect":  shown((*apportionv1.Answer).GetInspect, (*Printer).inspect),
+	"explain":  shown((*apportionv1.Answer).GetExplain, func(p *Printer, a *apportionv1.ExplainAnswer) { p.Text("", a.GetText()) }),
+	"plan":     shown((*apportionv1.Answer).GetPlan, (*Printer).Plan),
+	"remedies": shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
+	"change": shown((*apportionv1.Answer).GetChange, func(p *Printer, a *apportionv1.ChangeAnswer) {
+		p.Line("changed: %d nodes, %d queues and %d jobs set", len(a.GetNodes()), len(a.GetQueues()), len(a.GetJobs()))
+	}),
+	"add_job": shown((*apportionv1.Answer).GetAddJob, func(p *Printer, a *apportionv1.AddJobAnswer) {
+		p.Line("added as job %d with %d tasks", a.GetJob(), a.GetTaskCount())
+	}),
+	"mark": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("marked") },
+	"done": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("done") },
+}
+
+// view shows an answer of one kind.
+type view func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer)
+
+// shown is a view of a message for which the step does not matter.
+func shown[A any](of func(*apportionv1.Answer) A, show func(*Printer, A)) view {
+	return func(p *Printer, _ *apportionv1.Step, answer *apportionv1.Answer) { show(p, of(answer)) }
+}
+
 // Answer shows the answer to a step.
 func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
-	switch a := answer.GetAnswer().(type) {
-	case *apportionv1.Answer_Error:
-		p.Line("%s %s", p.Paint(Bad, "error:"), client.Describe(status.FromProto(a.Error).Err()))
-	case *apportionv1.Answer_Shares:
-		p.Shares(a.Shares)
-	case *apportionv1.Answer_Jobs:
-		p.Jobs(a.Jobs)
-	case *apportionv1.Answer_Enqueue:
-		p.Enqueue(a.Enqueue)
-	case *apportionv1.Answer_Allocatable:
-		p.Tasks("ALLOCATABLE", a.Allocatable.GetTasks())
-	case *apportionv1.Answer_Preemptive:
-		p.Tasks("MAY TAKE FROM OTHERS", a.Preemptive.GetTasks())
-	case *apportionv1.Answer_Reclaim:
-		p.Victims(p.claimant(step.GetReclaim().GetClaimant()), a.Reclaim, false)
-	case *apportionv1.Answer_Preempt:
-		p.Victims(p.claimant(step.GetPreempt().GetClaimant()), a.Preempt, false)
-	case *apportionv1.Answer_Order:
-		p.order(step.GetOrder(), a.Order)
-	case *apportionv1.Answer_Nodes:
-		p.Nodes(a.Nodes)
-	case *apportionv1.Answer_Inspect:
-		p.inspect(a.Inspect)
-	case *apportionv1.Answer_Explain:
-		p.Text("", a.Explain.GetText())
-	case *apportionv1.Answer_Plan:
-		p.Plan(a.Plan)
-	case *apportionv1.Answer_Remedies:
-		p.Remedies(a.Remedies)
-	case *apportionv1.Answer_Change:
-		p.Line("changed: %d nodes, %d queues and %d jobs set", len(a.Change.GetNodes()), len(a.Change.GetQueues()), len(a.Change.GetJobs()))
-	case *apportionv1.Answer_AddJob:
-		p.Line("added as job %d with %d tasks", a.AddJob.GetJob(), a.AddJob.GetTaskCount())
-	case *apportionv1.Answer_Mark:
-		p.Line("marked")
-	case *apportionv1.Answer_Done:
-		p.Line("done")
-	default:
-		p.Line("an answer of a kind that this version does not support")
+	m := answer.ProtoReflect()
+	if field := m.WhichOneof(m.Descriptor().Oneofs().ByName("answer")); field != nil {
+		views[field.Name()](p, step, answer)
+		return
 	}
+	p.Line("an answer of a kind that this version does not support")
 }
 
 // claimant is the number of the task that a selection names.

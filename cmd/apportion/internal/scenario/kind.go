@@ -8,6 +8,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
+	"github.com/apportion/apportion/wire"
 )
 
 // kind is a kind of step.
@@ -17,31 +18,37 @@ type kind struct {
 	// short is the key that a value without keys stands for; empty if there is none.
 	short string
 	read  func(*work) (*apportionv1.Step, error)
+	// complete checks and completes a step that was read by the fields of its message; nil: it is complete.
+	complete func(*work, *apportionv1.Step) error
 }
 
-// kinds are the steps of the contract, by their names in JSON.
+// special are the kinds that are not simply read by the fields of their message.
+var special = map[protoreflect.FullName]kind{
+	nameOf[*apportionv1.AddJobStep]():   {read: (*work).addJob},
+	nameOf[*apportionv1.MarkStep]():     {read: (*work).setMark, short: "name"},
+	nameOf[*apportionv1.RollbackStep](): {read: (*work).rollback, short: "mark"},
+	nameOf[*apportionv1.AllocateStep](): {complete: (*work).checkNodes},
+	nameOf[*apportionv1.OrderStep]():    {complete: (*work).orderQueues},
+}
+
+// kinds are the questions that this program answers, by the names of their fields in JSON.
 var kinds = stepKinds()
 
 func stepKinds() map[string]kind {
 	list := map[string]kind{}
 	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		k := kind{field: fields.Get(i)}
-		switch k.field.Message().FullName() {
-		case nameOf[*apportionv1.AddJobStep]():
-			k.read = (*work).addJob
-		case nameOf[*apportionv1.MarkStep]():
-			k.short, k.read = "name", (*work).setMark
-		case nameOf[*apportionv1.RollbackStep]():
-			k.short, k.read = "mark", (*work).rollback
-		default:
-			first := k.field.Message().Fields().ByNumber(1)
+	for _, question := range wire.Questions {
+		field := fields.ByName(protoreflect.Name(question.Name))
+		k := special[field.Message().FullName()]
+		k.field = field
+		if k.read == nil {
+			first := field.Message().Fields().ByNumber(1)
 			if isSelection(first) && first.ContainingOneof() == nil {
 				k.short = first.JSONName()
 			}
-			k.read = func(w *work) (*apportionv1.Step, error) { return w.message(k.field) }
+			k.read = func(w *work) (*apportionv1.Step, error) { return w.message(k) }
 		}
-		list[k.field.JSONName()] = k
+		list[field.JSONName()] = k
 	}
 	return list
 }
@@ -54,26 +61,34 @@ func nameOf[M protoreflect.ProtoMessage]() protoreflect.FullName {
 func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // message translates a step whose keys are the fields of its message.
-func (w *work) message(field protoreflect.FieldDescriptor) (*apportionv1.Step, error) {
+func (w *work) message(k kind) (*apportionv1.Step, error) {
 	step := &apportionv1.Step{}
-	m := step.ProtoReflect().Mutable(field).Message()
+	m := step.ProtoReflect().Mutable(k.field).Message()
 	if err := w.node.Read(w.fields(m)); err != nil {
 		return nil, err
 	}
 	if first := m.Descriptor().Fields().ByNumber(1); required(first) && len(selected(m, first)) == 0 {
 		return nil, w.node.FaultAt(first.JSONName(), "is needed")
 	}
-	switch s := step.GetStep().(type) {
-	case *apportionv1.Step_Allocate:
-		if n := len(s.Allocate.GetNode()); n > 0 && n != len(s.Allocate.GetTasks().GetIndex()) {
-			return nil, w.node.FaultAt("nodes", "one node for each task is expected")
-		}
-	case *apportionv1.Step_Order:
-		if s.Order.GetSubject() == nil {
-			s.Order.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
-		}
+	if k.complete != nil {
+		return step, k.complete(w, step)
 	}
 	return step, nil
+}
+
+func (w *work) checkNodes(step *apportionv1.Step) error {
+	if n := len(step.GetAllocate().GetNode()); n > 0 && n != len(step.GetAllocate().GetTasks().GetIndex()) {
+		return w.node.FaultAt("nodes", "one node for each task is expected")
+	}
+	return nil
+}
+
+// orderQueues orders all queues if the step names nothing.
+func (*work) orderQueues(step *apportionv1.Step) error {
+	if order := step.GetOrder(); order.GetSubject() == nil {
+		order.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
+	}
+	return nil
 }
 
 // required reports whether the first field of a step must select something: tasks, or jobs that are withdrawn. In other steps everything is

@@ -83,3 +83,11 @@ func step(t *testing.T, text string) (*scenario.Step, error) {
 	require.NoError(t, err)
 	return translator(t).Step(n)
 }
+
+func TestEveryKindOfStepCanBeWritten(t *testing.T) {
+	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
+	for i := range fields.Len() {
+		_, err := step(t, fields.Get(i).JSONName()+": {unknown: 1}")
+		require.ErrorContains(t, err, "no such key", fields.Get(i).Name())
+	}
+}
