@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -13,7 +14,7 @@ import (
 const checkpoint = 10 * minute
 
 // never is a moment that has not come.
-const never = int64(-1)
+const never = cycle.Never
 
 // Job is a submission in the course of a simulation.
 type Job struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -36,55 +37,69 @@ type Holding struct {
 	Entitled float64
 }
 
+// simulation is a day under way.
+type simulation struct {
+	*State
+
+	ctx     context.Context //nolint:containedctx // A simulation is one call.
+	decider *client.Client
+	policy  Policy
+	measure *apportionv1.Policy
+	result  *Result
+}
+
 // Simulate lets a day pass under a policy. Equal cluster, trace and policy: equal result.
 func Simulate(ctx context.Context, decider *client.Client, cluster *Cluster, trace []Submission, policy Policy) (*Result, error) {
 	measure, err := yardstick()
 	if err != nil {
 		return nil, err
 	}
-	state, result := newState(cluster), &Result{Policy: policy.Name}
-	for len(trace) > 0 || len(state.jobs) > 0 {
-		next := state.nextEnd()
-		if len(trace) > 0 && (next == never || trace[0].Arrival < next) {
-			next = trace[0].Arrival
-		}
-		if next == never {
-			return nil, errors.New("the rest of the jobs will never run")
-		}
-		state.pass(next)
-		for len(trace) > 0 && trace[0].Arrival == next {
-			job := newJob(&trace[0])
-			state.jobs, result.Jobs, trace = append(state.jobs, job), append(result.Jobs, job), trace[1:]
-		}
-		evictions, repeats, err := decide(ctx, decider, policy, state)
-		if err != nil {
-			return nil, err
-		}
-		result.Cycles++
-		result.Repeats += repeats
-		result.Evictions = append(result.Evictions, evictions...)
-		sample, err := state.sample(ctx, decider, measure)
-		if err != nil {
-			return nil, err
-		}
-		result.Samples = append(result.Samples, sample)
+	s := &simulation{
+		State: newState(cluster), ctx: ctx, decider: decider, policy: policy, measure: measure, result: &Result{Policy: policy.Name},
 	}
-	return result, nil
+	if err := cycle.Simulate(s, trace); err != nil {
+		return nil, err
+	}
+	if len(s.jobs) > 0 {
+		return nil, errors.New("the rest of the jobs will never run")
+	}
+	return s.result, nil
 }
 
-// nextEnd is when the next job will be done, never if none runs.
-func (s *State) nextEnd() int64 {
+// Arrival returns when a job arrives.
+func (*simulation) Arrival(submission Submission) int64 { return submission.Arrival }
+
+// Next returns when the next job will be done.
+func (s *simulation) Next() int64 {
 	next := never
 	for _, job := range s.jobs {
-		if end := job.end(s.now); end != never && (next == never || end < next) {
-			next = end
-		}
+		next = min(next, job.end(s.now))
 	}
 	return next
 }
 
-// pass lets time go on to a moment: work is done, and jobs without any left leave.
-func (s *State) pass(to int64) {
+// Arrive adds a job.
+func (s *simulation) Arrive(submission Submission) {
+	job := newJob(&submission)
+	s.jobs, s.result.Jobs = append(s.jobs, job), append(s.result.Jobs, job)
+}
+
+// Decide runs a cycle and measures the moment.
+func (s *simulation) Decide() error {
+	evictions, repeats, err := decide(s.ctx, s.decider, s.policy, s.State)
+	if err != nil {
+		return err
+	}
+	s.result.Cycles++
+	s.result.Repeats += repeats
+	s.result.Evictions = append(s.result.Evictions, evictions...)
+	sample, err := s.sample(s.ctx, s.decider, s.measure)
+	s.result.Samples = append(s.result.Samples, sample)
+	return err
+}
+
+// Pass lets time go on to a moment: work is done, and jobs without any left leave.
+func (s *State) Pass(to int64) {
 	for _, job := range s.jobs {
 		job.Remaining -= job.running() * (to - s.now)
 	}

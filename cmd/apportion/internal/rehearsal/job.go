@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine/model"
 )
 
 // never is a moment that does not come, and idle the start of a task that does not run.
 const (
-	never = int64(-1)
+	never = cycle.Never
 	idle  = int64(-1)
 )
 

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -58,8 +59,6 @@ type run struct {
 
 	now  int64
 	jobs []*job
-	// next is the position of the next job to arrive.
-	next int
 	// live are the jobs that have arrived and are not done, in order of arrival.
 	live []*job
 	// byID finds a live job by its number in the session.
@@ -98,29 +97,14 @@ func start(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*run, e
 
 // toEnd goes from event to event until none is left.
 func (r *run) toEnd(ctx context.Context) (*Result, error) {
-	for {
-		at, ok := r.nextEvent()
-		if !ok {
-			return r.result(), nil
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		r.pass(at)
-		if r.due() > r.now || r.due() == never {
-			continue
-		}
-		if err := r.round(); err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return nil, err
-		}
-		if r.watch != nil {
-			r.watch()
-		}
-		r.progress()
+	err := cycle.Simulate(r, r.jobs)
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
+	if err != nil {
+		return nil, err
+	}
+	return r.result(), nil
 }
 
 // open compiles the cluster and opens a session on it.
@@ -226,20 +210,11 @@ func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
 	return nil
 }
 
-// nextEvent is the moment of the next arrival, end or round, and whether there is one.
-func (r *run) nextEvent() (int64, bool) {
-	next := never
-	if r.next < len(r.jobs) {
-		next = r.jobs[r.next].Arrival
-	}
-	if end := r.ends.next(); end != never && (next == never || end < next) {
-		next = end
-	}
-	if due := r.due(); due != never && (next == never || due < next) {
-		next = due
-	}
-	return next, next != never
-}
+// Arrival returns when a job arrives.
+func (*run) Arrival(j *job) int64 { return j.Arrival }
+
+// Next returns when the next job ends or the next round is due.
+func (r *run) Next() int64 { return min(r.ends.next(), r.due()) }
 
 // due is when the next round of decisions is to be, never if there is no reason for one.
 func (r *run) due() int64 {
@@ -252,28 +227,43 @@ func (r *run) due() int64 {
 	return max(r.now, r.latest+r.options.Every)
 }
 
-// pass lets time go on to a moment: jobs that are done then leave, and jobs arrive.
-func (r *run) pass(to int64) {
+// Pass lets time go on to a moment, at which jobs that are done leave.
+func (r *run) Pass(to int64) {
 	r.meter.pass(to)
 	r.now = to
-	for {
-		j := r.ends.pop(to)
-		if j == nil {
-			break
-		}
+	for j := r.ends.pop(to); j != nil; j = r.ends.pop(to) {
 		j.finish(to)
 		r.meter.finish(j)
 		r.left = append(r.left, j)
 		r.eventful = true
 	}
-	for ; r.next < len(r.jobs) && r.jobs[r.next].Arrival == to; r.next++ {
-		j := r.jobs[r.next]
-		j.arrive(to)
-		r.meter.arrive(j)
-		r.arrived = append(r.arrived, j)
-		r.live = append(r.live, j)
-		r.eventful = true
+}
+
+// Arrive adds a job.
+func (r *run) Arrive(j *job) {
+	j.arrive(r.now)
+	r.meter.arrive(j)
+	r.arrived = append(r.arrived, j)
+	r.live = append(r.live, j)
+	r.eventful = true
+}
+
+// Decide holds a round if one is due.
+func (r *run) Decide() error {
+	if r.stop() {
+		return policy.ErrStopped
 	}
+	if r.due() > r.now {
+		return nil
+	}
+	if err := r.round(); err != nil {
+		return err
+	}
+	if r.watch != nil {
+		r.watch()
+	}
+	r.progress()
+	return nil
 }
 
 func (r *run) progress() {
