@@ -197,6 +197,11 @@ type Connection struct {
 	// half.
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	Watches int `yaml:"watches" default:"4000" min:"1" max:"1000000"`
+	// Names by which clients reach the listeners http, extender and admin, beside IP addresses, localhost, names without a dot, and those of
+	// Kubernetes services (NAME.NAMESPACE.svc). They count where callers need neither identity nor password: a web page could make its
+	// reader's browser send requests under a name of its own.
+	// Beyond it: 421 Misdirected Request.
+	Hosts []string `yaml:"hosts"`
 	// Age of a connection, a tenth more or less at random, after which the client connects anew, so that new replicas get a share of the
 	// calls. 0s: no limit.
 	// Beyond it: GOAWAY; the client connects anew.

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -132,10 +131,16 @@ func NewHandler(o Options) (http.Handler, error) {
 	return h, h.add(sourceName, data)
 }
 
+// media are the media types of the page's files. Those of the machine may differ.
+var media = map[string]string{
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".json": "application/json", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+}
+
 // add takes a file, compressed as well.
 func (h handler) add(name string, data []byte) error {
 	sum := sha256.Sum256(data)
-	d := &document{media: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:16]) + `"`, plain: data}
+	d := &document{media: media[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:16]) + `"`, plain: data}
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	if _, err := w.Write(data); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,10 @@ func TestEveryFileIsServedWithAStrictPolicy(t *testing.T) {
 		w := get(t, h, ui.Path+name)
 		require.Equal(t, http.StatusOK, w.Code, name)
 		require.Equal(t, string(want), w.Body.String(), name)
-		require.NotEqual(t, "application/octet-stream", w.Header().Get("Content-Type"), name)
+		require.Equal(t, map[string]string{
+			".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+			".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+		}[path.Ext(name)], w.Header().Get("Content-Type"), name)
 		policy := w.Header().Get("Content-Security-Policy")
 		require.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self';", name)
 		require.NotContains(t, policy, "unsafe", name)

@@ -22,6 +22,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/ui"
 )
 
@@ -83,7 +84,7 @@ func (l *looking) run(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	const headers = 10 * time.Second
-	server := &http.Server{Handler: only(listener.Addr(), handler), ReadHeaderTimeout: headers}
+	server := &http.Server{Handler: hostname.Only(nil, handler), ReadHeaderTimeout: headers}
 	address := "http://" + listener.Addr().String() + ui.Path
 	if err := l.write(map[string]string{"address": address}, func(p *render.Printer) { p.Line("%s", address) }); err != nil {
 		return errors.Join(err, listener.Close())
@@ -205,21 +206,6 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 		return nil, errors.Join(errors.New("--listen: not a loopback address: "+address), listener.Close())
 	}
 	return listener, nil
-}
-
-// only refuses requests that name another host: pages of other sites could make the browser send them by a name of their own that leads
-// here.
-func only(address net.Addr, next http.Handler) http.Handler {
-	_, port, _ := net.SplitHostPort(address.String())
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, at, err := net.SplitHostPort(r.Host)
-		ip := net.ParseIP(host)
-		if err != nil || at != port || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this address is for pages of this machine", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // openBrowser shows an address.

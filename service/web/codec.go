@@ -47,8 +47,10 @@ type codec struct {
 }
 
 var (
-	jsonCodec   = codec{"json", protojson.Marshal}
-	binaryCodec = codec{"proto", proto.Marshal}
+	jsonCodec = codec{"json", protojson.Marshal}
+	// charsetCodec is for clients that name the charset, as many do by default. Connect takes it for another codec.
+	charsetCodec = codec{"json; charset=utf-8", protojson.Marshal}
+	binaryCodec  = codec{"proto", proto.Marshal}
 )
 
 // Name is that of the media type: application/json or application/proto.

@@ -74,7 +74,7 @@ func NewHandler(server *service.Server, o Options) http.Handler {
 		}
 	}
 	common := []connect.HandlerOption{
-		connect.WithCodec(jsonCodec), connect.WithCodec(binaryCodec), connect.WithRequestGate(h.admit),
+		connect.WithCodec(jsonCodec), connect.WithCodec(charsetCodec), connect.WithCodec(binaryCodec), connect.WithRequestGate(h.admit),
 	}
 	h.errors = connect.NewErrorWriter(common...)
 	_, h.next = apportionv1connect.NewApportionServiceHandler(h, common...)

@@ -106,6 +106,19 @@ func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
 	require.Contains(t, string(data), `"deserved":{"amount":[3000,0]`)
 }
 
+func TestJSONMayNameItsCharset(t *testing.T) {
+	s := start(t, service.Options{}, web.Options{})
+	for _, media := range []string{"application/json; charset=utf-8", "application/json;charset=UTF-8", "Application/JSON"} {
+		status, header, answer := s.post(t, shares, small, "Content-Type", media)
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Contains(t, header.Get("Content-Type"), "application/json", media)
+		require.Contains(t, answer, "shares", media)
+		status, _, answer = s.post(t, shares, `{"no": 1}`, "Content-Type", media)
+		require.Equal(t, http.StatusBadRequest, status, media)
+		requireError(t, answer, "invalid_argument", "INVALID_REQUEST")
+	}
+}
+
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)

@@ -263,7 +263,7 @@ func (d *Daemon) serveAdmin() (end func()) {
 	}
 	const patience, headerBytes = 10 * time.Second, 64 << 10
 	server := &http.Server{
-		Handler: d.telemetry.Admin(telemetry.AdminOptions{Ready: d.ready, Profiling: d.settings.Admin.Profiling}),
+		Handler: d.named(false, d.telemetry.Admin(telemetry.AdminOptions{Ready: d.ready, Profiling: d.settings.Admin.Profiling})),
 		// Not ReadTimeout: it would end a profile that takes longer.
 		ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),

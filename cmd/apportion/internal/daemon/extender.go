@@ -56,7 +56,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	if c.Extender.TLS {
 		e.tls = speakingTo(d.authority.Config())
 	}
-	e.server = extender.NewServer(noting(e.handler), extender.ServerOptions{
+	e.server = extender.NewServer(d.named(c.Extender.Users != "", noting(e.handler)), extender.ServerOptions{
 		DrainDelay: c.Drain.Delay, DrainTime: c.Drain.Time, ConnContext: ofConnection, Logger: d.log,
 	})
 	return e, nil

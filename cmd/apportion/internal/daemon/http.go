@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/service/web"
 	"github.com/apportion/apportion/ui"
 )
@@ -22,9 +23,9 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 	c, t := &d.settings.Config, d.telemetry
 	const idle, window = 2 * time.Minute, 64 << 10
 	server := &http.Server{
-		Handler: d.withPage(web.NewHandler(d.server, web.Options{
+		Handler: d.named(len(c.Identities) > 0, d.withPage(web.NewHandler(d.server, web.Options{
 			Settings: c.HTTP, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
-		})),
+		}))),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
 		// From the headers to the end of the answer: the message comes, the call is answered, the answer is read.
 		WriteTimeout: c.Deadline.Message + c.Deadline.Call + c.Deadline.Answer, IdleTimeout: idle,
@@ -55,6 +56,14 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 		}
 		return err
 	}
+}
+
+// named refuses requests for names that the server does not have, unless callers authenticate: pages of other sites cannot do that.
+func (d *Daemon) named(authenticated bool, next http.Handler) http.Handler {
+	if authenticated {
+		return next
+	}
+	return hostname.Only(d.settings.Connection.Hosts, next)
 }
 
 // withPage serves the page beside the calls, if that is set.
