@@ -77,10 +77,10 @@ test-whole:
 	$(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
-# cases, and long tests of one goroutine are left to test-whole. It needs cgo.
+# cases, and long tests of one goroutine are left to test-whole, and so are the packages of the engine, which has no goroutines. It needs cgo.
 .PHONY: test-race
 test-race:
-	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(strip $(TESTFLAGS) ./...)
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server, built from its Go module, and etcd (ten minutes of processor time the first time).
