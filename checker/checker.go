@@ -3,52 +3,84 @@ package checker
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Check returns a sentence for each number of an answer that does not follow from the snapshot by the rules; none if every number is
-// correct. The request's first step asks for shares with `explain`; plans of reclaim steps that follow at once are checked too. It returns
-// an error if it could not check the answer.
-func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) (faults []string, err error) {
+// Check compares a response with what follows from the request, without the engine. Of plugin fair that is every number and verdict of the
+// answers to shares, order (of queues), allocatable, preemptive, enqueue and reclaim; of other plugins, what follows from arithmetic. The
+// report lists the fields that were not checked. Shares and verdicts of fair need the shares of all queues with `explain` in a step before
+// the first that changes the state. It returns an error if the request cannot be checked.
+func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) (report *Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			faults, err = nil, fmt.Errorf("the answer does not fit the request: %v", p)
+			report, err = nil, fmt.Errorf("the request cannot be checked: %v", p)
 		}
 	}()
-	settings := settingsOf(request.GetInput().GetPolicy())
 	switch {
 	case request.GetInput().GetSnapshot() == nil:
 		return nil, errors.New("the request holds no snapshot")
-	case settings == nil:
-		return nil, errors.New("the request holds no policy with the plugin fair")
-	case len(response.GetAnswers()) == 0:
-		return nil, errors.New("the response holds no answer")
+	case request.GetInput().GetPolicy() == nil:
+		return nil, errors.New("the request holds no policy")
 	}
-	c := &check{cluster: read(request.GetInput().GetSnapshot(), settings, response.GetBasis().GetDimensions())}
-	for _, p := range response.GetAnswers()[0].GetShares().GetPlugins() {
-		if p.GetFair() != nil {
-			c.fair = p.GetFair()
+	known := map[string]bool{}
+	for _, q := range request.GetInput().GetSnapshot().GetQueues() {
+		known[q.GetName()] = true
+	}
+	for i, j := range request.GetInput().GetSnapshot().GetJobs() {
+		if !known[j.GetQueue()] {
+			return nil, fmt.Errorf("snapshot.jobs[%d].queue %q does not exist", i, j.GetQueue())
 		}
 	}
-	if c.fair == nil {
-		return nil, errors.New("the first answer has no shares of the plugin fair with their certificate: ask with `explain`")
+	policy := request.GetInput().GetPolicy()
+	c := &check{
+		findings: &findings{unchecked: map[string]string{}}, policy: policy,
+		cluster: read(request.GetInput().GetSnapshot(), Settings(policy)), admitted: map[int]bool{},
 	}
-	c.divisions()
-	c.claims()
+	for d := range c.dims {
+		if c.settings != nil {
+			c.bounds, c.sated = append(c.bounds, c.bound(d, false)), append(c.sated, c.bound(d, true))
+		}
+	}
+	c.compare("basis", orEmpty(response.GetBasis()), &apportionv1.Basis{Dimensions: c.dims}, ofBasis)
+	if len(response.GetAnswers()) != len(request.GetSteps()) {
+		c.wrong("answers has %d entries, not one for each of %d steps", len(response.GetAnswers()), len(request.GetSteps()))
+		return c.report(), nil
+	}
+	if len(response.ProtoReflect().GetUnknown()) > 0 {
+		c.wrong("the response has fields that the contract does not have")
+	}
+	c.certificate(request.GetSteps(), response.GetAnswers())
+	changed := false
 	for i, step := range request.GetSteps() {
-		switch q := step.GetStep().(type) {
-		case *apportionv1.Step_Shares, *apportionv1.Step_Order, *apportionv1.Step_Jobs, *apportionv1.Step_Inspect:
-		case *apportionv1.Step_Reclaim:
-			c.plan(fmt.Sprintf("answers[%d].reclaim", i), q.Reclaim, response.GetAnswers()[i].GetReclaim())
-		default:
-			return c.faults, nil
-		}
+		changed = c.answer(fmt.Sprintf("answers[%d]", i), step, orEmpty(response.GetAnswers()[i]), changed)
 	}
-	return c.faults, nil
+	return c.report(), nil
 }
 
-func settingsOf(policy *apportionv1.Policy) *apportionv1.Fair {
+// orEmpty returns an empty message for an absent one.
+func orEmpty[M any](m *M) *M {
+	if m == nil {
+		return new(M)
+	}
+	return m
+}
+
+var ofBasis = omitted{
+	"Basis.engine_version":  "only the server knows its version",
+	"Basis.policy_digest":   "only the engine writes a policy in its canonical form",
+	"Basis.snapshot_digest": "it depends on the bytes that were sent",
+	"Basis.warnings":        "they do not affect decisions",
+	"Basis.view":            "the request holds the snapshot, not how the server came by it",
+	"Basis.restricted":      "the request does not say what its caller may see",
+}
+
+// Settings are the settings of plugin fair in a policy; nil without it.
+func Settings(policy *apportionv1.Policy) *apportionv1.Fair {
 	for _, tier := range policy.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
 			if plugin.GetFair() != nil {
@@ -57,4 +89,106 @@ func settingsOf(policy *apportionv1.Policy) *apportionv1.Fair {
 		}
 	}
 	return nil
+}
+
+// plugins lists the names and tiers of the policy's plugins that are among some.
+func (c *check) plugins(among ...string) (names []string, tiers []int) {
+	for i, tier := range c.policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if name := string(memberOf(plugin)); slices.Contains(among, name) {
+				names, tiers = append(names, name), append(tiers, i)
+			}
+		}
+	}
+	return names, tiers
+}
+
+// alone reports whether fair is the policy's only plugin among some, takes part in all decisions, and has its certificate.
+func (c *check) alone(among ...string) bool {
+	for _, tier := range c.policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if len(plugin.GetDisabled()) > 0 {
+				return false
+			}
+		}
+	}
+	names, _ := c.plugins(append(among, ofFair)...)
+	return c.lines != nil && len(names) == 1
+}
+
+// changing are the steps that change the state.
+var changing = []protoreflect.Name{"set_status", "allocate", "deallocate", "add_job", "remove_job", "rollback", "change"}
+
+// answer checks one answer and reports whether the state has changed after it.
+func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.Answer, changed bool) bool {
+	question, kind := memberOf(step), memberOf(answer)
+	changed = changed || slices.Contains(changing, question)
+	if len(answer.ProtoReflect().GetUnknown()) > 0 {
+		c.wrong("%s has fields that the contract does not have", path)
+	}
+	at := path + "." + string(kind)
+	switch {
+	case kind == "" || question == "":
+		c.wrong("%s answers nothing", path)
+	case changed:
+		c.omit(at, "the state has changed since the request")
+	case kind == "error":
+		c.omit(at, "an error is not checked")
+	case kind != question:
+		c.wrong("%s answers %s, not %s", path, kind, question)
+	case !c.question(at, step, answer):
+		c.omit(at, notChecked[question])
+	}
+	return changed
+}
+
+// memberOf names the set member of a message's only oneof; "" if none is set.
+func memberOf(m proto.Message) protoreflect.Name {
+	if field := m.ProtoReflect().WhichOneof(m.ProtoReflect().Descriptor().Oneofs().Get(0)); field != nil {
+		return field.Name()
+	}
+	return ""
+}
+
+const onlyFair = "only verdicts of fair are checked, and only with the shares of all queues and explain"
+
+// notChecked says why answers are not checked, by question.
+var notChecked = map[protoreflect.Name]string{
+	"jobs":        "the rules of gangs are not repeated here",
+	"enqueue":     onlyFair,
+	"allocatable": onlyFair,
+	"preemptive":  onlyFair,
+	"reclaim":     onlyFair,
+	"preempt":     onlyFair,
+	"order":       "only the order of queues under fair is checked, and only with the shares of all queues and explain",
+	"nodes":       "the rules for nodes are not repeated here",
+	"inspect":     "it shows how the snapshot was read, and decides nothing",
+	"explain":     "the search for the cause is not repeated here",
+	"plan":        "the search is not repeated here",
+	"remedies":    "the search is not repeated here",
+	"mark":        "it decides nothing",
+}
+
+// question checks the answer to a step of its kind; false if it is not checked.
+func (c *check) question(path string, step *apportionv1.Step, answer *apportionv1.Answer) bool {
+	switch q := step.GetStep().(type) {
+	case *apportionv1.Step_Shares:
+		c.shares(path, q.Shares, answer.GetShares())
+		return true
+	case *apportionv1.Step_Order:
+		return c.orders(path, q.Order, answer.GetOrder())
+	case *apportionv1.Step_Allocatable:
+		simulation := q.Allocatable.GetMode() == apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
+		return c.taskVerdicts(path, q.Allocatable, answer.GetAllocatable().GetTasks(), func(s served) verdict {
+			return c.allocatable(s, simulation)
+		})
+	case *apportionv1.Step_Preemptive:
+		return c.taskVerdicts(path, q.Preemptive, answer.GetPreemptive().GetTasks(), c.preemptive)
+	case *apportionv1.Step_Enqueue:
+		return c.enqueue(path, q.Enqueue, answer.GetEnqueue())
+	case *apportionv1.Step_Reclaim:
+		return c.reclaim(path, q.Reclaim, answer.GetReclaim())
+	default:
+		return false
+	}
 }

@@ -3,14 +3,15 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// blocks lists what the jobs of each leaf wait for: the rest of a gang, then single tasks.
-func (c *check) blocks() map[int][][][]*task {
+// waiting lists what the jobs of each leaf wait for: the rest of a gang, then single tasks.
+func (c *check) waiting() map[int][][][]*task {
 	jobs := slices.DeleteFunc(slices.Clone(c.jobs), func(j *job) bool { return j.leaf == aside })
 	slices.SortFunc(jobs, func(l, r *job) int {
 		return cmp.Or(cmp.Compare(r.message.GetPriority(), l.message.GetPriority()),
@@ -53,12 +54,8 @@ func (c *check) entitled(q, line int, request, claimed []int64) bool {
 
 func (c *check) aboveLimit(q int, request, claimed []int64) bool {
 	for _, a := range c.path(q) {
-		if a == root {
-			continue
-		}
-		limit := c.row(c.GetQueues()[a].GetCapability(), func(x float64) float64 { return float64(int64(x)) }, unlimited)
 		for d, x := range request {
-			if x > 0 && c.held[a][d]+x+claimed[d] > limit[d] {
+			if x > 0 && c.held[a][d]+x+claimed[d] > c.capability[a][d] {
 				return true
 			}
 		}
@@ -66,24 +63,36 @@ func (c *check) aboveLimit(q int, request, claimed []int64) bool {
 	return false
 }
 
-// claims checks what each leaf claims and leaves aside, and whether it wants.
-func (c *check) claims() {
-	width, blocks := len(c.dims), c.blocks()
+// claims are what the verdicts rest on beside the lines.
+type claims struct {
+	blocks map[int][][][]*task
+	wants  map[int]bool
+	// claimed and aside are what a leaf claims, and what it leaves to others.
+	claimed, left map[int][]int64
+	// serving lists the leaves in the order in which they are served.
+	serving []int
+}
+
+// form finds out what each leaf waits for, claims and leaves aside, whether it wants, and the order of service.
+func (c *check) form() {
+	width := len(c.dims)
+	c.blocks = c.waiting()
 	none := make([]int64, width)
-	wants := map[int]bool{}
+	c.wants = map[int]bool{}
 	for _, q := range slices.Backward(c.order) {
-		for _, j := range blocks[q] {
+		for _, j := range c.blocks[q] {
 			for _, b := range j {
 				r := sum(b, width)
-				wants[q] = wants[q] || !within(r, none) && c.entitled(q, 2, r, none)
+				c.wants[q] = c.wants[q] || !within(r, none) && c.entitled(q, 2, r, none)
 			}
 		}
-		wants[q] = wants[q] || slices.ContainsFunc(c.kids[q], func(k int) bool { return wants[k] })
+		c.wants[q] = c.wants[q] || slices.ContainsFunc(c.kids[q], func(k int) bool { return c.wants[k] })
 	}
-	claimed := c.claimed(blocks, wants)
+	c.serving = c.served(c.top)
+	c.claimed = c.claim()
 	withheld := map[int][]int64{}
 	for _, q := range slices.Backward(c.order) {
-		withheld[q] = slices.Clone(claimed[q])
+		withheld[q] = slices.Clone(c.claimed[q])
 		for _, k := range c.kids[q] {
 			add(withheld[q], withheld[k], 1)
 		}
@@ -93,9 +102,24 @@ func (c *check) claims() {
 			}
 		}
 	}
+	c.left = map[int][]int64{}
+	for _, q := range c.serving {
+		c.left[q] = make([]int64, width)
+		for a := q; a != c.top; a = c.parent[a] {
+			for _, k := range c.kids[c.parent[a]] {
+				if k != a {
+					add(c.left[q], withheld[k], 1)
+				}
+			}
+		}
+	}
+}
+
+// leaves checks what the certificate says of each leaf.
+func (c *check) leaves() {
 	at := 0
 	for q := range c.GetQueues() {
-		if !slices.Contains(c.order, q) || len(c.kids[q]) > 0 {
+		if c.left[q] == nil {
 			continue
 		}
 		path := fmt.Sprintf("queues[%d]", at)
@@ -103,42 +127,33 @@ func (c *check) claims() {
 			c.wrong("%s is missing", path)
 			return
 		}
-		left := make([]int64, width)
-		for a := q; a != c.top; a = c.parent[a] {
-			for _, k := range c.kids[c.parent[a]] {
-				if k != a {
-					add(left, withheld[k], 1)
-				}
-			}
-		}
-		x := c.fair.GetQueues()[at-1]
-		expect(c, path+".queue", int(x.GetQueue()), q)
-		expect(c, path+".wants", x.GetWants(), wants[q])
-		c.amounts(path+".claimed", x.GetClaimed(), claimed[q])
-		c.amounts(path+".aside", x.GetAside(), left)
+		c.compare(path, c.fair.GetQueues()[at-1], &apportionv1.FairQueue{
+			Queue: uint32(q), Claimed: c.resourceOf(c.claimed[q]), Aside: c.resourceOf(c.left[q]), Wants: c.wants[q],
+		}, nil)
 	}
 	expect(c, "queues: number", len(c.fair.GetQueues()), at)
 }
 
-// amounts compares a resource with a row; cpu and memory are named always, others where they are not 0.
-func (c *check) amounts(path string, got *apportionv1.Resource, want []int64) {
-	expected := &apportionv1.Resource{}
-	for d, x := range want {
-		if x != 0 || c.dims[d] == "cpu" || c.dims[d] == "memory" {
-			expected.Dimension, expected.Amount = append(expected.Dimension, uint32(d)), append(expected.Amount, float64(x))
+// resourceOf is a row as a resource that names every dimension.
+func (c *check) resourceOf(row []int64) *apportionv1.Resource {
+	r := &apportionv1.Resource{}
+	for d, x := range row {
+		r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, float64(x))
+		if x == unlimited {
+			r.Amount[d] = math.Inf(1)
 		}
 	}
-	expect(c, path, fmt.Sprint(got.GetDimension(), got.GetAmount()), fmt.Sprint(expected.GetDimension(), expected.GetAmount()))
+	return r
 }
 
-// claimed lets the leaves claim in queue order, block by block, what fits.
-func (c *check) claimed(blocks map[int][][][]*task, wants map[int]bool) map[int][]int64 {
+// claim lets the leaves claim in queue order, block by block, what fits.
+func (c *check) claim() map[int][]int64 {
 	rooms, claimed := copyRooms(c.free), map[int][]int64{}
 	for _, q := range c.order {
 		claimed[q] = make([]int64, len(c.dims))
 	}
-	for _, q := range c.served(c.top, wants) {
-		for _, j := range blocks[q] {
+	for _, q := range c.serving {
+		for _, j := range c.blocks[q] {
 			for i, b := range j {
 				r := sum(b, len(c.dims))
 				if within(r, make([]int64, len(r))) || !c.open[q] {
@@ -161,11 +176,7 @@ func (t *task) jobOf(c *check) *job { return c.jobs[t.job] }
 
 // place takes the room of each task on the first node that has it, in order of names.
 func (c *check) place(rooms map[int][]int64, tasks []*task) bool {
-	nodes := make([]int, len(c.GetNodes()))
-	for i := range nodes {
-		nodes[i] = i
-	}
-	slices.SortFunc(nodes, func(l, r int) int { return cmp.Compare(c.GetNodes()[l].GetName(), c.GetNodes()[r].GetName()) })
+	nodes := c.byName
 	for _, t := range tasks {
 		add(rooms[root], t.request, -1)
 		at := slices.IndexFunc(nodes, func(i int) bool { return c.takes(i, t.set) && within(t.request, rooms[i]) })
@@ -179,30 +190,20 @@ func (c *check) place(rooms map[int][]int64, tasks []*task) bool {
 	return true
 }
 
-// served lists the leaves below a queue in the order of section 6.
-func (c *check) served(q int, wants map[int]bool) []int {
+// served lists the leaves below a queue in the order of service.
+func (c *check) served(q int) []int {
 	if len(c.kids[q]) == 0 {
 		return []int{q}
 	}
-	load := func(q int) *big.Rat {
-		most := new(big.Rat)
-		for d, x := range c.held[q] {
-			if all := c.all[d] / c.unit[d] * c.unit[d]; all > 0 && big.NewRat(x, all).Cmp(most) > 0 {
-				most = big.NewRat(x, all)
-			}
-		}
-		_, _, _, weight := c.terms(apportionv1.FairCase_FAIR_CASE_WEIGHT, bound{}, q)
-		return most.Mul(most, big.NewRat(1, max(weight, 1)))
-	}
-	weightless := func(q int) bool { return c.GetQueues()[q].Weight != nil && c.GetQueues()[q].GetWeight() == 0 }
+	load := func(q int) *big.Rat { return new(big.Rat).Mul(c.load(q), big.NewRat(1, max(c.weight(q), 1))) }
 	kids := slices.Clone(c.kids[q])
 	slices.SortStableFunc(kids, func(l, r int) int {
-		return cmp.Or(cmp.Compare(c.GetQueues()[r].GetPriority(), c.GetQueues()[l].GetPriority()), falseFirst(!wants[l], !wants[r]),
-			falseFirst(weightless(l), weightless(r)), load(l).Cmp(load(r)), cmp.Compare(c.age(l), c.age(r)))
+		return cmp.Or(cmp.Compare(c.GetQueues()[r].GetPriority(), c.GetQueues()[l].GetPriority()), falseFirst(!c.wants[l], !c.wants[r]),
+			falseFirst(c.weight(l) == 0, c.weight(r) == 0), load(l).Cmp(load(r)), cmp.Compare(c.age(l), c.age(r)))
 	})
 	var list []int
 	for _, k := range kids {
-		list = append(list, c.served(k, wants)...)
+		list = append(list, c.served(k)...)
 	}
 	return list
 }

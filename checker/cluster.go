@@ -27,15 +27,22 @@ type task struct {
 	priority int32
 	created  int64
 	number   int
-	uid      string
+	// name is its uid, or namespace/name.
+	name        string
+	status      apportionv1.TaskStatus
+	preemptable bool
 }
 
-// job is a job with its tasks that wait and count.
+// job is a job with its tasks that wait and count. Queue is its queue, also if it is set aside; leaf is then aside.
 type job struct {
-	message *apportionv1.Job
-	leaf    int
-	held    int64
-	waiting []*task
+	message     *apportionv1.Job
+	queue, leaf int
+	held        int64
+	heldRow     []int64
+	waiting     []*task
+	// tasks are those with numbers; fitting of them could run on an empty cluster. counted tasks hold something without a number.
+	tasks            []*task
+	fitting, counted int64
 }
 
 // cluster is a snapshot: its tree, and what tasks hold, demand, occupy and release, in whole amounts. Queues are known by index.
@@ -44,26 +51,48 @@ type cluster struct {
 
 	settings *apportionv1.Fair
 	dims     []string
-	unit     []int64
-	top      int
-	parent   map[int]int
-	kids     map[int][]int
+	// byDimension are the dimensions cpu, memory, then the others by name: the first of several that decide alike is named in reasons.
+	byDimension []int
+	unit        []int64
+	top         int
+	index       map[string]int
+	// refused says why a queue is set aside.
+	refused map[int]apportionv1.HierarchyFault
+	parent  map[int]int
+	kids    map[int][]int
 	// order lists the queues that take part, parents first.
 	order []int
-	open  map[int]bool
+	// capability is by queue, in raw amounts.
+	capability map[int][]int64
+	open       map[int]bool
 	// all is what there is to divide.
 	all, total   []int64
 	held, demand map[int][]int64
-	// free is what can be given away now, by node; of the cluster under root.
-	free  map[int][]int64
-	sets  map[string][]uint32
-	tasks []*task
-	jobs  []*job
+	// free is what can be given away now, by node; of the cluster under root. future is what will be free once all that is being released
+	// is.
+	free, future map[int][]int64
+	sets         map[string][]uint32
+	// byName are the nodes in order of their names.
+	byName []int
+	tasks  []*task
+	jobs   []*job
 }
 
-func read(s *apportionv1.Snapshot, settings *apportionv1.Fair, dims []string) *cluster {
-	c := &cluster{Snapshot: s, settings: settings, dims: dims, sets: map[string][]uint32{}}
-	for _, name := range dims {
+func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
+	c := &cluster{Snapshot: s, settings: settings, dims: slices.Clone(s.GetDimensions()), sets: map[string][]uint32{}}
+	for _, name := range []string{"cpu", "memory"} {
+		if !slices.Contains(c.dims, name) {
+			c.dims = append(c.dims, name)
+		}
+	}
+	for d := range c.dims {
+		c.byDimension = append(c.byDimension, d)
+	}
+	rank := func(d int) int { return slices.Index([]string{"memory", "cpu"}, c.dims[d]) }
+	slices.SortFunc(c.byDimension, func(l, r int) int {
+		return cmp.Or(cmp.Compare(rank(r), rank(l)), cmp.Compare(c.dims[l], c.dims[r]))
+	})
+	for _, name := range c.dims {
 		unit := map[string]int64{"cpu": 1, "pods": 1, "memory": 1 << 20}[name]
 		if unit == 0 {
 			unit = 1000
@@ -78,40 +107,35 @@ func read(s *apportionv1.Snapshot, settings *apportionv1.Fair, dims []string) *c
 	for _, set := range s.GetNodeSets() {
 		c.sets[set.GetName()] = set.GetNodes()
 	}
+	for i := range s.GetNodes() {
+		c.byName = append(c.byName, i)
+	}
+	slices.SortFunc(c.byName, func(l, r int) int { return cmp.Compare(s.GetNodes()[l].GetName(), s.GetNodes()[r].GetName()) })
 	c.grow()
 	c.count()
 	return c
 }
 
+// depth is the number of levels of queues below the root that take part.
+const depth = 256
+
 // grow builds the tree. A queue whose way up does not reach the root takes no part.
 func (c *cluster) grow() {
-	index := map[string]int{}
+	c.index = map[string]int{}
 	for i, q := range c.GetQueues() {
-		index[q.GetName()] = i
+		c.index[q.GetName()] = i
 	}
 	c.top = root
-	if i, ok := index["root"]; ok {
+	if i, ok := c.index["root"]; ok {
 		c.top = i
 	}
-	above := func(i int) int {
-		name := c.GetQueues()[i].GetParent()
-		if name == "" || name == "root" {
-			return c.top
-		}
-		if up, ok := index[name]; ok {
-			return up
-		}
-		return aside
-	}
-	c.parent, c.kids, c.order = map[int]int{}, map[int][]int{}, []int{c.top}
+	c.refused, c.parent, c.kids, c.order = map[int]apportionv1.HierarchyFault{}, map[int]int{}, map[int][]int{}, []int{c.top}
 	for i := range c.GetQueues() {
-		at := i
-		for steps := 0; at != c.top && at != aside && steps <= len(c.GetQueues()); steps++ {
-			at = above(at)
-		}
-		if at == c.top && i != c.top {
-			c.parent[i] = above(i)
-			c.kids[above(i)] = append(c.kids[above(i)], i)
+		if fault := c.way(i); fault != 0 {
+			c.refused[i] = fault
+		} else if i != c.top {
+			c.parent[i] = c.above(i)
+			c.kids[c.parent[i]] = append(c.kids[c.parent[i]], i)
 		}
 	}
 	for k := 0; k < len(c.order); k++ {
@@ -121,11 +145,45 @@ func (c *cluster) grow() {
 		})
 		c.order = append(c.order, c.kids[c.order[k]]...)
 	}
-	c.open = map[int]bool{}
+	c.open, c.capability = map[int]bool{}, map[int][]int64{}
 	for _, q := range c.order {
+		var capability *apportionv1.Resource
+		if q != root {
+			capability = c.GetQueues()[q].GetCapability()
+		}
+		c.capability[q] = c.row(capability, math.Floor, unlimited)
 		open := q == root || c.GetQueues()[q].GetState() <= apportionv1.QueueState_QUEUE_STATE_OPEN
 		c.open[q] = open && (q == c.top || c.open[c.parent[q]])
 	}
+}
+
+// above is the parent of a queue; aside if there is no such queue.
+func (c *cluster) above(i int) int {
+	name := c.GetQueues()[i].GetParent()
+	if name == "" || name == "root" {
+		return c.top
+	}
+	if up, ok := c.index[name]; ok {
+		return up
+	}
+	return aside
+}
+
+// way returns what a queue's way up meets instead of the root; 0 if it reaches it.
+func (c *cluster) way(i int) apportionv1.HierarchyFault {
+	steps := 0
+	for ; i != c.top && steps <= len(c.GetQueues()); steps++ {
+		if i = c.above(i); i == aside {
+			return apportionv1.HierarchyFault_HIERARCHY_FAULT_UNKNOWN_PARENT
+		}
+	}
+	switch {
+	case i != c.top:
+		return apportionv1.HierarchyFault_HIERARCHY_FAULT_CYCLE
+	case steps > depth:
+		return apportionv1.HierarchyFault_HIERARCHY_FAULT_TOO_DEEP
+	}
+	return 0
 }
 
 // age is when a queue was created; one whose time is not known comes last.

@@ -20,7 +20,7 @@ func (c *cluster) count() {
 	width := len(c.dims)
 	zero := func() []int64 { return make([]int64, width) }
 	a := accounts{occupied: map[int][]int64{root: zero()}, moved: map[int][]int64{root: zero()}}
-	c.total, c.held, c.demand, c.free = zero(), map[int][]int64{}, map[int][]int64{}, map[int][]int64{}
+	c.total, c.held, c.demand, c.free, c.future = zero(), map[int][]int64{}, map[int][]int64{}, map[int][]int64{}, map[int][]int64{}
 	used := zero()
 	for i, n := range c.GetNodes() {
 		offered := c.row(n.GetAllocatable(), math.Floor, 0)
@@ -53,6 +53,8 @@ func (c *cluster) count() {
 			free = slices.Clone(a.offered[i])
 		}
 		add(free, a.occupied[i], -1)
+		c.future[i] = slices.Clone(free)
+		add(c.future[i], a.moved[i], 1)
 		for d, x := range a.moved[i] {
 			free[d] += min(0, x)
 		}
@@ -61,17 +63,19 @@ func (c *cluster) count() {
 }
 
 func (c *cluster) job(a *accounts, message *apportionv1.Job) {
-	leaf := slices.IndexFunc(c.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetName() == message.GetQueue() })
-	if !slices.Contains(c.order, leaf) || len(c.kids[leaf]) > 0 {
+	queue := c.index[message.GetQueue()]
+	leaf := queue
+	if c.refused[queue] != 0 || len(c.kids[queue]) > 0 {
 		leaf = aside
 	}
-	j := &job{message: message, leaf: leaf}
+	j := &job{message: message, queue: queue, leaf: leaf, heldRow: make([]int64, len(c.dims))}
 	c.jobs = append(c.jobs, j)
 	for _, g := range message.GetGroups() {
 		for _, m := range g.GetTasks() {
 			t := &task{
 				job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()), priority: 1,
-				created: m.GetCreateTime(), number: len(c.tasks), uid: m.GetUid(), request: c.row(g.GetRequest(), math.Ceil, 0),
+				created: m.GetCreateTime(), number: len(c.tasks), name: taskName(message, m), request: c.row(g.GetRequest(), math.Ceil, 0),
+				status: m.GetStatus(), preemptable: orEmpty(m.GetDetail()).Preemptable == nil || m.GetDetail().GetPreemptable(),
 			}
 			if m.Priority != nil {
 				t.priority = m.GetPriority()
@@ -79,19 +83,32 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 			if own := m.GetDetail().GetRequest(); own != nil {
 				t.request = c.row(own, math.Ceil, 0)
 			}
-			c.tasks = append(c.tasks, t)
+			c.tasks, j.tasks = append(c.tasks, t), append(j.tasks, t)
+			if c.fits(a, t) {
+				j.fitting++
+			}
 			if c.book(a, j, t, m.GetStatus(), m.GetDetail().GetGate(), 1) {
 				j.waiting = append(j.waiting, t)
 			}
 		}
 		for _, m := range g.GetCounts() {
-			t := &task{leaf: leaf, set: g.GetNodeSet(), request: c.row(g.GetRequest(), math.Ceil, 0)}
+			t := &task{job: len(c.jobs) - 1, leaf: leaf, set: g.GetNodeSet(), request: c.row(g.GetRequest(), math.Ceil, 0)}
+			before := j.held
 			c.book(a, j, t, m.GetStatus(), m.GetGate(), int64(m.GetCount()))
+			j.counted += j.held - before
 		}
 	}
 	slices.SortFunc(j.waiting, func(l, r *task) int {
 		return cmp.Or(cmp.Compare(r.priority, l.priority), cmp.Compare(l.created, r.created), cmp.Compare(l.number, r.number))
 	})
+}
+
+// taskName is how a task is referred to: by its uid, or namespace/name.
+func taskName(j *apportionv1.Job, t *apportionv1.Task) string {
+	if t.GetUid() != "" || t.GetName() == "" || j.GetNamespace() == "" {
+		return cmp.Or(t.GetUid(), t.GetName())
+	}
+	return j.GetNamespace() + "/" + t.GetName()
 }
 
 // book adds n equal tasks and reports whether they wait and count.
@@ -132,6 +149,7 @@ func (c *cluster) want(a *accounts, j *job, t *task, n int64, held, releasing, p
 	waits := counts && pending
 	if held {
 		add(c.held[j.leaf], t.request, n)
+		add(j.heldRow, t.request, n)
 		j.held += n
 	}
 	if held || waits || counts && releasing {
@@ -158,3 +176,6 @@ func copyRooms(rooms map[int][]int64) map[int][]int64 {
 	}
 	return out
 }
+
+// minimum is what a job needs to start, in whole amounts.
+func (c *cluster) minimum(j *job) []int64 { return c.row(j.message.GetMinResources(), math.Ceil, 0) }

@@ -119,9 +119,7 @@ func (c *check) terms(kind apportionv1.FairCase, b bound, q int) (start, ceiling
 		return b.lo, b.m, 0, b.deserving
 	case apportionv1.FairCase_FAIR_CASE_UNSPECIFIED, apportionv1.FairCase_FAIR_CASE_WEIGHT:
 	}
-	if weight = 1; c.GetQueues()[q].Weight != nil {
-		weight = int64(c.GetQueues()[q].GetWeight())
-	}
+	weight = c.weight(q)
 	if c.settings.GetBase() > apportionv1.FairBase_FAIR_BASE_NONE {
 		base = b.m
 	}

@@ -50,12 +50,12 @@ func ExampleCheck() {
 		return
 	}
 	response := &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers}
-	faults, err := checker.Check(request, response)
-	fmt.Println(len(faults), "faults,", err)
+	report, err := checker.Check(request, response)
+	fmt.Println(len(report.Faults), "faults,", err)
 
 	answers[0].GetShares().GetPlugins()[0].GetFair().GetDivisions()[0].GetChildren()[0].Share++
-	faults, _ = checker.Check(request, response)
-	for _, fault := range faults {
+	report, _ = checker.Check(request, response)
+	for _, fault := range report.Faults[:3] {
 		fmt.Println(fault)
 	}
 	// Output:

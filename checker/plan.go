@@ -8,94 +8,317 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// plan checks the line, the fall and the rise of a reclaim plan, and that the claimant is within the line and each victim's queue above it.
-func (c *check) plan(path string, step *apportionv1.ReclaimStep, answer *apportionv1.VictimsAnswer) {
-	plan := answer.GetPlan()
+// evictors are the plugins that vote on victims of reclaim.
+var evictors = []string{ofProportion, ofCapacity, "hierarchical_drf", "gang", "conformance", "cooldown", ofFair}
+
+// hunt is one question about victims.
+type hunt struct {
+	claim []*task
+	room  int
+	// candidates are in order if they are given; otherwise all that are eligible, and ordered is false.
+	candidates []*task
+	ordered    bool
+	// left are the candidates that were left out beforehand.
+	left []*apportionv1.Spared
+}
+
+// reclaim checks an answer about victims if fair decides it alone, after the votes of the other plugins of its tier, which are taken as
+// they are given. With candidates in a given order the search for a plan is repeated. Otherwise a plan that is made is checked for what it
+// promises; that there is none, or none that comes before it, is not.
+func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apportionv1.VictimsAnswer) bool {
+	names, tiers := c.plugins(evictors...)
+	at := slices.Index(names, ofFair)
+	if !c.alone() || at < 0 || tiers[0] != tiers[at] {
+		return false
+	}
+	h, ok := c.hunt(step)
+	if !ok {
+		c.wrong("%s answers a question about tasks or nodes that the snapshot does not have", path)
+		return true
+	}
+	want := &apportionv1.VictimsAnswer{Decided: true, Tier: new(uint32(tiers[at]))}
+	but := omitted{"VictimsAnswer.checks": "the checks of single candidates are not repeated here", "Reason.text": aSentence}
+	candidates, votes := c.votes(path, h, names, tiers, tiers[at], got.GetByPlugin())
+	f := c.withoutPlan(h)
+	mayPlan := f == nil
+	switch {
+	case !mayPlan:
+	case h.ordered:
+		f = c.find(h.claim, candidates, h.room)
+	default:
+		f = c.promised(path, h, candidates, got)
+	}
+	want.Plan = f.message()
+	for _, v := range f.victims {
+		want.Victims = append(want.Victims, &apportionv1.Victim{Task: uint32(v.number), Uid: c.uid(v, step.GetOmitNames())})
+		votes[at].Victims = append(votes[at].Victims, uint32(v.number))
+	}
+	if votes[at].Vote = apportionv1.Vote_VOTE_PERMIT; f.refusal != nil {
+		votes[at].Vote = apportionv1.Vote_VOTE_REJECT
+	}
+	want.ByPlugin = votes
+	want.EvictionOrder = slices.Clone(got.GetEvictionOrder())
+	c.sameTasks(path+".eviction_order", want.GetEvictionOrder(), votes[at].GetVictims())
+	if len(want.GetEvictionOrder()) > 1 {
+		c.omit(path+".eviction_order", "the victims are checked; only the engine can order jobs")
+	}
+	want.Spared = c.spared(path, h, step.GetOmitNames(), candidates, f, got.GetSpared())
+	if !h.ordered && mayPlan {
+		but["VictimsAnswer.spared"] = "it depends on the order of candidates, which the request does not give"
+	}
+	c.compare(path, got, want, but)
+	return true
+}
+
+// promised returns what an answer says about candidates whose order is not known, as far as that can be true. A plan is true if the search
+// with its victims as the only candidates, under its line, finds it: then each is allowed and needed, and the claimant has room and is
+// within the limits. That there is none is false if there is one without victims.
+func (c *check) promised(path string, h *hunt, candidates []*task, got *apportionv1.VictimsAnswer) *found {
+	plan := got.GetPlan()
+	c.omit(path+".plan.line", "whether another plan is found first depends on the order of candidates, which the request does not give")
 	if !plan.GetMade() {
-		return
+		if f := c.find(h.claim, nil, h.room); f.refusal == nil {
+			return f
+		}
+		c.omit(path+".plan.refusal", "whether there is a plan depends on the order of candidates, which the request does not give")
+		return &found{refusal: c.plausible(h, plan.GetRefusal())}
 	}
-	line := int(plan.GetLine()) - 1
-	if line < 0 || line > 2 {
-		c.wrong("%s.plan.line is %v", path, plan.GetLine())
-		return
-	}
-	width := len(c.dims)
-	claim := c.named(step.GetClaimant())
-	q, request := claim[0].leaf, sum(claim, width)
-	after := map[int][]int64{}
-	for _, p := range c.order {
-		after[p] = slices.Clone(c.held[p])
-	}
-	victims := make([]*task, 0, len(answer.GetVictims()))
-	for _, v := range answer.GetVictims() {
-		t := c.tasks[v.GetTask()]
-		victims = append(victims, t)
-		for _, a := range c.path(t.leaf) {
-			add(after[a], t.request, -1)
+	line := min(max(int(plan.GetLine())-1, 0), 2)
+	var victims []*task
+	for _, v := range got.GetVictims() {
+		if i := slices.IndexFunc(candidates, func(t *task) bool { return t.number == int(v.GetTask()) }); i >= 0 {
+			victims = append(victims, candidates[i])
 		}
 	}
-	with := slices.Clone(c.held[q])
-	add(with, request, 1)
-	var fall, rise [3]*big.Rat
-	for i := range fall {
-		fall[i], rise[i] = new(big.Rat).Sub(c.lack(q, c.held[q], i), c.lack(q, with, i)), new(big.Rat)
-		for _, p := range c.order {
-			if len(c.kids[p]) == 0 {
-				rise[i].Add(rise[i], new(big.Rat).Sub(c.lack(p, after[p], i), c.lack(p, c.held[p], i)))
+	s := c.newSearch(h.claim, victims, h.room, line)
+	if !c.entitled(s.queue, line, s.need, make([]int64, len(s.need))) {
+		return &found{refusal: because(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, s.queue)}
+	}
+	f := s.attempt()
+	f.why = nil
+	return f
+}
+
+// plausible is a refusal with the numbers that a refusal of its kind must have: of a limit, any that the claimant exceeds now.
+func (c *check) plausible(h *hunt, got *apportionv1.Reason) *apportionv1.Reason {
+	q, need, d := h.claim[0].leaf, sum(h.claim, len(c.dims)), int(got.GetDimension())
+	if got.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT && d < len(need) {
+		for _, a := range c.path(q) {
+			limit := c.capability[a][d]
+			have := int64(min(max(got.GetHave(), 0), float64(c.held[a][d])))
+			if a == queueOf(got.Queue) && limit != unlimited && need[d] > 0 && have+need[d] > limit {
+				return compared(got.GetCode(), a, d, have, need[d], limit)
 			}
 		}
 	}
-	c.fractions(path+".plan.fall", plan.GetFall(), fall)
-	c.fractions(path+".plan.rise", plan.GetRise(), rise)
-	less := slices.CompareFunc(rise[:], fall[:], (*big.Rat).Cmp) < 0
-	expect(c, path+".plan: rise is less than fall", less || len(victims) == 0, true)
-	expect(c, path+".plan.line holds the claimant", c.entitled(q, line, request, make([]int64, width)), true)
-	for i, v := range victims {
-		expect(c, fmt.Sprintf("%s.victims[%d] is above the line", path, i), c.above(v, q, line, request), true)
+	return because(apportionv1.ReasonCode_REASON_CODE_NO_PLAN, q)
+}
+
+// uid is a task as answers name it.
+func (c *check) uid(t *task, omit bool) string {
+	if omit {
+		return ""
+	}
+	return t.name
+}
+
+// sameTasks notes a list that does not have each of some tasks once.
+func (c *check) sameTasks(path string, got, want []uint32) {
+	l, r := slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+	if !slices.Equal(l, r) {
+		c.wrong("%s is %v, not the victims %v in some order", path, got, want)
 	}
 }
 
-// above reports whether a victim's queue, and all above it that are not the claimant's, hold more than a line of something that both use.
-func (c *check) above(v *task, q, line int, request []int64) bool {
-	mine := c.path(q)
-	for d, x := range request {
-		over := x > 0 && v.request[d] > 0
-		for _, a := range c.path(v.leaf) {
-			over = over && (slices.Contains(mine, a) || c.held[a][d] > c.lines[a][d][line]*c.unit[d])
+// hunt reads the question.
+func (c *check) hunt(step *apportionv1.ReclaimStep) (*hunt, bool) {
+	h := &hunt{room: root, ordered: step.GetCandidates() != nil}
+	var ok, known bool
+	h.claim, ok = c.tasksOf(step.GetClaimant())
+	named, known := c.tasksOf(step.GetCandidates())
+	switch {
+	case !ok || !known || len(h.claim) == 0:
+		return nil, false
+	case step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES:
+		h.room = anywhere
+	case step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_NODE:
+		if h.room = c.node(step.GetNode()); h.room < 0 {
+			return nil, false
 		}
-		if over {
-			return true
+	}
+	if !h.ordered {
+		named = c.tasks
+	}
+	seen := map[*task]bool{}
+	for _, t := range named {
+		reason := &apportionv1.Reason{Code: apportionv1.ReasonCode_REASON_CODE_NOT_A_CANDIDATE}
+		if !seen[t] {
+			reason = nil
+			if code := c.ineligible(t, h.claim[0]); code != 0 && (step.GetEligibleOnly() || !h.ordered) {
+				reason = &apportionv1.Reason{Code: code, Queue: new(uint32(c.jobs[t.job].queue))}
+			}
+		}
+		seen[t] = true
+		if reason == nil {
+			h.candidates = append(h.candidates, t)
+		} else if h.ordered {
+			h.left = append(h.left, &apportionv1.Spared{
+				Task: uint32(t.number), Uid: c.uid(t, step.GetOmitNames()), Reasons: []*apportionv1.Reason{reason},
+			})
 		}
 	}
-	return false
+	return h, true
 }
 
-// lack returns the amount by which held is below a line of a queue, as a share of the cluster summed over the dimensions.
-func (c *check) lack(q int, held []int64, line int) *big.Rat {
-	all := new(big.Rat)
-	for d, x := range held {
-		if total := c.all[d] / c.unit[d] * c.unit[d]; total > 0 {
-			all.Add(all, big.NewRat(max(0, c.lines[q][d][line]*c.unit[d]-x), total))
+// node is the one node of a selection; -1 if it is not one.
+func (c *check) node(nodes *apportionv1.Nodes) int {
+	if len(nodes.GetIndex()) == 1 && int(nodes.GetIndex()[0]) < len(c.GetNodes()) {
+		return int(nodes.GetIndex()[0])
+	}
+	if len(nodes.GetName()) == 1 {
+		return slices.IndexFunc(c.GetNodes(), func(n *apportionv1.Node) bool { return n.GetName() == nodes.GetName()[0] })
+	}
+	return -1
+}
+
+// ineligible returns why the reclaim action does not consider a candidate for a claimant; 0 if it does.
+func (c *check) ineligible(t, claimant *task) apportionv1.ReasonCode {
+	mine, its := c.jobs[claimant.job].queue, c.jobs[t.job].queue
+	switch {
+	case t.status != apportionv1.TaskStatus_TASK_STATUS_RUNNING:
+		return apportionv1.ReasonCode_REASON_CODE_NOT_RUNNING
+	case !t.preemptable:
+		return apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE
+	case within(t.request, make([]int64, len(t.request))):
+		return apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM
+	case mine == its:
+		return apportionv1.ReasonCode_REASON_CODE_SAME_QUEUE
+	case !c.reclaimable(its):
+		return apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE
+	}
+	return 0
+}
+
+// votes returns the votes that the answer must list, those of other plugins as they are given, and the candidates that these release.
+func (c *check) votes(
+	path string, h *hunt, names []string, tiers []int, tier int, got []*apportionv1.PluginVictims,
+) ([]*task, []*apportionv1.PluginVictims) {
+	released, votes := slices.Clone(h.candidates), make([]*apportionv1.PluginVictims, len(names))
+	for i, name := range names {
+		votes[i] = &apportionv1.PluginVictims{Plugin: pluginName(name), Tier: uint32(tiers[i]), Vote: apportionv1.Vote_VOTE_ABSTAIN}
+		if name == ofFair || i >= len(got) {
+			continue
+		}
+		at := fmt.Sprintf("%s.by_plugin[%d]", path, i)
+		c.omit(at, "the votes of other plugins are taken as they are given")
+		votes[i].Victims, votes[i].Vote = got[i].GetVictims(), got[i].GetVote()
+		if votes[i].GetVote() == apportionv1.Vote_VOTE_UNSPECIFIED || votes[i].GetVote() > apportionv1.Vote_VOTE_REJECT {
+			c.wrong("%s.vote is %v", at, votes[i].GetVote())
+		}
+		for _, n := range got[i].GetVictims() {
+			if !slices.ContainsFunc(h.candidates, func(t *task) bool { return t.number == int(n) }) {
+				c.wrong("%s.victims names task %d, which is no candidate", at, n)
+			}
+		}
+		if tiers[i] == tier && votes[i].GetVote() != apportionv1.Vote_VOTE_ABSTAIN {
+			released = slices.DeleteFunc(released, func(t *task) bool { return !slices.Contains(votes[i].GetVictims(), uint32(t.number)) })
 		}
 	}
-	return all
+	return released, votes
 }
 
-func (c *check) fractions(path string, got []*apportionv1.Fraction, want [3]*big.Rat) {
-	expect(c, path+": number", len(got), len(want))
-	for i := range min(len(got), len(want)) {
-		expect(c, fmt.Sprintf("%s[%d]", path, i), fractionText(got[i]), want[i].String())
+// pluginName is the name in answers of a plugin by its field in the contract.
+func pluginName(field string) string {
+	switch field {
+	case "hierarchical_drf":
+		return "drf"
+	case "cooldown":
+		return "cdp"
 	}
+	return field
 }
 
-// named returns the tasks of a selection by number or uid.
-func (c *check) named(tasks *apportionv1.Tasks) []*task {
+// withoutPlan returns the refusal of a claimant that may not have a plan; nil if it may.
+func (c *check) withoutPlan(h *hunt) *found {
+	q, need := c.jobs[h.claim[0].job].queue, sum(h.claim, len(c.dims))
+	refusal := c.notServed(q)
+	switch {
+	case refusal != nil:
+	case !c.open[q]:
+		refusal = because(apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, q)
+	case within(need, make([]int64, len(need))):
+		refusal = because(apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT, q)
+	default:
+		d := c.unentitled(q, 2, need)
+		if d < 0 {
+			return nil
+		}
+		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, q, d, need)
+	}
+	return &found{refusal: refusal}
+}
+
+// message is what was found as answers have it.
+func (f *found) message() *apportionv1.ReclaimPlan {
+	if f.refusal != nil {
+		return &apportionv1.ReclaimPlan{Refusal: f.refusal}
+	}
+	plan := &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine(f.line + 1)}
+	for i := range f.fall {
+		plan.Fall, plan.Rise = append(plan.GetFall(), fraction(f.fall[i])), append(plan.GetRise(), fraction(f.rise[i]))
+	}
+	for _, n := range f.nodes {
+		plan.Node = append(plan.GetNode(), uint32(n))
+	}
+	return plan
+}
+
+func fraction(r *big.Rat) *apportionv1.Fraction {
+	return &apportionv1.Fraction{Numerator: r.Num().String(), Denominator: r.Denom().String()}
+}
+
+// spared lists the candidates that are no victims: those that were left out, and in order those that another plugin protects, whose reasons
+// are that plugin's, or that the search has a reason for.
+func (c *check) spared(path string, h *hunt, omit bool, released []*task, f *found, got []*apportionv1.Spared) []*apportionv1.Spared {
+	list := slices.Clone(h.left)
+	candidates := h.candidates
+	if !h.ordered {
+		candidates = c.inGivenOrder(path, h, got)
+	}
+	for _, t := range candidates {
+		entry := &apportionv1.Spared{Task: uint32(t.number), Uid: c.uid(t, omit)}
+		switch {
+		case slices.Contains(f.victims, t):
+			continue
+		case !slices.Contains(released, t):
+			if len(list) < len(got) && first(got[len(list)].GetReasons()).GetPlugin() != ofFair {
+				c.omit(fmt.Sprintf("%s.spared[0].reasons", path), "the reasons of other plugins are taken as they are given")
+				entry.Reasons = got[len(list)].GetReasons()
+			}
+		case f.why[t] == nil:
+			continue
+		default:
+			entry.Reasons = []*apportionv1.Reason{f.why[t]}
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// inGivenOrder are the candidates in the order in which an answer lists them as spared, then the others.
+func (c *check) inGivenOrder(path string, h *hunt, got []*apportionv1.Spared) []*task {
 	var list []*task
-	for _, i := range tasks.GetIndex() {
-		list = append(list, c.tasks[i])
+	for _, s := range got {
+		i := slices.IndexFunc(h.candidates, func(t *task) bool { return t.number == int(s.GetTask()) })
+		if i >= 0 && !slices.Contains(list, h.candidates[i]) {
+			list = append(list, h.candidates[i])
+		}
 	}
-	for _, uid := range tasks.GetUid() {
-		list = append(list, c.tasks[slices.IndexFunc(c.tasks, func(t *task) bool { return t.uid == uid })])
+	c.omit(path+".spared", "each candidate is checked; their order is that of the answer")
+	for _, t := range h.candidates {
+		if !slices.Contains(list, t) {
+			list = append(list, t)
+		}
 	}
 	return list
 }

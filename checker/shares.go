@@ -11,25 +11,49 @@ import (
 // weights of the first two cases.
 type bound struct{ lo, m, hi, guaranteed, deserving, capability int64 }
 
-// check collects what is wrong.
+// check is the check of one response.
 type check struct {
 	*cluster
+	*findings
 
+	policy *apportionv1.Policy
 	fair   *apportionv1.FairDerivation
-	faults []string
 	// bounds and shares by dimension and queue, the second ones those of the second division.
 	bounds, sated []map[int]bound
-	shares, other []map[int]int64
-	// lines are guarantee, fair share and entitlement by queue and dimension, in quanta.
+	given, other  []map[int]int64
+	// lines are guarantee, fair share and entitlement by queue and dimension, in quanta; nil without a certificate.
 	lines map[int][][3]int64
+	claims
+	// admitted are jobs that an enqueue step has admitted.
+	admitted map[int]bool
+	// lacking is what admitted jobs lack, by queue; nil if it is not known.
+	lacking map[int][]int64
 }
 
-func (c *check) wrong(format string, args ...any) {
-	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+// certificate checks the first answer with the shares of all queues and their derivation, and forms what the verdicts of fair rest on. An
+// answer that lacks a derivation that was asked for is found where the answer is checked.
+func (c *check) certificate(steps []*apportionv1.Step, answers []*apportionv1.Answer) {
+	for i, step := range steps {
+		if slices.Contains(changing, memberOf(step)) || c.settings == nil || c.fair != nil {
+			return
+		}
+		if e := step.GetShares().GetExplain(); e == nil || e.GetQueues() != nil || e.GetJobs() != nil || e.GetTasks() != nil {
+			continue
+		}
+		for _, p := range answers[i].GetShares().GetPlugins() {
+			if c.fair = p.GetFair(); c.fair != nil {
+				c.divisions()
+				c.form()
+				c.leaves()
+				return
+			}
+		}
+	}
 }
 
 // expect records a number that is not what it must be.
 func expect[T comparable](c *check, path string, got, want T) {
+	c.checked++
 	if got != want {
 		c.wrong("%s is %v, not %v", path, got, want)
 	}
@@ -39,20 +63,13 @@ func expect[T comparable](c *check, path string, got, want T) {
 func (c *check) divisions() {
 	width := len(c.dims)
 	expect(c, "quanta", fmt.Sprint(c.fair.GetQuanta()), fmt.Sprint(c.unit))
-	expect(c, "total.dimension", len(c.fair.GetTotal().GetDimension()), width)
-	for i, d := range c.fair.GetTotal().GetDimension() {
-		expect(c, fmt.Sprintf("total.dimension[%d]", i), int(d), i)
-		expect(c, fmt.Sprintf("total.amount[%d]", i), c.fair.GetTotal().GetAmount()[i], float64(c.all[i]))
-	}
-	for d := range width {
-		c.bounds, c.sated = append(c.bounds, c.bound(d, false)), append(c.sated, c.bound(d, true))
-	}
+	c.resource("total", c.fair.GetTotal(), c.resourceOf(c.all))
 	c.other = c.list("sated", c.fair.GetSated(), c.sated)
-	c.shares = c.list("divisions", c.fair.GetDivisions(), c.bounds)
+	c.given = c.list("divisions", c.fair.GetDivisions(), c.bounds)
 	c.lines = map[int][][3]int64{}
 	for _, q := range c.order {
 		for d := range width {
-			lo, e := c.bounds[d][q].lo, c.shares[d][q]
+			lo, e := c.bounds[d][q].lo, c.given[d][q]
 			c.lines[q] = append(c.lines[q], [3]int64{min(lo, e), min(e, max(lo, c.other[d][q])), e})
 		}
 	}

@@ -1,159 +1,242 @@
 package checker
 
 import (
-	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// volcano collects what is wrong with the numbers of the plugins that decide as Volcano does.
+// threshold is the amount from which Volcano counts a resource as some; see docs/semantics.md under Resources.
+const threshold = 0.1
+
+// volcano checks the shares of a plugin that decides as Volcano does, as far as they follow from the snapshot by arithmetic.
 type volcano struct {
-	*apportionv1.PluginShares
+	*check
 
-	queues map[uint32]*apportionv1.QueueShare
-	faults []string
+	plugin *apportionv1.PluginShares
+	path   string
+	given  map[uint32]*apportionv1.QueueShare
+	sums   map[int]*sums
+	// tree: the plugin divides through a tree of queues.
+	tree bool
 }
 
-// CheckVolcano returns a sentence for each number of proportion and capacity in an answer with derivations that does not follow from the
-// numbers beside it: the steps of every round of proportion, the sums that are left after each, and the amounts at the end; what each queue
-// of capacity gets of its parent. It needs no snapshot, and says nothing about whether requests and capabilities are those of the
-// snapshot. Checked counts the numbers; 0 means that the answer has no such derivation.
-func CheckVolcano(shares *apportionv1.SharesAnswer) (faults []string, checked int) {
-	for _, p := range shares.GetPlugins() {
-		c := &volcano{PluginShares: p, queues: map[uint32]*apportionv1.QueueShare{}}
-		for _, q := range p.GetQueues() {
-			c.queues[q.GetQueue()] = q
-		}
-		checked += c.rounds() + c.levels()
-		faults = append(faults, c.faults...)
+// volcano checks the shares of one plugin: see docs/semantics.md under its name.
+func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen []int, got *apportionv1.PluginShares) {
+	v := &volcano{
+		check: c, plugin: got, path: path, given: map[uint32]*apportionv1.QueueShare{},
+		tree: field == ofCapacity && got.HierarchyReady != nil,
 	}
-	return faults, checked
+	for _, q := range got.GetQueues() {
+		v.given[q.GetQueue()] = q
+	}
+	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{
+		"PluginShares.hierarchy_ready": treeRule, "PluginShares.hierarchy_reasons": treeRule,
+		"PluginShares.jobs": "the shares of jobs are not repeated here", "PluginShares.tree": "the tree of drf is not repeated here",
+		"QueueShare.inqueue": "the rules for admitted jobs are not repeated here",
+		"QueueShare.elastic": "the rules for jobs above their minimum are not repeated here",
+	}
+	if v.tree {
+		for _, name := range []string{"guarantee", "deserved", "capability", "real_capability", "ancestors", "children"} {
+			but["QueueShare."+name] = treeRule
+		}
+	}
+	if field == ofProportion && step.GetExplain() == nil {
+		but["QueueShare.deserved"] = "it follows from the rounds, which only answers with explain have"
+	}
+	switch {
+	case v.tree && !got.GetHierarchyReady():
+		but["PluginShares.queues"], but["PluginShares.capacity"] = treeRule, treeRule
+	case field == ofProportion || field == ofCapacity:
+		v.sums = v.add()
+		for i, q := range chosen {
+			given := &apportionv1.QueueShare{}
+			if i < len(got.GetQueues()) {
+				given = orEmpty(got.GetQueues()[i])
+			}
+			want.Queues = append(want.Queues, c.asked(step, v.account(field, q, v.sums[q], given)))
+		}
+	}
+	want.Proportion, want.Capacity = got.GetProportion(), got.GetCapacity()
+	c.compare(path, got, want, but)
+	v.derivations(field, step)
 }
 
-// amounts are a resource by dimension.
-type amounts map[uint32]float64
+const treeRule = "the rules of the tree are not repeated here"
 
-// of returns the amounts of a resource. A dimension without an amount is NaN, which equals nothing.
-func of(r *apportionv1.Resource) amounts {
+// account is a queue's account: what its tasks hold and ask for, its limits, and what follows from its deserved amount.
+func (v *volcano) account(field string, q int, sums *sums, got *apportionv1.QueueShare) *apportionv1.QueueShare {
+	want := &apportionv1.QueueShare{Queue: uint32(q)}
+	if sums.jobs == 0 && !v.tree {
+		return want
+	}
+	want.Participating = true
+	if field == ofProportion {
+		want.Weight = uint32(v.weight(q))
+	}
+	guarantee, limit, most := v.limits(q)
+	deserved := amountsOf(got.GetDeserved())
+	if field == ofCapacity && !v.tree {
+		deserved = v.amounts(v.GetQueues()[q].GetDeserved())
+		for d, x := range deserved {
+			deserved[d] = min(x, most[d])
+		}
+		for d, x := range guarantee {
+			deserved[d] = max(deserved[d], x)
+		}
+	}
+	want.Guarantee, want.Capability, want.RealCapability = guarantee.resource(), limit.resource(), most.resource()
+	want.Allocated, want.Request, want.Deserved = sums.allocated.resource(), sums.request.resource(), deserved.resource()
+	want.Inqueue, want.Elastic = got.GetInqueue(), got.GetElastic()
+	want.Share, want.Dominant = v.dominant(field, sums.allocated, deserved)
+	if want.Overused = field == ofProportion; want.Overused {
+		for d, x := range deserved {
+			want.Overused = want.GetOverused() && x-sums.allocated[d] < threshold
+		}
+	}
+	return want
+}
+
+// limits are a queue's guarantee, its capability and its real capability in a flat policy: no more than the guarantees of others leave. A
+// capability that names something does not limit cpu and memory where they are 0 or not named.
+func (v *volcano) limits(q int) (guarantee, limit, most amounts) {
+	guarantee, limit, most = v.amounts(v.GetQueues()[q].GetGuarantee()), v.amounts(v.GetQueues()[q].GetCapability()), amounts{}
+	maps.DeleteFunc(limit, func(_ uint32, x float64) bool { return math.IsInf(x, 1) })
+	some := len(limit) > 0
+	reserved := amounts{}
+	for _, other := range v.GetQueues() {
+		plus(reserved, v.amounts(other.GetGuarantee()), 1)
+	}
+	for d, name := range v.dims {
+		d := uint32(d)
+		base := isBase(name)
+		free := v.whole()[d] - reserved[d]
+		if _, own := guarantee[d]; free > 0 || base || own {
+			most[d] = max(0, free) + guarantee[d]
+			if upper, stated := limit[d]; some && stated && upper < most[d] && (upper > 0 || !base) {
+				most[d] = upper
+			}
+		}
+		if some && base && limit[d] <= 0 {
+			limit[d] = math.Inf(1)
+		}
+	}
+	return guarantee, limit, most
+}
+
+// dominant is the greatest allocated / deserved over the dimensions of which the queue deserves some, and the first such dimension. In
+// capacity a queue that deserves nothing but pods has a share of 1.
+func (v *volcano) dominant(field string, allocated, deserved amounts) (share float64, dominant *uint32) {
+	some := false
+	for _, at := range v.byDimension {
+		d := uint32(at)
+		if deserved[d] < threshold {
+			continue
+		}
+		some = some || v.dims[d] != "pods"
+		ratio := allocated[d] / deserved[d]
+		if ratio > share {
+			share, dominant = ratio, &d
+		}
+	}
+	if field == ofCapacity && !some {
+		return 1, nil
+	}
+	return share, dominant
+}
+
+// isBase reports whether a dimension is in every account.
+func isBase(name string) bool { return name == "cpu" || name == "memory" }
+
+// whole is the cluster's total.
+func (v *volcano) whole() amounts {
+	if v.GetTotal() != nil {
+		return v.amounts(v.GetTotal())
+	}
+	all := amounts{}
+	for _, n := range v.GetNodes() {
+		plus(all, v.amounts(n.GetAllocatable()), 1)
+	}
+	return all
+}
+
+// amounts are those of a resource of the snapshot by dimension of the answer.
+func (c *cluster) amounts(r *apportionv1.Resource) amounts {
 	a := amounts{}
 	for i, d := range r.GetDimension() {
-		a[d] = math.NaN()
-		if i < len(r.GetAmount()) {
-			a[d] = r.GetAmount()[i]
-		}
+		a[uint32(slices.Index(c.dims, c.GetDimensions()[d]))] = r.GetAmount()[i]
 	}
 	return a
 }
 
-// near reports whether two amounts are equal up to rounding.
-func near(l, r float64) bool {
-	return l == r || math.Abs(l-r) <= 1e-9*max(math.Abs(l), math.Abs(r), 1)
+// resource is the amounts as a message.
+func (a amounts) resource() *apportionv1.Resource {
+	r := &apportionv1.Resource{}
+	for _, d := range slices.Sorted(maps.Keys(a)) {
+		r.Dimension, r.Amount = append(r.Dimension, d), append(r.Amount, a[d])
+	}
+	return r
 }
 
-// same records the dimensions in which a resource is not what it must be; what one side does not name is 0 on the other.
-func (c *volcano) same(path string, got, want amounts) int {
-	for d, x := range want {
-		if !near(got[d], x) {
-			c.faults = append(c.faults, fmt.Sprintf("%s: dimension %d is %v, not %v", path, d, got[d], x))
-		}
+func plus(to, from amounts, times float64) {
+	for d, x := range from {
+		to[d] += times * x
 	}
-	for d, x := range got {
-		if _, ok := want[d]; !ok && !near(x, 0) {
-			c.faults = append(c.faults, fmt.Sprintf("%s: dimension %d is %v, not 0", path, d, x))
-		}
-	}
-	return max(len(got), len(want))
 }
 
-// rounds checks each step of each round of proportion, if the derivation is of all queues.
-func (c *volcano) rounds() int {
-	n, deserved := 0, map[uint32]amounts{}
-	rounds := c.GetProportion().GetRounds()
-	if c.GetProportion() == nil {
-		return 0
+// holds reports whether a task of a status is allocated.
+func holds(status apportionv1.TaskStatus) bool {
+	return status == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED ||
+		status >= apportionv1.TaskStatus_TASK_STATUS_BINDING && status <= apportionv1.TaskStatus_TASK_STATUS_RUNNING
+}
+
+// sums are what the jobs of a queue come to.
+type sums struct {
+	jobs               int
+	allocated, request amounts
+}
+
+// add adds up the jobs of each queue, and in a tree those of the queues below it; see docs/semantics.md under Tasks, jobs and queues.
+func (v *volcano) add() map[int]*sums {
+	all := map[int]*sums{}
+	for q := range v.GetQueues() {
+		all[q] = &sums{allocated: amounts{}, request: amounts{}}
 	}
-	remaining := of(c.GetProportion().GetTotal())
-	for i, r := range rounds {
-		path := fmt.Sprintf("%s.rounds[%d]", c.GetPlugin(), i)
-		weights := uint64(0)
-		for _, s := range r.GetShares() {
-			weights += uint64(s.GetWeight())
-		}
-		if weights != r.GetTotalWeight() {
-			return n // Only some queues are explained: the others' part of the round is not known.
-		}
-		n += c.same(path+".remaining", of(r.GetRemaining()), remaining)
-		left := of(r.GetRemaining())
-		for k, s := range r.GetShares() {
-			n += c.step(fmt.Sprintf("%s.shares[%d]", path, k), r, s, deserved[s.GetQueue()])
-			for d, x := range of(s.GetDeserved()) {
-				left[d] -= max(0, x-deserved[s.GetQueue()][d])
+	for _, j := range v.jobs {
+		s := all[j.queue]
+		s.jobs++
+		for _, g := range j.message.GetGroups() {
+			for _, t := range g.GetTasks() {
+				request := g.GetRequest()
+				if t.GetDetail().GetRequest() != nil {
+					request = t.GetDetail().GetRequest()
+				}
+				s.count(v, t.GetStatus(), request, 1)
 			}
-			deserved[s.GetQueue()] = of(s.GetDeserved())
-		}
-		remaining = amounts{}
-		for d, x := range left {
-			remaining[d] = max(0, x)
-		}
-	}
-	for q, want := range deserved {
-		n += c.same(fmt.Sprintf("%s: deserved of queue %d", c.GetPlugin(), q), of(c.queues[q].GetDeserved()), want)
-	}
-	return n
-}
-
-// step checks what one round gave one queue.
-func (c *volcano) step(path string, r *apportionv1.ProportionRound, s *apportionv1.ProportionShare, before amounts) int {
-	queue := c.queues[s.GetQueue()]
-	weighted, capped, requested, deserved := amounts{}, amounts{}, amounts{}, amounts{}
-	for d, x := range of(r.GetRemaining()) {
-		weighted[d] = before[d] + x*float64(s.GetWeight())/float64(r.GetTotalWeight())
-	}
-	for d, x := range before {
-		if _, ok := weighted[d]; !ok {
-			weighted[d] = x
-		}
-	}
-	limit, request := of(queue.GetRealCapability()), of(queue.GetRequest())
-	for d, x := range of(s.GetWeighted()) {
-		capped[d] = x
-		if most, ok := limit[d]; ok {
-			capped[d] = min(x, most)
-		}
-	}
-	for d, x := range of(s.GetCapped()) {
-		requested[d] = min(x, request[d])
-	}
-	maps.Copy(deserved, of(s.GetRequested()))
-	for d, x := range of(queue.GetGuarantee()) {
-		deserved[d] = max(deserved[d], x)
-	}
-	return c.same(path+".weighted", of(s.GetWeighted()), weighted) + c.same(path+".capped", of(s.GetCapped()), capped) +
-		c.same(path+".requested", of(s.GetRequested()), requested) + c.same(path+".deserved", of(s.GetDeserved()), deserved)
-}
-
-// levels checks what each queue of capacity may have: what its parent may have less the guarantees of its siblings, within its own
-// capability.
-func (c *volcano) levels() int {
-	n := 0
-	for i, l := range c.GetCapacity().GetLevels() {
-		path := fmt.Sprintf("%s.levels[%d]", c.GetPlugin(), i)
-		queue := c.queues[l.GetQueue()]
-		if queue == nil || !queue.GetParticipating() {
-			continue
-		}
-		n += c.same(path+".real_capability", of(l.GetRealCapability()), of(queue.GetRealCapability()))
-		n += c.same(path+".deserved", of(l.GetDeserved()), of(queue.GetDeserved()))
-		limit := of(l.GetResolvedCapability())
-		for d, x := range of(l.GetRealCapability()) {
-			if most := limit[d]; most > 0 && x > most && !near(x, most) {
-				c.faults = append(c.faults,
-					fmt.Sprintf("%s.real_capability: dimension %d is %v, above the capability of %v", path, d, x, most))
+			for _, t := range g.GetCounts() {
+				s.count(v, t.GetStatus(), g.GetRequest(), float64(t.GetCount()))
 			}
-			n++
 		}
 	}
-	return n
+	for _, q := range slices.Backward(v.order) {
+		if up, ok := v.parent[q]; ok && v.tree && up != root {
+			all[up].jobs += all[q].jobs
+			plus(all[up].allocated, all[q].allocated, 1)
+			plus(all[up].request, all[q].request, 1)
+		}
+	}
+	return all
+}
+
+func (s *sums) count(v *volcano, status apportionv1.TaskStatus, request *apportionv1.Resource, times float64) {
+	asked := v.amounts(request)
+	switch {
+	case holds(status):
+		plus(s.allocated, asked, times)
+		plus(s.request, asked, times)
+	case status <= apportionv1.TaskStatus_TASK_STATUS_PENDING:
+		plus(s.request, asked, times)
+	}
 }

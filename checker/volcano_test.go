@@ -11,17 +11,16 @@ import (
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/wire"
 )
 
-func explained(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) *apportionv1.SharesAnswer {
+// asked requests the shares of a snapshot with their derivation.
+func asked(t require.TestingT, snapshot *apportionv1.Snapshot, policy string, steps ...*apportionv1.Step) *apportionv1.SimulateRequest {
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
-	m, err := wire.Compile(snapshot)
-	require.NoError(t, err)
-	s, err := wire.Open(m, p, wire.Options{})
-	require.NoError(t, err)
-	return s.Do(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}).GetShares()
+	return &apportionv1.SimulateRequest{
+		Input: &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: p}},
+		Steps: append([]*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}}, steps...),
+	}
 }
 
 func TestTheNumbersOfVolcanosPluginsFollowFromEachOther(t *testing.T) {
@@ -38,9 +37,11 @@ func TestTheNumbersOfVolcanosPluginsFollowFromEachOther(t *testing.T) {
 					Nodes: rapid.IntRange(1, 8).Draw(t, "nodes"), Depth: rapid.IntRange(1, 3).Draw(t, "depth"),
 					Dimensions: rapid.IntRange(2, 6).Draw(t, "dimensions"), Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"),
 				})
-				faults, checked := checker.CheckVolcano(explained(t, snapshot, policy))
-				require.Empty(t, faults)
-				all += checked
+				request := asked(t, snapshot, policy)
+				report, err := checker.Check(request, answered(t, request))
+				require.NoError(t, err)
+				require.Empty(t, report.Faults)
+				all += report.Checked
 			})
 			require.Positive(t, all)
 		})
@@ -49,7 +50,8 @@ func TestTheNumbersOfVolcanosPluginsFollowFromEachOther(t *testing.T) {
 
 func TestADeservedAmountOfProportionThatIsChangedIsFound(t *testing.T) {
 	snapshot := generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1})
-	answer := explained(t, snapshot, `tiers { plugins { proportion {} } }`)
+	request := asked(t, snapshot, `tiers { plugins { proportion {} } }`)
+	answer := answered(t, request)
 	for _, change := range []func(*apportionv1.PluginShares) []float64{
 		func(p *apportionv1.PluginShares) []float64 { return p.Queues[1].Deserved.Amount },
 		func(p *apportionv1.PluginShares) []float64 { return p.Proportion.Rounds[1].Remaining.Amount },
@@ -57,15 +59,18 @@ func TestADeservedAmountOfProportionThatIsChangedIsFound(t *testing.T) {
 		func(p *apportionv1.PluginShares) []float64 { return p.Proportion.Rounds[0].Shares[0].Deserved.Amount },
 	} {
 		changed := proto.CloneOf(answer)
-		change(changed.Plugins[0])[0]++
-		faults, _ := checker.CheckVolcano(changed)
-		require.NotEmpty(t, faults)
+		change(changed.Answers[0].GetShares().Plugins[0])[0]++
+		report, err := checker.Check(request, changed)
+		require.NoError(t, err)
+		require.NotEmpty(t, report.Faults)
 	}
 }
 
 func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
-	answer := explained(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), `tiers { plugins { proportion {} } }`)
-	answer.Plugins[0].Proportion.Rounds[0].Remaining.Amount = nil
-	faults, _ := checker.CheckVolcano(answer)
-	require.NotEmpty(t, faults)
+	request := asked(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), `tiers { plugins { proportion {} } }`)
+	response := answered(t, request)
+	response.Answers[0].GetShares().Plugins[0].Proportion.Rounds[0].Remaining.Amount = nil
+	report, err := checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults)
 }

@@ -21,18 +21,20 @@ func newVerify(s streams) *cobra.Command {
 	var keep string
 	command := a.command(&cobra.Command{
 		Use:   "verify [REQUEST RESPONSE]",
-		Short: "Check the numbers of an answer without the engine",
-		Long: `Check the numbers of an answer with code that is independent of the engine.
+		Short: "Check an answer without the engine",
+		Long: `Check an answer with code that is independent of the engine.
 
-With -f or --snapshot: request the shares of all queues with their derivation, from a server with
---server, and check them. With two files: check a SimulateRequest, whose first step requests shares
-with explain, and its SimulateResponse, in JSON or YAML; reclaim plans in the next steps are checked
-too. --keep DIRECTORY writes both files, for checker/check_fair.py and checker/check_plan.py.
+With -f or --snapshot: request the shares of all queues with their derivation and, under fair, the order
+of queues and the verdicts about waiting tasks, from a server with --server, and check them. With two
+files: check a SimulateRequest and its SimulateResponse, in JSON or YAML. --keep DIRECTORY writes both
+files, for checker/check_fair.py and checker/check_plan.py.
 
-For plugin fair, every number is checked against the snapshot. For proportion and capacity, each number
-must follow from the others in the answer: every step of every round, the sums, the bounds.
+For plugin fair, the answers to shares, order (of queues), allocatable, preemptive, enqueue and reclaim
+must be what the rules make of the snapshot; a step must request the shares of all queues with explain.
+For proportion and capacity, what tasks hold and request, limits, rounds and sums must follow from the
+snapshot and from each other. The output lists each field that was not checked, with the reason.
 
-The exit code is 2 if a number is wrong.`,
+The exit code is 2 if a field is wrong.`,
 		Example: `  apportion verify -f cluster.yaml --policy fair
   apportion verify -f cluster.yaml --server apportion:7171 --policy-name prod
   apportion verify request.json response.json`,
@@ -43,16 +45,20 @@ The exit code is 2 if a number is wrong.`,
 			return nil
 		},
 	}, func(ctx context.Context, q *question, _ []string) error {
-		step := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}
-		answer, err := q.simulate(ctx, step)
+		policy, err := q.policy(ctx)
+		if err != nil {
+			return err
+		}
+		steps := questions(policy, q.Snapshot)
+		answer, err := q.simulate(ctx, steps...)
 		if err != nil {
 			return err
 		}
 		request := &apportionv1.SimulateRequest{
 			Input: &apportionv1.Input{
-				Source: &apportionv1.Input_Snapshot{Snapshot: q.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: q.Policy},
+				Source: &apportionv1.Input_Snapshot{Snapshot: q.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy},
 			},
-			Steps: []*apportionv1.Step{step},
+			Steps: steps,
 		}
 		response := &apportionv1.SimulateResponse{Basis: answer.Basis, Answers: answer.Answers}
 		if keep != "" {
@@ -78,6 +84,47 @@ The exit code is 2 if a number is wrong.`,
 	return command
 }
 
+// policy is the policy of a question; of one that names it, as the server read it.
+func (q *question) policy(ctx context.Context) (*apportionv1.Policy, error) {
+	if q.Policy != nil {
+		return q.Policy, nil
+	}
+	answer, err := q.simulate(ctx, &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Answers[0].GetInspect().GetPolicy(), nil
+}
+
+// mostTasks bounds the tasks about which verify asks for verdicts.
+const mostTasks = 1000
+
+// questions are those whose answers verify checks: shares with their derivation and, under fair, the order of queues and the verdicts about
+// the first waiting tasks.
+func questions(policy *apportionv1.Policy, snapshot *apportionv1.Snapshot) []*apportionv1.Step {
+	steps := []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}}
+	if checker.Settings(policy) == nil {
+		return steps
+	}
+	waiting, number := &apportionv1.Tasks{}, uint32(0)
+	for _, job := range snapshot.GetJobs() {
+		for _, group := range job.GetGroups() {
+			for _, task := range group.GetTasks() {
+				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && len(waiting.GetIndex()) < mostTasks {
+					waiting.Index = append(waiting.GetIndex(), number)
+				}
+				number++
+			}
+		}
+	}
+	return append(steps,
+		&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
+			Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}},
+		}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: waiting}}})
+}
+
 // keepFiles writes what was asked and answered.
 func keepFiles(directory string, request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
 	root, err := os.OpenRoot(directory)
@@ -100,35 +147,40 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 // verified is the answer of verify; its JSON form.
 type verified struct {
 	Valid bool `json:"valid"`
-	// Checked counts the numbers that were compared with those beside them; 0: all were computed anew.
-	Checked int      `json:"checked,omitempty"`
+	// Checked counts the fields that were checked.
+	Checked int      `json:"checked"`
 	Faults  []string `json:"faults"`
+	// NotChecked lists the fields that were not.
+	NotChecked []checker.Unchecked `json:"notChecked"`
 }
 
-// verify says what is wrong with an answer, or what was found right.
+// verify says what is wrong with a response, what was found right, and what was not checked.
 func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
-	if len(response.GetAnswers()) == 0 {
-		return errors.New("the response holds no answer")
+	report, err := checker.Check(request, response)
+	if err != nil {
+		return err
 	}
-	faults, numbers := checker.CheckVolcano(response.GetAnswers()[0].GetShares())
-	if numbers == 0 {
-		var err error
-		if faults, err = checker.Check(request, response); err != nil {
-			return err
-		}
+	found := verified{
+		Valid: len(report.Faults) == 0, Checked: report.Checked, Faults: append([]string{}, report.Faults...),
+		NotChecked: append([]checker.Unchecked{}, report.Unchecked...),
 	}
-	found := verified{Valid: len(faults) == 0, Checked: numbers, Faults: append([]string{}, faults...)}
-	err := a.write(found, func(p *render.Printer) {
-		for _, fault := range faults {
+	err = a.write(found, func(p *render.Printer) {
+		for _, fault := range found.Faults {
 			p.Line("%s", fault)
 		}
-		switch {
-		case len(faults) > 0:
-		case numbers == 0:
-			p.Line("true: every number follows from the snapshot by the rules of fair")
-		default:
-			p.Line("true: each of %d numbers follows from the others", numbers)
+		if found.Valid {
+			p.Line("true: %d fields were checked and follow from the request", found.Checked)
 		}
+		if len(found.NotChecked) == 0 {
+			return
+		}
+		p.Line("")
+		p.Line("not checked:")
+		table := p.NewTable("FIELD", "WHY")
+		for _, u := range found.NotChecked {
+			table.Row(u.Field, u.Why)
+		}
+		table.Write(p.Out)
 	})
 	return cmp.Or(err, verdict(found.Valid))
 }

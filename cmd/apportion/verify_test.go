@@ -22,7 +22,8 @@ func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
 	const cluster = "../../examples/clusters/research"
 	code, out, errOut := verifying(t, "-f", cluster, "--policy", "fair", "--keep", kept)
 	require.Equal(t, exitYes, code, errOut)
-	require.Contains(t, out, "true: every number")
+	require.Contains(t, out, "fields were checked and follow from the request")
+	require.Contains(t, out, "not checked:")
 
 	request, response := filepath.Join(kept, "request.json"), filepath.Join(kept, "response.json")
 	code, _, errOut = verifying(t, request, response)
@@ -39,8 +40,12 @@ func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
 	for _, policy := range []string{"proportion", "capacity", "capacity-hierarchical"} {
 		code, out, errOut = verifying(t, "-f", cluster, "--policy", policy)
 		require.Equal(t, exitYes, code, errOut)
-		require.Contains(t, out, "numbers follows from the others")
+		require.Contains(t, out, "answers.shares.plugins.queues.inqueue", "what was not checked is listed")
 	}
+	code, out, errOut = verifying(t, request, changed, "-o", "json")
+	require.Equal(t, exitNo, code, errOut)
+	require.Contains(t, out, `"valid": false`)
+	require.Contains(t, out, `"field": "basis.engine_version"`)
 	code, _, errOut = verifying(t, request)
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "name a request and its response, or neither")

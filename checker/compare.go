@@ -1,0 +1,188 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Report is what a check found.
+type Report struct {
+	// Faults has a sentence for each field that is wrong.
+	Faults []string
+	// Checked counts the fields that were compared.
+	Checked int
+	// Unchecked lists the fields of the response that were not, by field.
+	Unchecked []Unchecked
+}
+
+// Unchecked is a field of a response that was not checked.
+type Unchecked struct {
+	// Field is its path in the response without positions in lists. The fields below it were not checked either.
+	Field string `json:"field"`
+	// Why it was not checked.
+	Why string `json:"why"`
+}
+
+// findings collects what is wrong and what is not checked.
+type findings struct {
+	faults    []string
+	checked   int
+	unchecked map[string]string
+}
+
+func (f *findings) report() *Report {
+	r := &Report{Faults: f.faults, Checked: f.checked}
+	for _, field := range slices.Sorted(maps.Keys(f.unchecked)) {
+		r.Unchecked = append(r.Unchecked, Unchecked{field, f.unchecked[field]})
+	}
+	return r
+}
+
+func (f *findings) wrong(format string, args ...any) {
+	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+}
+
+var positions = regexp.MustCompile(`\[\d+\]`)
+
+// omit notes that a field is not checked. The first reason stands.
+func (f *findings) omit(path, why string) {
+	if path = positions.ReplaceAllString(path, ""); f.unchecked[path] == "" {
+		f.unchecked[path] = why
+	}
+}
+
+// omitted are fields that are not checked, by the names of message and field, with the reason.
+type omitted map[string]string
+
+// compare notes each field of a message that is not as in another, but for those that are omitted. Fields that the contract does not have
+// are wrong.
+func (f *findings) compare(path string, got, want proto.Message, but omitted) {
+	f.message(path, got.ProtoReflect(), want.ProtoReflect(), but)
+}
+
+func (f *findings) message(path string, got, want protoreflect.Message, but omitted) {
+	if resource, ok := got.Interface().(*apportionv1.Resource); ok {
+		expected, _ := want.Interface().(*apportionv1.Resource)
+		f.resource(path, resource, expected)
+		return
+	}
+	if len(got.GetUnknown()) > 0 {
+		f.wrong("%s has fields that the contract does not have", path)
+	}
+	fields := got.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		at := string(field.Name())
+		if path != "" {
+			at = path + "." + at
+		}
+		if why, ok := but[string(got.Descriptor().Name())+"."+string(field.Name())]; ok {
+			if got.Has(field) || want.Has(field) {
+				f.omit(at, why)
+			}
+			continue
+		}
+		f.field(at, field, got, want, but)
+	}
+}
+
+func (f *findings) field(at string, field protoreflect.FieldDescriptor, got, want protoreflect.Message, but omitted) {
+	switch {
+	case field.IsList():
+		f.list(at, field, got.Get(field).List(), want.Get(field).List(), but)
+	case got.Has(field) != want.Has(field):
+		f.wrong("%s is %s, not %s", at, written(field, got), written(field, want))
+	case field.Message() == nil:
+		f.value(at, got.Get(field), want.Get(field))
+	case got.Has(field):
+		f.message(at, got.Get(field).Message(), want.Get(field).Message(), but)
+	}
+}
+
+func (f *findings) list(at string, field protoreflect.FieldDescriptor, got, want protoreflect.List, but omitted) {
+	if got.Len() != want.Len() {
+		f.wrong("%s has %d entries, not %d", at, got.Len(), want.Len())
+	}
+	for i := range min(got.Len(), want.Len()) {
+		entry := fmt.Sprintf("%s[%d]", at, i)
+		if field.Message() != nil {
+			f.message(entry, got.Get(i).Message(), want.Get(i).Message(), but)
+		} else {
+			f.value(entry, got.Get(i), want.Get(i))
+		}
+	}
+}
+
+func (f *findings) value(at string, got, want protoreflect.Value) {
+	f.checked++
+	if x, ok := got.Interface().(float64); ok && near(x, want.Float()) || got.Equal(want) {
+		return
+	}
+	f.wrong("%s is %v, not %v", at, got, want)
+}
+
+// written is a field as a fault says it.
+func written(field protoreflect.FieldDescriptor, m protoreflect.Message) string {
+	switch {
+	case !m.Has(field):
+		return "absent"
+	case field.Message() != nil:
+		return "present"
+	}
+	return m.Get(field).String()
+}
+
+// resource notes the dimensions in which a resource is not what it must be. A dimension that is not named is 0.
+func (f *findings) resource(path string, got, want *apportionv1.Resource) {
+	f.checked++
+	if len(got.GetDimension()) != len(got.GetAmount()) {
+		f.wrong("%s has %d dimensions and %d amounts", path, len(got.GetDimension()), len(got.GetAmount()))
+		return
+	}
+	if len(got.ProtoReflect().GetUnknown()) > 0 {
+		f.wrong("%s has fields that the contract does not have", path)
+	}
+	left := amountsOf(want)
+	for i, d := range got.GetDimension() {
+		if slices.Contains(got.GetDimension()[:i], d) {
+			f.wrong("%s names dimension %d twice", path, d)
+		}
+		if !near(got.GetAmount()[i], left[d]) {
+			f.wrong("%s: dimension %d is %v, not %v", path, d, got.GetAmount()[i], left[d])
+		}
+		delete(left, d)
+	}
+	for _, d := range slices.Sorted(maps.Keys(left)) {
+		if left[d] != 0 {
+			f.wrong("%s: dimension %d is absent, not %v", path, d, left[d])
+		}
+	}
+}
+
+// amounts are a resource by dimension.
+type amounts map[uint32]float64
+
+// amountsOf returns the amounts of a resource. A dimension without an amount is NaN, which equals nothing.
+func amountsOf(r *apportionv1.Resource) amounts {
+	a := amounts{}
+	for i, d := range r.GetDimension() {
+		a[d] = math.NaN()
+		if i < len(r.GetAmount()) {
+			a[d] = r.GetAmount()[i]
+		}
+	}
+	return a
+}
+
+// near reports whether two amounts are equal but for the rounding of a few operations.
+func near(l, r float64) bool {
+	return l == r || math.Abs(l-r) <= 4e-15*max(math.Abs(l), math.Abs(r)) && !math.IsInf(l, 0) && !math.IsInf(r, 0)
+}
