@@ -82,12 +82,12 @@ test("a source that cannot be read is said", async () => {
   await page.context().close();
 });
 
-test("light, dark, or as the system", async () => {
+test("light, dark, or same as the system", async () => {
   const page = await visit(browser, program.address, "#/cluster");
   await settled(page);
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await back();
-  await page.getByRole("button", { name: /^Colours: as the system/ }).click();
+  await page.getByRole("button", { name: /^Colours: same as the system/ }).click();
   assert.equal(await back(), light);
   await page.getByRole("button", { name: /^Colours: light/ }).click();
   await page.getByRole("button", { name: /^Colours: dark/ }).waitFor();

@@ -21,7 +21,7 @@ test("a file is opened, and answered with the token alone", async () => {
   assert.equal(await text(page, "h1"), "Open a cluster");
   await sound(page);
   await page.getByLabel(/^Token/).fill(token);
-  await page.getByLabel(/^Policy of this server/).fill("cluster");
+  await page.getByLabel(/^Name of a policy of this server/).fill("cluster");
   await page.locator('input[type="file"]').setInputFiles(file);
   await settled(page);
   assert.match(await text(page, ".summary"), /^All 80 GPUs are in use\./);

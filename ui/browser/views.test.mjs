@@ -69,7 +69,7 @@ test("a job: the answer first, then the checks, its queue and its tasks", () => 
 test("a job's plan: where its tasks go, and what must be evicted", () => look("#/job/robotics%2Fgrasp-train", async (page) => {
   await page.locator(".plan").waitFor();
   const plan = await text(page, ".plan");
-  assert.match(plan, /^How it would get its place The 2 tasks that robotics\/grasp-train needs can be placed on 2 nodes if 2 running tasks of queue vision/);
+  assert.match(plan, /^How it could be placed The 2 tasks that robotics\/grasp-train needs can be placed on 2 nodes if 2 running tasks of queue vision/);
 }));
 
 test("a waiting job: when it could start, if it is known when running jobs end", async (t) => {
@@ -99,9 +99,9 @@ test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", 
 }));
 
 test("how a share comes about, by rounds", () => look("#/queue/language?round=2", async (page) => {
-  assert.match(await text(page, "main"), /Round 2 divides 8 among weights of 9 in all\./);
+  assert.match(await text(page, "main"), /Round 2 divides 8 among queues whose weights sum to 9\./);
   await page.getByRole("link", { name: "Round 5" }).click();
-  assert.match(await text(page, "main"), /It is the last: the last one changed nothing\./);
+  assert.match(await text(page, "main"), /It is the last: it changed nothing\./);
 }));
 
 test("how a share comes about, by level and by division", async () => {
@@ -124,12 +124,12 @@ test("the certificate of a policy that has none", () => look("#/certificate", as
 }));
 
 test("what if a weight were another, nodes came, and a job were submitted", () => look("#/whatif?queue=language", async (page) => {
-  assert.match(await text(page, ".summary"), /^No queue deserves more or less GPUs; no job would be let go or held back\.$/);
+  assert.match(await text(page, ".summary"), /^No queue deserves more or less GPUs; the same jobs would be blocked\.$/);
   await page.getByRole("spinbutton", { name: "Weight of language" }).fill("7");
   await page.getByText("was 3").waitFor();
   await says(page, ".summary", /^Language deserves [0-9.]+ more/);
   await page.getByRole("slider", { name: "More nodes like gpu-a100-01, slider" }).fill("4");
-  await says(page, ".summary", /2 jobs could go on/);
+  await says(page, ".summary", /2 jobs would no longer be blocked/);
   await page.getByRole("button", { name: "Submit it" }).click();
   await page.locator(".verdict").waitFor();
   assert.match(await text(page, ".crumb"), /ml\/train/);
@@ -146,7 +146,7 @@ test("what if a weight were another, nodes came, and a job were submitted", () =
 }));
 
 test("what if jobs had ended", () => look(`#/whatif?edit=${encodeURIComponent('[["end","scavenge/hyperopt"],["end","scavenge/render-farm"]]')}`, async (page) => {
-  await says(page, ".summary", /could go on/);
+  await says(page, ".summary", /would no longer be blocked/);
   assert.match(await text(page, ".chips"), /scavenge\/hyperopt has ended/);
 }));
 

@@ -1,20 +1,20 @@
-// The address of what is shown, and how it changes.
+// The address of the current view, and how it changes.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { parse, type Route } from "./core/route.ts";
 
 const changed = "addresschange";
 
-// Milliseconds between two addresses that replace each other: browsers ignore more than a few each second, as while a slider is dragged.
+// Milliseconds between two replacements of the address: browsers ignore more than a few per second, as when a slider is dragged.
 const between = 250;
 
-// An address that is shown already, and that the browser takes when the time has passed.
+// An address that the page shows already, and that the browser gets when the time has passed.
 let ahead: string | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
-// What the browser made of the newest one that it took.
+// The newest address that the browser got, as it reports it.
 let taken = "";
 
-// go shows another address. Replacing keeps the history short while something is typed or dragged.
+// go shows another address. With `replace` the browser's history does not grow while the reader types or drags.
 export function go(address: string, replace = false): void {
   if (!replace) {
     ahead = undefined;
@@ -31,7 +31,7 @@ export function go(address: string, replace = false): void {
 
 function write(): void {
   timer = undefined;
-  // If the browser has another address than the one that it took, the reader went elsewhere.
+  // If the browser has another address, the reader has navigated.
   if (ahead !== undefined && location.hash === taken) {
     history.replaceState(null, "", ahead);
     taken = location.hash;
@@ -40,7 +40,7 @@ function write(): void {
   ahead = undefined;
 }
 
-// useRoute is the address that is shown.
+// useRoute returns the current address.
 export function useRoute(): Route {
   const [fragment, set] = useState(location.hash);
   useEffect(() => {

@@ -1,23 +1,23 @@
-// Questions of views: asked once however many parts of a view ask them, answered from memory where the answer is kept.
+// Questions of views. Several parts of a view that ask the same question share one call, and recent answers come from memory.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Fault } from "./core/ask.ts";
 
-// Asked is the state of a question: the newest answer, that to an earlier question while a new one is under way, or a fault.
+// Asked is the state of a question: the newest answer, which may belong to an earlier question while a new one is in progress, or a fault.
 export interface Asked<A> {
   readonly answer: A | undefined;
   readonly fault: Fault | undefined;
   readonly pending: boolean;
 }
 
-// Pace is how questions follow each other: by a pause in milliseconds in which the question may change, and then in place of the one that
-// is under way; or one after the other, each the newest there is, so that answers keep coming while a slider is dragged.
+// Pace selects when a changed question is sent: after a pause in milliseconds, cancelling the one in progress; or when the one in progress
+// is answered, so that answers keep arriving while a slider is dragged.
 export type Pace = number | "in turn";
 
 const kept = new Map<string, unknown>();
 const mostKept = 24;
 
-// keep keeps an answer for when it is asked for.
+// keep stores an answer for later questions.
 export function keep(key: string, answer: unknown): void {
   kept.delete(key);
   kept.set(key, answer);
@@ -35,7 +35,7 @@ interface Flight {
   users: number;
 }
 
-// Questions under way. A question whose answer is no longer needed is cancelled.
+// Questions in progress. A question whose answer is no longer needed is cancelled.
 const flights = new Map<string, Flight>();
 
 function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promise: Promise<A>; leave: () => void } {
@@ -69,14 +69,14 @@ function join<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): { promi
 
 const faultOf = (error: unknown): Fault => (error instanceof Fault ? error : new Fault("", error instanceof Error ? error.message : String(error)));
 
-// useAsked asks when the key changes. Without a key nothing is asked. An answer about another version of the cluster is never shown in
-// place of one that is under way.
+// useAsked asks when the key changes. Without a key it does not ask. While a question is in progress, it never shows an answer about
+// another version of the cluster.
 export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) => Promise<A>, pace: Pace = 0, version = ""): Asked<A> {
   const [state, set] = useState<{ key?: string; fault?: Fault }>({});
   const last = useRef<{ key?: string; answer?: A; version: string }>({ version });
   const newest = useRef({ key, ask, version });
   newest.current = { key, ask, version };
-  // Leaves the question that is under way.
+  // Cancels the question in progress.
   const leave = useRef<(() => void) | undefined>(undefined);
   const begin = (): void => {
     const { key: asked, ask: asking, version: about } = newest.current;
@@ -108,7 +108,7 @@ export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) 
       (error: unknown) => ended({ fault: faultOf(error) }),
     );
   };
-  // The question is sent before what has changed is drawn.
+  // The question is sent before the changes are drawn.
   useLayoutEffect(() => {
     if (pace === "in turn" && leave.current !== undefined) {
       return undefined;
@@ -127,7 +127,7 @@ export function useAsked<A>(key: string | undefined, ask: (signal: AbortSignal) 
   useEffect(() => () => leave.current?.(), []);
   const answer = key === undefined ? undefined : (kept.get(key) as A | undefined);
   if (key !== undefined && answer !== undefined) {
-    // An answer that was kept stays at hand as the one before the next.
+    // An answer from memory is also shown while the next question is in progress.
     last.current = { key, answer, version };
     return { answer, fault: undefined, pending: false };
   }

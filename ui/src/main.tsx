@@ -46,13 +46,13 @@ function App() {
   return <Shown source={source} opened={opened} live={live} route={route} wide={wide} />;
 }
 
-// offering is a source with policies of the server.
+// offering adds the policies of the server to a source.
 function offering(source: Source, names: readonly string[]): Source {
   const more = names.flatMap((name) => named(`server:${name}`) ?? []).filter((p) => source.policies.every((q) => q.name !== p.name));
   return more.length === 0 ? source : { ...source, policies: [...source.policies, ...more] };
 }
 
-// Live is what is known of a snapshot that the server keeps: how old and complete it is now, or why that is not known.
+// Live is the state of a snapshot that the server maintains: its current age and completeness, or why they are not known.
 interface Live {
   readonly view: SnapshotViewJson | undefined;
   readonly fault: Fault | undefined;
@@ -60,7 +60,8 @@ interface Live {
 
 const interval = 3000;
 
-// useLive asks, while the page is seen, for a new version of the snapshot that is shown, and shows it once what is shown is answered.
+// useLive asks for new versions of the displayed snapshot while the page is visible, and shows each once the current questions are
+// answered.
 function useLive(opened: Opened | undefined, show: (opened: Opened) => void): Live {
   const [live, set] = useState<Live>({ view: undefined, fault: undefined });
   const current = useRef(opened);
@@ -122,7 +123,7 @@ function Shown({ source, opened, live, route, wide }: { source: Source; opened: 
   const before = useRef(view);
   useEffect(() => {
     document.title = `${titles[route.view]}${route.name === "" ? "" : ` ${route.name}`} · ${opened.title} · Apportion`;
-    // A reader who goes on by keyboard starts at the new view.
+    // The keyboard focus moves to the new view.
     if (before.current.split("/")[0] !== route.view) {
       main.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -142,7 +143,7 @@ function Shown({ source, opened, live, route, wide }: { source: Source; opened: 
 
 const none: Policy = { name: "none", title: "No policy" };
 
-// named is a policy that the server has under a name.
+// named returns the policy with this name on the server.
 function named(name: string): Policy | undefined {
   const policyName = /^server:(.+)$/.exec(name)?.[1];
   return policyName === undefined ? undefined : { name, title: `${policyName} (of the server)`, policyName };
@@ -202,7 +203,7 @@ function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
   );
 }
 
-// Age says how old the view of the cluster is.
+// Age shows the age of the snapshot.
 function Age({ opened, live }: { opened: Opened; live: Live }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -218,7 +219,7 @@ function Age({ opened, live }: { opened: Opened; live: Live }) {
   return <time dateTime={new Date(read).toISOString()}>{opened.name === "" ? "read" : "live, as of"} {ago}</time>;
 }
 
-// Missing says what a snapshot that the server keeps does not show.
+// Missing lists the kinds of objects that a snapshot of the server lacks.
 function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: Fault | undefined }) {
   if (fault !== undefined) {
     return <p class="head-note" role="status"><span class="pill bad">not live</span> {fault.message}</p>;
@@ -233,7 +234,7 @@ function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: F
 
 const schemes = ["system", "light", "dark"] as const;
 
-// Colours is the choice of light or dark. It lasts as long as the browser keeps it.
+// Colours switches between light and dark. The browser stores the choice.
 function Colours() {
   const [scheme, set] = useState(kept());
   useEffect(() => {
@@ -241,11 +242,11 @@ function Colours() {
     try {
       localStorage.setItem("scheme", scheme);
     } catch {
-      // A browser that stores nothing shows the choice until the page is left.
+      // If the browser stores nothing, the choice lasts until the page is closed.
     }
   }, [scheme]);
   const next = schemes[(schemes.indexOf(scheme) + 1) % schemes.length] ?? "system";
-  const words = { system: "as the system", light: "light", dark: "dark" };
+  const words = { system: "same as the system", light: "light", dark: "dark" };
   return (
     <button type="button" class="scheme" title={`Colours: ${words[scheme]}`} aria-label={`Colours: ${words[scheme]}. Change to ${words[next]}`} onClick={() => set(next)}>
       <span aria-hidden="true">{scheme === "light" ? "☀" : scheme === "dark" ? "☾" : "◐"}</span>

@@ -703,7 +703,7 @@ type RemedyEdit struct {
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Role whose minimum or request changes. Absent: the minimum of the whole job.
 	Role *string `protobuf:"bytes,6,opt,name=role,proto3,oneof" json:"role,omitempty"`
-	// Index of the node that is uncordoned, that new nodes are like, or that tasks may use besides. Absent: the field is of no node.
+	// Index of the node that is uncordoned, that is copied, or that tasks may also use. Absent: the field does not belong to a node.
 	Node *uint32 `protobuf:"varint,7,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// Name of that node. Empty with `omit_names`.
 	NodeName string `protobuf:"bytes,8,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`

@@ -1,4 +1,4 @@
-// Amounts of resources: out of messages, into text, and back.
+// Conversion of amounts between messages and text.
 import type { ResourceJson } from "./contract.ts";
 
 // Doubles are numbers or, beyond them, words.
@@ -6,13 +6,13 @@ export type Double = number | "NaN" | "Infinity" | "-Infinity";
 
 export const numberOf = (x: Double | undefined): number => (x === undefined ? 0 : Number(x));
 
-// amountOf returns what a resource says of a dimension, and undefined where it says nothing.
+// amountOf returns the amount of a dimension; undefined if the resource does not list it.
 export function amountOf(resource: ResourceJson | undefined, dimension: number): number | undefined {
   const at = resource?.dimension?.indexOf(dimension) ?? -1;
   return at < 0 ? undefined : numberOf(resource?.amount?.[at]);
 }
 
-// resourceOf is the message of the amounts that are given, by dimension.
+// resourceOf returns the message with these amounts, by dimension.
 export function resourceOf(amounts: ReadonlyMap<number, number>): ResourceJson {
   const dimension = [...amounts.keys()].sort((a, b) => a - b);
   return {
@@ -31,7 +31,7 @@ export function amountsOf(resource: ResourceJson | undefined): Map<number, numbe
   return amounts;
 }
 
-// How many units of the contract one unit that people read has: milli-cores, bytes, whole pods, and thousandths of all else.
+// unitsOf returns how many units of the contract (milli-cores, bytes, whole pods, thousandths of others) one displayed unit has.
 export function unitsOf(dimension: string): number {
   switch (dimension) {
     case "memory":
@@ -44,11 +44,11 @@ export function unitsOf(dimension: string): number {
 
 const GI = 2 ** 30;
 
-// isBytes tells dimensions that are read in Gi.
+// isBytes reports whether a dimension is displayed in Gi.
 export const isBytes = (dimension: string): boolean =>
   dimension === "memory" || dimension.endsWith("storage") || dimension.startsWith("hugepages-");
 
-// labelOf is a short name of a dimension: nvidia.com/gpu is GPU.
+// labelOf returns a short name of a dimension: GPU for nvidia.com/gpu.
 export function labelOf(dimension: string): string {
   const last = dimension.slice(dimension.lastIndexOf("/") + 1);
   return last === "gpu" || last === "cpu" ? last.toUpperCase() : last;
@@ -57,7 +57,7 @@ export function labelOf(dimension: string): string {
 const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 const coarse = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-// textOf is an amount as people read it, without its unit but for Gi and Ti.
+// textOf formats an amount without its unit, except Gi and Ti.
 export function textOf(dimension: string, amount: number | undefined): string {
   if (amount === undefined) {
     return "–";
@@ -74,7 +74,7 @@ export function textOf(dimension: string, amount: number | undefined): string {
 
 const numeral = (value: number): string => (Math.abs(value) >= 1000 ? coarse : plain).format(value === 0 ? 0 : value);
 
-// unitOf is what follows a number of a dimension: GPUs, of 1 GPU.
+// unitOf returns the unit after an amount: GPUs, or GPU after 1.
 export function unitOf(dimension: string, amount: number): string {
   const label = labelOf(dimension);
   const one = textOf(dimension, amount) === "1";
@@ -84,7 +84,7 @@ export function unitOf(dimension: string, amount: number): string {
   return one && label === "pods" ? "pod" : label;
 }
 
-// said is an amount with its unit: 8 GPUs, 64 Gi memory.
+// said formats an amount with its unit: 8 GPUs, 64 Gi memory.
 export const said = (dimension: string, amount: number): string => `${textOf(dimension, amount)} ${unitOf(dimension, amount)}`;
 
 // allSaid lists the amounts of a resource that are not zero.
@@ -105,7 +105,7 @@ const suffixes: Record<string, number> = {
   Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
 };
 
-// quantityOf reads a quantity as Kubernetes writes it, in units of the contract; undefined: it is none.
+// quantityOf parses a Kubernetes quantity into units of the contract; undefined if it is not valid.
 export function quantityOf(dimension: string, text: string | number): number | undefined {
   const match = /^([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+\.)([A-Za-z]{0,2})$/.exec(String(text).trim());
   const factor = suffixes[match?.[2] ?? "?"];
@@ -116,7 +116,7 @@ export function quantityOf(dimension: string, text: string | number): number | u
   return dimension === "memory" || dimension === "pods" ? Math.ceil(value) : Math.ceil(value * 1000);
 }
 
-// fieldOf is an amount for a field that is edited, in units that people read.
+// fieldOf formats an amount for an input field, in displayed units.
 export function fieldOf(dimension: string, amount: number | undefined): string {
   if (amount === undefined || !Number.isFinite(amount)) {
     return "";

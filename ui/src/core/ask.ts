@@ -1,7 +1,7 @@
 // The calls, as docs/clients.md describes them.
 import type { AnswerJson, BasisJson, InputJson, SimulateResponseJson, StepJson } from "./contract.ts";
 
-// Fault is an error that a call was answered with, or that kept it from being answered.
+// Fault is the error of a call, from the server or from the connection.
 export class Fault extends Error {
   constructor(
     readonly code: string,
@@ -16,7 +16,7 @@ const service = "/apportion.v1.ApportionService/";
 
 let bearer = "";
 
-// identify sets the token that calls carry. It is kept in this page's memory alone.
+// identify sets the token of all calls. Only the memory of the page holds it.
 export function identify(token: string): void {
   bearer = token;
 }
@@ -40,7 +40,7 @@ export async function call<A>(method: string, request: unknown, signal?: AbortSi
     if (signal?.aborted) {
       throw error;
     }
-    throw new Fault("unavailable", "The server cannot be reached. It may have ended: start it again, and reload this page.");
+    throw new Fault("unavailable", "The server cannot be reached. If it has stopped, start it again and reload this page.");
   }
   const text = await response.text();
   if (response.ok) {
@@ -50,7 +50,7 @@ export async function call<A>(method: string, request: unknown, signal?: AbortSi
   try {
     body = JSON.parse(text) as ErrorBody;
   } catch {
-    // A proxy answers in its own words.
+    // A proxy may answer without JSON.
   }
   const reason = body.details?.map((d) => d.debug?.reason ?? "").find((r) => r !== "") ?? "";
   throw new Fault(body.code ?? `HTTP ${response.status}`, body.message ?? response.statusText, reason);
@@ -61,10 +61,10 @@ export interface Answers {
   readonly answers: readonly AnswerJson[];
 }
 
-// simulate asks steps about an input. A step that failed is a fault.
+// simulate sends steps about an input. A failed step becomes a Fault.
 export async function simulate(input: InputJson, steps: readonly StepJson[], signal?: AbortSignal): Promise<Answers> {
   const inline = input.snapshot !== undefined && input.change !== undefined;
-  // A snapshot that is sent whole takes its change as the first step.
+  // If the whole snapshot is sent, its change is the first step.
   const { change, ...rest } = input;
   const request = inline ? { input: rest, steps: [{ change: { change } }, ...steps] } : { input, steps };
   const response = await call<SimulateResponseJson>("Simulate", request, signal);

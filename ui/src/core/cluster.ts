@@ -1,8 +1,8 @@
-// A cluster as a snapshot describes it, with what views look up.
+// A cluster as a snapshot describes it, with the lookups that views need.
 import { amountOf, amountsOf, numberOf, resourceOf } from "./amount.ts";
 import type { JobJson, NodeJson, QueueJson, ResourceJson, SnapshotJson, TaskGroupJson, TaskJson } from "./contract.ts";
 
-// Task is one task that has a number.
+// Task is a task with its number.
 export interface Task {
   readonly number: number;
   readonly job: number;
@@ -10,7 +10,7 @@ export interface Task {
   readonly json: TaskJson;
 }
 
-// Use is what one job has on one node.
+// Use contains the resources of one job on one node.
 export interface Use {
   readonly job: number;
   readonly queue: number;
@@ -57,12 +57,12 @@ export class Cluster {
     this.nodes = snapshot.nodes ?? [];
   }
 
-  // listed tells whether the tasks are known.
+  // listed reports whether the tasks are known.
   get listed(): boolean {
     return this.given !== null;
   }
 
-  // listing is the cluster with tasks. Its nodes then say what is used by others alone.
+  // listing returns the cluster with tasks. The usage of its nodes is then only that of others.
   listing(tasks: readonly (Task | undefined)[]): Cluster {
     const cluster = new Cluster(this.snapshot, this.firstTasks, tasks);
     const nodes = this.nodes.map((node, n): NodeJson | undefined => {
@@ -86,7 +86,7 @@ export class Cluster {
     return this.#queueByName().get(name);
   }
 
-  // Names are put in order when one is looked up: What if makes a cluster at every step of a slider.
+  // Names are indexed at the first lookup, because What if creates a cluster at every step of a slider.
   #queueByName(): ReadonlyMap<string, number> {
     if (this.#queuesByName === undefined) {
       const byName = new Map<string, number>();
@@ -166,12 +166,12 @@ export class Cluster {
     return this.#tasks;
   }
 
-  // tasksOf are the tasks of a job that have numbers.
+  // tasksOf returns the numbered tasks of a job.
   tasksOf(job: number): Task[] {
     return this.#numbered().filter((t): t is Task => t?.job === job);
   }
 
-  // uses are what jobs have on a node, the largest queue first in order of position.
+  // uses returns the usage of a node by job, in the order of queues.
   uses(node: number): readonly Use[] {
     if (this.#uses === undefined) {
       const byNode: Map<number, Use>[] = [];
@@ -194,12 +194,12 @@ export class Cluster {
     return this.#uses[node] ?? [];
   }
 
-  // capacity is what a node offers of a dimension.
+  // capacity returns the amount of a dimension that a node offers.
   capacity(node: number, dimension: number): number {
     return amountOf(this.nodes[node]?.allocatable, dimension) ?? 0;
   }
 
-  // used is what all tasks take of it.
+  // used returns the amount that all tasks on the node use.
   used(node: number, dimension: number): number {
     let sum = amountOf(this.nodes[node]?.usedByOthers, dimension) ?? 0;
     for (const use of this.uses(node)) {
@@ -208,7 +208,7 @@ export class Cluster {
     return sum;
   }
 
-  // total is what the cluster has of a dimension. It is summed once.
+  // total returns the cluster's amount of a dimension. It is summed once.
   total(dimension: number): number {
     return (this.#totals[dimension] ??= this.#sum(dimension));
   }
@@ -220,7 +220,7 @@ export class Cluster {
     return this.nodes.reduce((sum, node) => sum + (amountOf(node?.allocatable, dimension) ?? 0), 0);
   }
 
-  // offered are the positions of dimensions that the cluster has some of: devices first, then cpu, memory and the rest.
+  // offered returns the positions of the dimensions that the cluster offers: devices first, then cpu, memory and the rest.
   offered(): readonly number[] {
     return (this.#offered ??= this.#ranked());
   }

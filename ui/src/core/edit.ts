@@ -1,4 +1,4 @@
-// What if: changes of a cluster that live in the address of a view, and the message and the cluster that they make.
+// What if: the changes in the address of a view, the message that they become, and the cluster that they produce.
 import { amountsOf, resourceOf } from "./amount.ts";
 import { Cluster } from "./cluster.ts";
 import type { ChangeJson, NodeJson, QueueJson, SnapshotJson } from "./contract.ts";
@@ -8,7 +8,7 @@ export const amountFields = ["guarantee", "deserved", "capability"] as const;
 
 export type AmountField = (typeof amountFields)[number];
 
-// Edit is one change. A value of undefined takes an amount away.
+// Edit is one change. The value undefined removes an amount.
 export type Edit =
   | { readonly kind: "weight"; readonly queue: string; readonly value: number }
   | { readonly kind: AmountField; readonly queue: string; readonly dimension: string; readonly value: number | undefined }
@@ -18,12 +18,12 @@ export type Edit =
   | { readonly kind: "end"; readonly job: string }
   | { readonly kind: "job"; readonly text: string };
 
-// Edits beyond this many, and jobs beyond this many bytes, are not read from an address.
+// Limits of what is read from an address: number of edits, and bytes of a job.
 const most = 200;
 
 const isAmount = (kind: unknown): kind is AmountField => amountFields.some((f) => f === kind);
 
-// parseEdits reads the part of an address. What is not understood is left out.
+// parseEdits reads the edits in an address. It ignores unknown ones.
 export function parseEdits(text: string | undefined): Edit[] {
   let list: unknown;
   try {
@@ -112,7 +112,7 @@ const subject = (e: Edit): string => {
   }
 };
 
-// withEdit adds an edit in place of one of the same thing.
+// withEdit adds an edit and replaces an earlier one of the same setting.
 export const withEdit = (edits: readonly Edit[], edit: Edit): Edit[] => [...withoutEdit(edits, edit), edit];
 
 export const withoutEdit = (edits: readonly Edit[], edit: Edit): Edit[] => edits.filter((e) => subject(e) !== subject(edit));
@@ -122,11 +122,11 @@ export interface Changed {
   readonly cluster: Cluster;
   // Position of the job that was submitted.
   readonly job: number | undefined;
-  // What of the edits could not be done, in sentences.
+  // Sentences about the edits that could not be made.
   readonly faults: readonly string[];
 }
 
-// applied makes a change of edits, and the cluster after it, with positions and numbers as the answers about it have them.
+// applied returns the change that edits make, and the cluster after it, with the positions and numbers that answers about it use.
 export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   const faults: string[] = [];
   const dimensions = [...cluster.dimensions];
@@ -254,7 +254,7 @@ function setAmount(queue: QueueJson, field: AmountField, dimension: number, valu
   }
 }
 
-// copies are new nodes of the shape of another one.
+// copies returns new nodes like an existing one.
 function copies(cluster: Cluster, like: string, count: number, faults: string[]): NodeJson[] {
   const node = cluster.nodes.find((n) => n?.name === like);
   if (node === undefined) {
@@ -273,7 +273,7 @@ function copies(cluster: Cluster, like: string, count: number, faults: string[])
   return out;
 }
 
-// saidEdit is an edit in words.
+// saidEdit describes an edit.
 export function saidEdit(edit: Edit, text: (dimension: string, amount: number) => string): string {
   switch (edit.kind) {
     case "weight":

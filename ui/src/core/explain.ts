@@ -1,7 +1,7 @@
-// Why jobs wait, in the words of the page: the sentences are the server's.
+// Short texts of why jobs wait. The full sentences come from the server.
 import type { CheckKindJson, CheckOutcomeJson, ExplainAnswerJson, ExplanationJson, PendingGroupJson } from "./contract.ts";
 
-// causesOf are the jobs that wait, each with its verdict and the check that blocks it, as the groups of an answer tell.
+// causesOf returns the waiting jobs, each with its verdict and its blocking check, from the groups of an answer.
 export function causesOf(answer: ExplainAnswerJson | undefined): ExplanationJson[] {
   return (answer?.groups ?? []).flatMap((group) => (group.jobs ?? []).map((job): ExplanationJson => {
     const e: ExplanationJson = { job };
@@ -27,7 +27,7 @@ const checks: Record<string, string> = {
   CHECK_KIND_EVICTION: "Eviction",
 };
 
-// checkName is what a check is called.
+// checkName returns the name of a check.
 export const checkName = (check: CheckKindJson | undefined): string => checks[check ?? ""] ?? "Check";
 
 const headlines: Record<string, string> = {
@@ -40,7 +40,7 @@ const headlines: Record<string, string> = {
   CHECK_KIND_CONSTRAINTS: "Placement is not known.",
 };
 
-// headline is the verdict in a few words.
+// headline describes the verdict in a few words.
 export function headline(e: ExplanationJson): string {
   switch (e.verdict) {
     case "PENDING_VERDICT_IN_TURN":
@@ -48,26 +48,26 @@ export function headline(e: ExplanationJson): string {
     case "PENDING_VERDICT_COMPLETE":
       return "Waits for nothing.";
     case "PENDING_VERDICT_UNDETERMINED":
-      return "Cannot be told for certain.";
+      return "Not known for certain.";
   }
   const blocking = e.blocking === undefined ? undefined : e.findings?.[e.blocking];
   return headlines[blocking?.check ?? ""] ?? "Waits.";
 }
 
-// rest is the explanation without the name of the job, which stands above it, and without the forecast, which stands below it.
+// rest returns the explanation without the job's name and the forecast, which are shown separately.
 export function rest(e: ExplanationJson): string {
   const text = e.text ?? "";
   const [start] = parts(e);
   return unnamed(e, start !== "" && text.endsWith(` ${start}`) ? text.slice(0, -start.length - 1) : text);
 }
 
-// forecast is when the job could start, and what that depends on; undefined if the answer has no forecast.
+// forecast returns when the job could start and what this depends on; undefined if the answer has no forecast.
 export function forecast(e: ExplanationJson): { readonly start: string; readonly basis: string } | undefined {
   const [start, basis] = parts(e);
   return start === "" ? undefined : { start: unnamed(e, start), basis };
 }
 
-// parts are the first sentence of the forecast and all others. A full stop within the name of the job does not end the sentence.
+// parts returns the first sentence of the forecast, and the others. A full stop in the name of the job does not end a sentence.
 function parts(e: ExplanationJson): readonly [string, string] {
   const text = e.forecast?.text ?? "";
   const name = nameOf(e);
@@ -77,7 +77,7 @@ function parts(e: ExplanationJson): readonly [string, string] {
 
 const nameOf = (e: ExplanationJson): string => e.name ?? e.uid ?? "";
 
-// unnamed is a text about the job that begins with It in place of the job's name.
+// unnamed replaces the job's name at the beginning of a text by It.
 function unnamed(e: ExplanationJson, text: string): string {
   const name = nameOf(e);
   return name === "" || !text.startsWith(`${name} `) ? text : `It${text.slice(name.length)}`;
@@ -95,11 +95,11 @@ const marks: Record<string, Mark> = {
   CHECK_OUTCOME_NOT_KNOWN: { sign: "?", word: "not known", tone: "doubt" },
 };
 
-// mark is how a check went.
+// mark returns the sign of a check's outcome.
 export const mark = (outcome: CheckOutcomeJson | undefined): Mark =>
   marks[outcome ?? ""] ?? { sign: "·", word: "noted", tone: "plain" };
 
-// cause is a group's cause as a sentence begins.
+// cause returns a group's cause, as the beginning of a sentence.
 export function cause(group: PendingGroupJson): string {
   const text = (group.text ?? "").replace(/^because /, "").replace(/^for their turn$/, "next in turn");
   return text === "" ? "another cause" : text;

@@ -1,4 +1,4 @@
-// A job that is not in the cluster yet, as its owner would write it: a Volcano Job, or the short form that `apportion whatif` takes.
+// A job that is not in the cluster yet, as its owner would write it: a Volcano Job, or the short form of `apportion whatif`.
 import { load } from "js-yaml";
 
 import { quantityOf, resourceOf } from "./amount.ts";
@@ -20,7 +20,7 @@ function count(x: unknown, otherwise: number, path: string): number {
   return x;
 }
 
-// amountsIn reads quantities by name. Names that the cluster does not have are added to its dimensions.
+// amountsIn reads quantities by name. It adds unknown names to the dimensions of the cluster.
 function amountsIn(x: unknown, dimensions: string[], path: string): Map<number, number> {
   const amounts = new Map<number, number>();
   for (const [name, text] of Object.entries(fields(x))) {
@@ -50,12 +50,12 @@ interface Role {
   readonly request: Map<number, number>;
 }
 
-// jobOf reads a job, or throws an error that says where it is wrong. It waits, and all its tasks do.
+// jobOf reads a job and throws an error with the path of the fault. The job and all its tasks are pending.
 export function jobOf(text: string, dimensions: string[], isQueue: (name: string) => boolean, isJob: (name: string) => boolean): JobJson {
   const document = parsed(text);
   const volcano = document["kind"] !== undefined;
   if (volcano && document["kind"] !== "Job") {
-    throw new Error(`kind ${words(document["kind"])}: a Job of batch.volcano.sh is understood, or the short form without a kind`);
+    throw new Error(`kind ${words(document["kind"])}: only a Job of batch.volcano.sh, or the short form without a kind, is supported`);
   }
   const metadata = volcano ? fields(document["metadata"]) : document;
   const spec = volcano ? fields(document["spec"]) : document;
@@ -69,7 +69,7 @@ export function jobOf(text: string, dimensions: string[], isQueue: (name: string
     throw new Error(`${volcano ? "spec.queue" : "queue"}: there is no queue ${queue}`);
   }
   if (isJob(`${namespace}/${name}`)) {
-    throw new Error(`${volcano ? "metadata.name" : "name"}: there is a job ${namespace}/${name} already`);
+    throw new Error(`${volcano ? "metadata.name" : "name"}: the job ${namespace}/${name} exists already`);
   }
   const roles = volcano
     ? list(spec["tasks"]).map((t, i) => volcanoRole(fields(t), i, dimensions))
@@ -114,7 +114,7 @@ function shortRole(g: Fields, i: number, dimensions: string[]): Role {
   };
 }
 
-// volcanoRole reads a task of a Volcano Job: its pod requests what its containers do together, or one init container alone if that is more.
+// volcanoRole reads a task of a Volcano Job: its pod requests the sum of its containers, or the largest init container if that is more.
 function volcanoRole(t: Fields, i: number, dimensions: string[]): Role {
   const path = `spec.tasks[${i}]`;
   const pod = fields(fields(t["template"])["spec"]);
@@ -141,7 +141,7 @@ function volcanoRole(t: Fields, i: number, dimensions: string[]): Role {
   };
 }
 
-// minimumOf is what the first tasks request together, as many as the job needs.
+// minimumOf returns the sum of the requests of the first tasks, as many as the job needs.
 function minimumOf(roles: readonly Role[], least: number): Map<number, number> {
   const sum = new Map<number, number>();
   let left = least;

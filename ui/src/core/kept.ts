@@ -1,4 +1,4 @@
-// Snapshots that the server keeps up to date: which there are, and what is needed of one to look at it.
+// Snapshots that the server maintains: their list, and the parts of one that views need.
 import { call, simulate } from "./ask.ts";
 import { Cluster, type Task } from "./cluster.ts";
 import type { InspectAnswerJson, InspectedTaskJson, JobJson, ListSnapshotsResponseJson, NodeJson, QueueJson, SnapshotViewJson } from "./contract.ts";
@@ -8,14 +8,14 @@ export type View = SnapshotViewJson;
 // list returns the snapshots that the reader may ask about, and the policies of the server.
 export const list = (): Promise<ListSnapshotsResponseJson> => call<ListSnapshotsResponseJson>("ListSnapshots", {});
 
-// Up to so many tasks are read with the cluster; of more they are read when a view needs them.
+// Up to this number, tasks are read with the cluster; otherwise when a view needs them.
 export const mostTasks = 30_000;
 
 export interface Read {
   readonly digest: string;
   readonly cluster: Cluster;
   readonly view: View;
-  // The reader sees some queues with their jobs, and the sums of the others.
+  // The reader may see some queues with their jobs, and the sums of the others.
   readonly restricted: boolean;
 }
 
@@ -54,13 +54,13 @@ function clusterOf(dimensions: readonly string[], inspect: InspectAnswerJson): C
     nodes[n.node ?? 0] = { name: n.name, allocatable: n.allocatable, usedByOthers: n.used, group: n.group, unschedulable: n.unschedulable } as NodeJson;
   }
   const snapshot = { dimensions, total: inspect.total, queues: filled(queues), jobs: filled(jobs), nodes: filled(nodes) };
-  // What the reader may not see is a hole, which no message has.
+  // Entities that the reader may not see are missing from the lists, which messages cannot express.
   return new Cluster(snapshot as ConstructorParameters<typeof Cluster>[0], new Map(), null);
 }
 
 const filled = <A>(list: (A | undefined)[]): (A | undefined)[] => Array.from(list);
 
-// withTasks is a cluster with tasks as they were inspected. What others use of a node is the rest.
+// withTasks returns the cluster with its inspected tasks. The rest of a node's usage belongs to others.
 export function withTasks(cluster: Cluster, list: readonly InspectedTaskJson[]): Cluster {
   const tasks: (Task | undefined)[] = [];
   for (const t of list) {

@@ -1,4 +1,4 @@
-// The nodes as a map of devices: what each square stands for, and whose it is.
+// The nodes as a map of devices: the amount and the owner of each square.
 import { unitsOf } from "./amount.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -19,10 +19,10 @@ export interface Cell {
   readonly parts: readonly Part[];
 }
 
-// Above this many devices a square stands for more than one.
+// Above this number of devices, a square represents several.
 const mostSquares = 16;
 
-// squaresOf is how many squares stand for a capacity: one for each device, or eight for what is not counted in devices.
+// squaresOf returns the number of squares of a capacity: one for each device, or eight for dimensions that are not devices.
 export function squaresOf(dimension: string, capacity: number): number {
   if (capacity <= 0) {
     return 0;
@@ -31,7 +31,7 @@ export function squaresOf(dimension: string, capacity: number): number {
   return devices > 0 && devices <= mostSquares && Number.isInteger(devices) ? devices : 8;
 }
 
-// cell makes the squares of a node. What is in use has at least one square; what more is in use than there is has none.
+// cell returns the squares of a node. Every owner has at least one square; usage above the capacity has none.
 export function cell(cluster: Cluster, node: number, dimension: number): Cell {
   const capacity = cluster.capacity(node, dimension);
   const squares = squaresOf(cluster.dimensions[dimension] ?? "", capacity);
@@ -59,7 +59,8 @@ export function cell(cluster: Cluster, node: number, dimension: number): Cell {
   return { node, squares, parts };
 }
 
-// palette gives queues colours by what they have of a dimension, the largest first; more than there are colours share the last.
+// palette assigns colours to queues in the order of their amounts of a dimension, largest first. Queues beyond the number of colours share
+// the last one.
 export function palette(cluster: Cluster, dimension: number, colours: number): Map<number, number> {
   const has = new Map<number, number>();
   for (let node = 0; node < cluster.nodes.length; node++) {

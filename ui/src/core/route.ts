@@ -1,4 +1,4 @@
-// Addresses of views. Everything that can be seen has one, in the fragment: #/job/ml%2Ftrain?policy=fair.
+// Addresses of views. Every view has one, in the fragment: #/job/ml%2Ftrain?policy=fair.
 
 export const views = ["cluster", "queue", "waiting", "job", "nodes", "whatif", "compare", "certificate", "open"] as const;
 
@@ -13,10 +13,10 @@ export interface Route {
 
 export const start: Route = { view: "cluster", name: "", query: {} };
 
-// Parts of the query that go with the reader from view to view.
+// Parts of the query that links to other views copy.
 const lasting = ["policy", "r", "from"];
 
-// parse reads a fragment. What is no address is the first view.
+// parse reads a fragment. An invalid one is the address of the first view.
 export function parse(fragment: string): Route {
   const [path = "", search = ""] = split(fragment.replace(/^#\/?/, ""), "?");
   const [view = "", name = ""] = split(path, "/");
@@ -58,7 +58,7 @@ export function format(route: Route): string {
   return `#/${route.view}${name}${text === "" ? "" : `?${text}`}`;
 }
 
-// to is the address of another view, seen by the same policy and resource.
+// to returns the address of another view with the same policy and resource.
 export function to(from: Route, view: View, name = "", query: Record<string, string> = {}): string {
   const kept: Record<string, string> = {};
   for (const key of lasting) {
@@ -70,5 +70,5 @@ export function to(from: Route, view: View, name = "", query: Record<string, str
   return format({ view, name, query: { ...kept, ...query } });
 }
 
-// having is the address of the same view with parts of the query changed; an empty part is left out.
+// having returns the address of the same view with changed parts of the query; empty parts are removed.
 export const having = (from: Route, query: Record<string, string>): string => format({ ...from, query: { ...from.query, ...query } });

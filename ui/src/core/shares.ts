@@ -11,7 +11,7 @@ export interface Row {
   readonly share: QueueShareJson;
   readonly standing: QueueStandingJson | undefined;
   readonly children: readonly number[];
-  // It is the sum of queues that the reader may not see.
+  // The row is the sum of queues that the reader may not see.
   readonly others?: boolean;
 }
 
@@ -22,21 +22,21 @@ export interface Numbers {
   readonly allocated: number;
   readonly request: number;
   readonly limit: number;
-  // What it has above what it deserves.
+  // The amount above what it deserves.
   readonly borrowed: number;
-  // What it lacks of what it deserves, as far as it asks for it.
+  // The requested amount that it lacks of what it deserves.
   readonly short: number;
 }
 
-// dividing is the plugin that divides among queues.
+// dividing returns the plugin that divides among queues.
 export const dividing = (answer: SharesAnswerJson | undefined): PluginSharesJson | undefined =>
   answer?.plugins?.find((p) => (p.queues ?? []).length > 0);
 
-// isFlat tells that queues have neither parents nor children.
+// isFlat reports whether queues have neither parents nor children.
 export const isFlat = (answer: SharesAnswerJson): boolean =>
   (dividing(answer)?.queues ?? []).every((q) => (q.ancestors ?? []).length === 0 && (q.children ?? []).length === 0);
 
-// numbers are a queue's amounts of a dimension. Differences below a millionth of a unit are rounding.
+// numbers returns a queue's amounts of a dimension. Differences below a millionth of a unit are rounding errors.
 export function numbers(share: QueueShareJson, dimension: number): Numbers {
   const of = (r: QueueShareJson["guarantee"]): number => amountOf(r, dimension) ?? 0;
   const deserved = of(share.deserved);
@@ -51,7 +51,7 @@ export function numbers(share: QueueShareJson, dimension: number): Numbers {
   };
 }
 
-// rows are the queues that take part. Where the plugin has a tree, parents come before their children.
+// rows returns the queues that take part. If the plugin has a tree, parents come before their children.
 export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Row[] {
   const standings = new Map((answer?.standings ?? []).map((s) => [s.queue ?? 0, s]));
   const row = (share: QueueShareJson): Row => {
@@ -61,7 +61,7 @@ export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Ro
   };
   const plugin = dividing(answer);
   const own = (plugin?.queues ?? []).filter((share) => share.participating).map(row);
-  // Sums have positions that no queue has.
+  // Sums have negative positions.
   const sums = (plugin?.others ?? []).map((o, i): Row => {
     const parent = own.find((r) => r.index === o.parent);
     const count = o.queueCount ?? 0;
@@ -75,7 +75,7 @@ export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Ro
   return [...own.map((r) => ({ ...r, children: [...r.children, ...below(r.index)] })), ...sums];
 }
 
-// resting are the names of queues that take no part.
+// resting returns the names of queues that take no part.
 export const resting = (cluster: Cluster, answer: SharesAnswerJson | undefined): string[] =>
   (dividing(answer)?.queues ?? []).filter((share) => !share.participating).map((share) => cluster.queueName(share.queue));
 
@@ -83,7 +83,7 @@ export const sorts = ["tree", "name", "has", "deserves", "wants", "borrowed", "s
 
 export type Sort = (typeof sorts)[number];
 
-// key is what rows are compared by, the largest first; names break ties.
+// key returns the number by which rows are sorted, the largest first; names break ties.
 function key(sort: Sort, row: Row, dimension: number): number {
   const n = numbers(row.share, dimension);
   switch (sort) {
@@ -106,8 +106,8 @@ function key(sort: Sort, row: Row, dimension: number): number {
 
 const compareNames = new Intl.Collator("en", { numeric: true }).compare;
 
-// arrange puts rows in an order: siblings among themselves, parents before children. Folded queues hide what is below them; a filter
-// shows matches alone, without the tree.
+// arrange sorts rows: siblings among themselves, parents before children. Folded queues hide the queues below them; a filter shows only
+// matches, without the tree.
 export function arrange(all: readonly Row[], dimension: number, sort: Sort, filter: string, folded: ReadonlySet<string>): Row[] {
   const compare = (a: Row, b: Row): number => {
     if (sort === "tree") {
@@ -135,18 +135,18 @@ export function arrange(all: readonly Row[], dimension: number, sort: Sort, filt
   return out;
 }
 
-// leaves are rows without children among them: what they have adds up to what the cluster gives.
+// leaves returns the rows without children; their amounts sum to the cluster's usage.
 export function leaves(all: readonly Row[]): Row[] {
   const inner = new Set(all.filter((row) => row.children.length > 0).map((row) => row.index));
   return all.filter((row) => !inner.has(row.index));
 }
 
-// summary says in words who has more than it deserves, and who less.
+// summary describes which queues have more than they deserve, and which have less.
 export function summary(cluster: Cluster, all: readonly Row[], dimension: number): string {
   const name = cluster.dimensions[dimension] ?? "";
   const ends = leaves(all).map((row) => ({ name: row.name, others: row.others === true, ...numbers(row.share, dimension) }));
   const sum = (of: (n: (typeof ends)[number]) => number): number => ends.reduce((s, n) => s + of(n), 0);
-  // Of a sum it is not known who of it borrows.
+  // The sum of several queues does not show which of them borrow.
   const borrowing = ends.filter((n) => n.borrowed > 0 && !n.others).sort((a, b) => b.borrowed - a.borrowed);
   const lacking = ends.filter((n) => n.short > 0 && !n.others).sort((a, b) => b.short - a.short);
   const parts = [inUse(name, sum((n) => n.allocated), cluster.total(dimension))];

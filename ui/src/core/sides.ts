@@ -10,15 +10,15 @@ export interface Pair {
   readonly name: string;
   readonly before: Numbers | undefined;
   readonly after: Numbers | undefined;
-  // By how much what it deserves changes.
+  // The change of what it deserves.
   readonly change: number;
 }
 
-// pairs are all queues that take part in one of the two, those that change most first.
+// pairs returns all queues that take part in one of the two states, those with the greatest change first.
 export function pairs(before: readonly Row[], after: readonly Row[], dimension: number): Pair[] {
   const of = (all: readonly Row[]): Map<number, Row> => new Map(all.map((row) => [row.index, row]));
   const [was, is] = [of(before), of(after)];
-  // What has children under one of the two only, or has nothing, is no queue to compare.
+  // A queue that has children in only one of the states, or has no amounts, is not compared.
   const idle = (row: Row): boolean => row.children.length > 0 || (numbers(row.share, dimension).deserved === 0 && numbers(row.share, dimension).allocated === 0);
   const order = [...new Set([...is.keys(), ...was.keys()])].filter((index) => {
     const [a, b] = [was.get(index), is.get(index)];
@@ -33,7 +33,7 @@ export function pairs(before: readonly Row[], after: readonly Row[], dimension: 
   return out.sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || a.index - b.index);
 }
 
-// Turn is a job that waits for something else, or no longer, or only now.
+// Turn is a job whose cause of waiting changes, ends or begins.
 export interface Turn {
   readonly job: number;
   readonly before: ExplanationJson | undefined;
@@ -57,12 +57,12 @@ const rank = (e: ExplanationJson | undefined): number => {
   }
 };
 
-// better tells that nothing known holds a job back any more; worse that something does now.
+// better reports whether no known cause blocks a job any longer, and worse whether a cause blocks it only after the change.
 export const better = (t: Turn): boolean => rank(t.after) < 2 && rank(t.before) >= 2;
 
 export const worse = (t: Turn): boolean => rank(t.after) >= 2 && rank(t.before) < 2;
 
-// turns are the jobs whose cause differs, those that may go on first, then those that may not any more.
+// turns returns the jobs whose cause differs: first those that are no longer blocked, then those that are newly blocked.
 export function turns(before: ExplainAnswerJson | undefined, after: ExplainAnswerJson | undefined): Turn[] {
   const of = (answer: ExplainAnswerJson | undefined): Map<number, ExplanationJson> => new Map(causesOf(answer).map((e) => [e.job ?? 0, e]));
   const [was, is] = [of(before), of(after)];
@@ -77,7 +77,7 @@ export function turns(before: ExplainAnswerJson | undefined, after: ExplainAnswe
   return out.sort((a, b) => kind(a) - kind(b) || a.job - b.job);
 }
 
-// said is what changes, in a sentence.
+// saidChange describes the changes in a sentence.
 export function saidChange(all: readonly Pair[], dimension: string, moved: readonly Turn[]): string {
   const changed = all.filter((p) => p.change !== 0);
   const most = 3;
@@ -90,6 +90,6 @@ export function saidChange(all: readonly Pair[], dimension: string, moved: reado
   const sentence = parts.length === 0 ? `No queue deserves more or less ${unitOf(dimension, 0)}` : parts.join(", ");
   const count = (n: number, text: string): string => `${n} ${n === 1 ? "job" : "jobs"} ${text}`;
   const [up, down] = [moved.filter(better).length, moved.filter(worse).length];
-  const jobs = [up > 0 ? count(up, "could go on") : "", down > 0 ? count(down, "would be held back") : ""].filter((t) => t !== "");
-  return `${sentence[0]?.toUpperCase()}${sentence.slice(1)}; ${jobs.length === 0 ? "no job would be let go or held back" : jobs.join(", ")}.`;
+  const jobs = [up > 0 ? count(up, "would no longer be blocked") : "", down > 0 ? count(down, "would be newly blocked") : ""].filter((t) => t !== "");
+  return `${sentence[0]?.toUpperCase()}${sentence.slice(1)}; ${jobs.length === 0 ? "the same jobs would be blocked" : jobs.join(", ")}.`;
 }

@@ -4,7 +4,7 @@ import { Cluster } from "./cluster.ts";
 import type { PolicyJson, SnapshotJson, SnapshotViewJson } from "./contract.ts";
 import { read } from "./kept.ts";
 
-// Policy is offered for choice.
+// Policy is a policy that the reader can select.
 export interface Policy {
   readonly name: string;
   readonly title: string;
@@ -13,16 +13,16 @@ export interface Policy {
   readonly policyName?: string;
 }
 
-// Opened is a cluster that is looked at.
+// Opened is the cluster that the page shows.
 export interface Opened {
   readonly title: string;
-  // Name under which the server keeps the snapshot up to date. Empty: it stays as it is.
+  // Name of the snapshot that the server maintains. Empty: the snapshot does not change.
   readonly name: string;
-  // How old and complete it is, if the server keeps it.
+  // Its age and completeness, if the server maintains it.
   readonly view: SnapshotViewJson | undefined;
-  // The reader sees some queues whole, and the sums of the others.
+  // The reader may see some queues, and the sums of the others.
   readonly restricted: boolean;
-  // Names the snapshot in calls. Empty: it is sent with each call.
+  // Digest of the snapshot for calls. Empty: each call contains the snapshot.
   readonly digest: string;
   // When it was read, in milliseconds.
   readonly read: number;
@@ -45,7 +45,7 @@ async function fetched<A>(name: string): Promise<A> {
   try {
     response = await fetch(name, { headers: { Accept: "application/json" } });
   } catch {
-    throw new Fault("unavailable", "The server cannot be reached. It may have ended: start it again, and reload this page.");
+    throw new Fault("unavailable", "The server cannot be reached. If it has stopped, start it again and reload this page.");
   }
   if (!response.ok) {
     throw new Fault(`HTTP ${response.status}`, `${name}: ${response.statusText}`);
@@ -53,7 +53,7 @@ async function fetched<A>(name: string): Promise<A> {
   return (await response.json()) as A;
 }
 
-// open reads what the server offers.
+// open reads the clusters and policies that the server offers.
 export async function open(): Promise<Source> {
   const document = await fetched<Document>("source.json");
   const policies = document.policies ?? [];
@@ -73,16 +73,16 @@ export async function open(): Promise<Source> {
   };
 }
 
-// still is what a snapshot has that stays as it is.
+// still contains the fields of a snapshot that does not change.
 const still = { name: "", view: undefined, restricted: false };
 
-// follow opens a snapshot that the server keeps up to date.
+// follow opens a snapshot that the server maintains.
 export async function follow(name: string): Promise<Opened> {
   const { digest, cluster, view, restricted } = await read(name);
   return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [] };
 }
 
-// asOf is up to when a view holds what happened, in milliseconds.
+// asOf returns the time up to which a view contains all events, in milliseconds.
 export const asOf = (view: SnapshotViewJson): number => Number(view.asOf ?? 0) / 1e6;
 
 // openText reads a snapshot as `apportion convert -o json` writes it.

@@ -6,13 +6,13 @@ interface Props {
   readonly name: string;
   readonly dimension: string;
   readonly numbers: Numbers;
-  // What the whole width stands for.
+  // The amount that the whole width represents.
   readonly scale: number;
 }
 
 const percent = (amount: number, scale: number): string => `${Math.min(100, Math.max(0, (100 * amount) / scale)).toFixed(3)}%`;
 
-// spoken is the bar for people who do not see it.
+// spoken describes the bar for screen readers.
 export function spoken({ name, dimension, numbers: n }: Omit<Props, "scale">): string {
   const of = (amount: number): string => textOf(dimension, amount);
   return (

@@ -37,14 +37,14 @@ export function Causes({ job }: { job: (name: string) => string }) {
     return <Failed fault={fault} />;
   }
   if (answer === undefined) {
-    return <Loading what="Asking why jobs wait" />;
+    return <Loading what="Loading the causes" />;
   }
   const count = waitingCount(answer);
   const few = 3;
   return (
     <section class="causes" aria-labelledby="causes-title">
       <h2 id="causes-title">{count === 0 ? "No job waits" : `${count} ${count === 1 ? "job waits" : "jobs wait"}`}</h2>
-      {count === 0 && <Empty>Every job that you see runs or has ended.</Empty>}
+      {count === 0 && <Empty>Every job that you may see runs or has ended.</Empty>}
       {(answer.otherJobs ?? 0) > 0 && <p class="note">{answer.otherJobs} more {answer.otherJobs === 1 ? "waits" : "wait"} in other queues.</p>}
       <ul>
         {(answer.groups ?? []).map((group, i) => (

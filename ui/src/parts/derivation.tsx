@@ -1,4 +1,4 @@
-// How a queue's share comes about, step by step.
+// How a queue's share is computed, step by step.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 
@@ -11,7 +11,7 @@ import { dividing } from "../core/shares.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
-// Clusters with more queues are explained one queue at a time.
+// With more queues the page requests the derivation of one queue at a time.
 const mostQueues = 60;
 
 export function Derivation({ name }: { name: string }) {
@@ -26,7 +26,7 @@ export function Derivation({ name }: { name: string }) {
   }
   const plugin = dividing(answer?.answers[0]?.shares);
   if (answer === undefined) {
-    return <Loading what="Asking how its share comes about" />;
+    return <Loading what="Loading the derivation" />;
   }
   if (plugin?.proportion !== undefined) {
     return <Rounds d={plugin.proportion} name={name} />;
@@ -58,17 +58,17 @@ function Steps({ parts, scale, label }: { parts: readonly Part[]; scale: number;
   );
 }
 
-// The steps of a round, with what each is called.
+// The steps of a round, with their names.
 const roundSteps = [
-  { part: "weighted", class: "step0", text: "by weight", long: "what it had, and its part of what is left, by weight" },
-  { part: "capped", class: "step1", text: "at most", long: "no more than it may have" },
-  { part: "requested", class: "step2", text: "asked", long: "no more than it asks for" },
-  { part: "deserved", class: "step3", text: "guaranteed", long: "no less than it is guaranteed: what it deserves after the round" },
+  { part: "weighted", class: "step0", text: "by weight", long: "its amount before the round, plus its part of the rest by weight" },
+  { part: "capped", class: "step1", text: "at most", long: "at most its limit" },
+  { part: "requested", class: "step2", text: "request", long: "at most its request" },
+  { part: "deserved", class: "step3", text: "guarantee", long: "at least its guarantee: what the queue deserves after the round" },
 ] as const;
 
 const ends: Record<string, string> = {
-  PROPORTION_END_NOTHING_REMAINS: "nothing is left to divide", PROPORTION_END_NO_WEIGHT: "every queue that has a weight is met",
-  PROPORTION_END_UNCHANGED: "the last one changed nothing",
+  PROPORTION_END_NOTHING_REMAINS: "nothing is left to divide", PROPORTION_END_NO_WEIGHT: "every queue with a weight has what it needs",
+  PROPORTION_END_UNCHANGED: "it changed nothing",
 };
 
 function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
@@ -85,13 +85,13 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
   return (
     <>
       <p>
-        Proportion divides {textOf(dim, of(d.total))} in rounds. In each, every queue that still needs something gets its part of what is left by weight, cut
-        to what it may have and asks for, and raised to its guarantee.
+        Proportion divides {textOf(dim, of(d.total))} in rounds. In each round, every queue that needs more gets its part of the rest by weight, limited
+        by its capability and its request, and raised to its guarantee.
       </p>
       <Stepper at={at} count={rounds.length} address={(i) => having(route, { round: String(i + 1) })} />
       <p class="note">
-        Round {at + 1} divides {textOf(dim, of(round.remaining))} among weights of {round.totalWeight ?? "0"} in all.
-        {at === rounds.length - 1 && ` It is the last: ${ends[d.end ?? ""] ?? "there is no further one"}.`}
+        Round {at + 1} divides {textOf(dim, of(round.remaining))} among queues whose weights sum to {round.totalWeight ?? "0"}.
+        {at === rounds.length - 1 && ` It is the last: ${ends[d.end ?? ""] ?? "no other round follows"}.`}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Round ${at + 1}`}>
         <table class="grid derivation">
@@ -117,7 +117,7 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
           </tbody>
         </table>
       </div>
-      {!(round.shares ?? []).some((s) => cluster.queueName(s.queue) === name) && <p class="note">{name} was met in an earlier round.</p>}
+      {!(round.shares ?? []).some((s) => cluster.queueName(s.queue) === name) && <p class="note">{name} got what it needs in an earlier round.</p>}
     </>
   );
 }
@@ -150,13 +150,13 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
   const scale = Math.max(1, ...way.map((level) => of(level.parentRealCapability) ?? 0));
   return (
     <>
-      <p>Capacity takes what a queue deserves as it is written, and bounds it by what the queues above it have and the others are guaranteed.</p>
+      <p>Capacity uses the configured deserved amount of a queue, limited by the limit of its parent and the guarantees of its siblings.</p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Level by level">
         <table class="grid derivation">
           <thead>
             <tr>
-              <th>Queue</th><th><span class="visually-hidden">Bar</span></th><th><i class="key step0" />above it</th><th>guaranteed to all beside</th>
-              <th>capability</th><th><i class="key step1" />at most</th><th>written</th><th><i class="key step3" />deserves</th>
+              <th>Queue</th><th><span class="visually-hidden">Bar</span></th><th><i class="key step0" />parent's limit</th><th>guarantees of siblings</th>
+              <th>capability</th><th><i class="key step1" />limit</th><th>configured</th><th><i class="key step3" />deserves</th>
             </tr>
           </thead>
           <tbody>
@@ -183,13 +183,13 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
 }
 
 const cases: Record<string, string> = {
-  FAIR_CASE_GUARANTEE: "the guarantees do not fit and are cut in proportion",
-  FAIR_CASE_DESERVED: "the guarantees fit, what is deserved does not and is cut in proportion",
-  FAIR_CASE_WEIGHT: "what is left after the starts is divided by weight",
+  FAIR_CASE_GUARANTEE: "the guarantees do not fit and are reduced in proportion",
+  FAIR_CASE_DESERVED: "the guarantees fit; the deserved amounts do not and are reduced in proportion",
+  FAIR_CASE_WEIGHT: "the rest beyond the starts is divided by weight",
 };
 
 const bounds: Record<string, string> = {
-  FAIR_BOUND_UPPER: "all it can use", FAIR_BOUND_LOWER: "its start", FAIR_BOUND_LEVEL: "the level",
+  FAIR_BOUND_UPPER: "its usable amount", FAIR_BOUND_LOWER: "its start", FAIR_BOUND_LEVEL: "the level",
 };
 
 function Divisions({ d, name }: { d: FairDerivationJson; name: string }) {
@@ -210,8 +210,8 @@ function Divisions({ d, name }: { d: FairDerivationJson; name: string }) {
   return (
     <>
       <p>
-        Fair divides each resource through the tree in whole quanta of {textOf(cluster.dimensions[dimension] ?? "", quantum)}. Each child begins at its start and
-        ends at what it can use; in between the level decides, the same for all by weight. <a href={to(route, "certificate")}>The certificate</a> proves the numbers.
+        Fair divides each resource through the tree in whole quanta of {textOf(cluster.dimensions[dimension] ?? "", quantum)}. Each child gets at least its start and
+        at most what it can use. Between the two, its share is its weight times a level that is the same for all. <a href={to(route, "certificate")}>The certificate</a> proves the numbers.
       </p>
       {way.length === 0 && <Empty>No division has this queue as a child.</Empty>}
       {way.map((x, i) => <Division key={i} x={x} quantum={quantum} selected={name} />)}
@@ -219,7 +219,7 @@ function Divisions({ d, name }: { d: FairDerivationJson; name: string }) {
   );
 }
 
-// Division is one division of `fair` as a picture.
+// Division draws one division of `fair`.
 export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; quantum: number; selected?: string; more?: ComponentChildren }) {
   const { cluster, route } = usePage();
   const dim = cluster.dimensions[x.dimension ?? 0] ?? "";
@@ -238,7 +238,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>
         <table class="grid derivation">
-          <thead><tr><th>Queue</th><th>weight</th><th><span class="visually-hidden">Bar</span></th><th>start</th><th>can use</th><th>share</th><th>held by</th></tr></thead>
+          <thead><tr><th>Queue</th><th>weight</th><th><span class="visually-hidden">Bar</span></th><th>start</th><th>can use</th><th>share</th><th>determined by</th></tr></thead>
           <tbody>
             {children.slice(0, most).map((c) => {
               const queue = cluster.queueName(c.queue);

@@ -1,4 +1,4 @@
-// A field that narrows a list, kept in the address.
+// A field that filters a list. The address contains its text.
 import { go } from "../address.ts";
 import { having } from "../core/route.ts";
 import { usePage } from "../page.tsx";

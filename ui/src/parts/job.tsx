@@ -57,14 +57,14 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
       <Heading class="crumb">
         <a href={to(route, "job", name)}>{name}</a> <small>in queue <a href={to(route, "queue", queue)}>{queue}</a></small>
       </Heading>
-      {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Asking why it waits" /> : (
+      {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Loading the explanation" /> : (
         <>
           <Verdict e={e} />
           <Checks e={e} />
         </>
       )}
       <dl class="facts">
-        <div><dt>asks for at least</dt><dd>{job?.minResources === undefined ? "nothing named" : allSaid(cluster.dimensions, job.minResources)}</dd></div>
+        <div><dt>needs at least</dt><dd>{job?.minResources === undefined ? "not specified" : allSaid(cluster.dimensions, job.minResources)}</dd></div>
         <div><dt>phase</dt><dd>{(job?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase()}</dd></div>
         <div><dt>priority</dt><dd>{job?.priority ?? 0}</dd></div>
         {cluster.listed && <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>}

@@ -1,4 +1,5 @@
-// Long lists of which only what is seen is drawn. Rows have one height each; arrows, Home and End move between their links.
+// Long lists that draw only their visible rows. All rows of a list have the same height. The arrow keys, Home and End move between the
+// links of rows.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -7,15 +8,15 @@ interface Props {
   readonly count: number;
   // Height of a row in pixels.
   readonly height: number;
-  // Role of the list and of its rows: a list of items, or rows of a table whose head stands outside.
+  // Role of the list and of its rows: a list of items, or rows of a table whose header is elsewhere.
   readonly role?: "list" | "rowgroup";
   readonly row: (index: number) => ComponentChildren;
   readonly rowKey: (index: number) => string;
-  // Row to be seen at first.
+  // The row that is visible at first.
   readonly first?: number;
 }
 
-// Rows drawn above and below what is seen, and how many are drawn before the size is known.
+// Number of rows drawn above and below the visible ones, and before the size is known.
 const spare = 8;
 const unmeasured = 30;
 
@@ -76,7 +77,7 @@ export function List(p: Props) {
       element.scrollTop = (index + 1) * p.height - element.clientHeight;
     }
     look();
-    // The row may be drawn already, so that nothing else draws it anew.
+    // Draws the rows again, even if this row is drawn already, so that it gets the focus.
     setRange((old) => [old[0], old[1]]);
   };
   const [from, to] = [Math.min(range[0], p.count), Math.min(range[1], p.count)];

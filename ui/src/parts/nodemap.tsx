@@ -14,7 +14,7 @@ export interface Shade {
   // Queues that have more than they deserve, by position.
   readonly borrowing: ReadonlySet<number>;
   readonly palette: ReadonlyMap<number, number>;
-  // A job that is marked.
+  // The job that is marked.
   readonly job?: number | undefined;
   // Nodes on which the task fits, for colouring by fit.
   readonly fitting?: ReadonlySet<number> | undefined;
@@ -43,7 +43,7 @@ function classOf(shade: Shade, queue: number, job: number, fits: boolean): strin
   }
 }
 
-// cellText is a node for people who do not see its squares.
+// cellText describes a node for screen readers.
 export function cellText(cluster: Cluster, c: Cell, dimension: number): string {
   const name = cluster.dimensions[dimension] ?? "";
   const used = textOf(name, cluster.used(c.node, dimension));

@@ -1,4 +1,4 @@
-// How a waiting job would get its place: where its tasks go, and which tasks must be evicted for that.
+// How a waiting job could be placed: the nodes of its tasks, and the tasks to evict.
 import { useMemo } from "preact/hooks";
 
 import { allSaid } from "../core/amount.ts";
@@ -9,7 +9,7 @@ import { NodeCell, shadeOf } from "./nodemap.tsx";
 import { Failed } from "./states.tsx";
 
 const returns: Record<string, string> = {
-  VICTIM_RETURN_SERVED_FIRST: "would be served first again", VICTIM_RETURN_TAKES_BACK: "could take its place back",
+  VICTIM_RETURN_SERVED_FIRST: "would be served first again", VICTIM_RETURN_TAKES_BACK: "could take the place back",
 };
 
 const most = 50;
@@ -30,7 +30,7 @@ export function PlanPanel({ index }: { index: number }) {
   const victims = plan.victims ?? [];
   return (
     <section class="plan" aria-labelledby="plan-title">
-      <h2 id="plan-title">How it would get its place</h2>
+      <h2 id="plan-title">How it could be placed</h2>
       <p>{plan.text}</p>
       {nodes.size > 0 && (
         <ul class="nodes" aria-label="Nodes of the plan">

@@ -23,7 +23,7 @@ export function QueueNumbers({ name }: { name: string }) {
     return <Failed fault={fault} />;
   }
   if (shares === undefined) {
-    return <Loading what="Asking what it deserves" />;
+    return <Loading what="Loading the numbers" />;
   }
   if (row === undefined) {
     return <Empty>The queue takes no part: it has no jobs, or the policy divides nothing among queues.</Empty>;
@@ -72,7 +72,7 @@ export function QueueJobs({ name, job, selected }: { name: string; job: (name: s
   const { cluster, policy } = usePage();
   const index = cluster.queueIndex(name);
   const own = useMemo(() => cluster.jobs.flatMap((j, i) => (j?.queue === name ? [i] : [])), [cluster, name]);
-  // Orders of very many jobs are left to the server's limits; then the jobs stand as in the snapshot.
+  // If the server refuses to order that many jobs, they are shown as in the snapshot.
   const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { index: own } } }]), [own]);
   const { answer } = useSteps(steps, policy);
   const waiting = useWaiting().answer;
@@ -112,7 +112,7 @@ export function QueuePanel({ name, job }: { name: string; job: (name: string) =>
   return (
     <section class="queue" aria-labelledby="queue-panel-title">
       <h2 id="queue-panel-title" class="big">{name}</h2>
-      <p class="actions"><a class="button" href={to(route, "queue", name)}>How its share comes about</a></p>
+      <p class="actions"><a class="button" href={to(route, "queue", name)}>How its share is computed</a></p>
       <QueueNumbers name={name} />
       <QueueJobs name={name} job={job} />
     </section>

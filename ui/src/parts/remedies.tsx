@@ -1,4 +1,4 @@
-// What would make a waiting job run: the smallest changes, each tried by the server, and one click away from What if.
+// What would make a waiting job run: the smallest changes, each tried by the server and with a link to What if.
 import { useMemo } from "preact/hooks";
 
 import type { RemedyEditJson, RemedyJson, StepJson } from "../core/contract.ts";
@@ -41,7 +41,7 @@ export function RemediesPanel({ index }: { index: number }) {
   );
 }
 
-// editsOf are the edits of What if that make the change of a remedy; undefined where it has none for some part.
+// editsOf returns the edits of What if that make the change of a remedy; undefined if What if cannot make a part of it.
 export function editsOf(cluster: Cluster, remedy: RemedyJson): Edit[] | undefined {
   const edits = (remedy.edits ?? []).map((e) => editOf(cluster, e));
   return edits.length === 0 || edits.includes(undefined) ? undefined : (edits as Edit[]);

@@ -1,4 +1,4 @@
-// The choice of the resource that bars and maps show.
+// The tabs that select the resource of bars and maps.
 import { labelOf } from "../core/amount.ts";
 import { having } from "../core/route.ts";
 import { usePage } from "../page.tsx";

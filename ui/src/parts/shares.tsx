@@ -1,4 +1,4 @@
-// The table of queues with their bars: a tree where the policy has one.
+// The table of queues with their bars: a tree if the policy has one.
 import { useMemo } from "preact/hooks";
 
 import { go } from "../address.ts";
@@ -31,7 +31,7 @@ interface Props {
   readonly rows: readonly Row[];
   readonly href: (row: Row) => string;
   readonly selected?: string | undefined;
-  // How many jobs of a queue wait, by its position.
+  // Number of waiting jobs of a queue, by its position.
   readonly waiting?: ReadonlyMap<number, number> | undefined;
   readonly sorting?: boolean;
 }
@@ -99,7 +99,7 @@ export function Shares({ rows, href, selected, waiting, sorting = true }: Props)
                     {folded.has(row.name) ? "▸" : "▾"}
                   </button>
                 )}
-                {row.others === true ? <i title="You see their sums alone">{row.name}</i> : (
+                {row.others === true ? <i title="You may see only their sums">{row.name}</i> : (
                   <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}>{row.name}</a>
                 )}
                 {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}

@@ -34,9 +34,9 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
     const of = (n: (typeof all)[number]["before"]): number => (n === undefined ? 0 : Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, n.deserved));
     return all.reduce((m, p) => Math.max(m, of(p.before), of(p.after)), 0);
   }, [all]);
-  // All that links take over from the address.
+  // The parts of the address that links copy.
   const address = to(route, "queue");
-  // What is shown is drawn anew when it changes, not at each step of a slider.
+  // The rows are drawn again when they change, not at each step of a slider.
   const shown = useMemo(() => (
     <>
       <p class="summary" role="status">{saidChange(all, name, moved)}</p>
@@ -80,7 +80,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
             return (
               <div class="waiting-row">
                 {known ? <a href={to(route, "job", job)}>{job}</a> : <b>{job}</b>}
-                {better(t) ? <span class="pill good">could go on</span> : worse(t) ? <span class="pill bad">held back</span> : <span class="pill">waits on</span>}
+                {better(t) ? <span class="pill good">no longer blocked</span> : worse(t) ? <span class="pill bad">newly blocked</span> : <span class="pill">still waits</span>}
                 <span class="waiting-why">
                   {t.before === undefined ? (known ? "Waits for nothing." : "Not submitted.") : headline(t.before)} → {t.after === undefined ? "Waits for nothing." : headline(t.after)}
                 </span>

@@ -1,4 +1,4 @@
-// What a view shows while there is no answer, or when there is none.
+// What a view shows before its answer arrives, or if it has no content.
 import type { ComponentChildren } from "preact";
 
 import type { Fault } from "../core/ask.ts";

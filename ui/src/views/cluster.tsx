@@ -1,4 +1,4 @@
-// The cluster: who has what and deserves what, with what is selected beside it.
+// The cluster: what each queue has and deserves, and the details of the selected queue or job.
 import { useMemo } from "preact/hooks";
 
 import { labelOf } from "../core/amount.ts";
@@ -30,7 +30,7 @@ export function ClusterView() {
       <section class="panel" aria-labelledby="cluster-title">
         <h1 id="cluster-title" class="visually-hidden">Cluster {page.opened.title}</h1>
         <Resources />
-        {fault !== undefined ? <Failed fault={fault} /> : shares === undefined ? <Loading what="Asking who deserves what" /> : all.length === 0 ? (
+        {fault !== undefined ? <Failed fault={fault} /> : shares === undefined ? <Loading what="Loading the shares" /> : all.length === 0 ? (
           <Empty>This policy divides nothing among queues, or no queue has jobs.</Empty>
         ) : (
           <>
@@ -59,13 +59,13 @@ function Resting({ names }: { names: readonly string[] }) {
   }
   return (
     <p class="note">
-      Without jobs, so without a share: {names.slice(0, few).join(", ")}
+      Queues without jobs, and therefore without a share: {names.slice(0, few).join(", ")}
       {names.length > few && ` and ${names.length - few} more`}
     </p>
   );
 }
 
-// NodesStrip shows the first nodes, and where the others are.
+// NodesStrip shows the first nodes, and links to the others.
 function NodesStrip({ rows: all, job }: { rows: Parameters<typeof shadeOf>[1]; job: number | undefined }) {
   const { cluster, dimension, route } = usePage();
   const shade = useMemo(() => shadeOf(cluster, all, dimension, "use", { job }), [cluster, all, dimension, job]);

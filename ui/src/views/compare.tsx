@@ -27,7 +27,7 @@ export function CompareView() {
             </label>
           </p>
           <Resources />
-          {fault !== undefined ? <Failed fault={fault} /> : was.answer === undefined || is.answer === undefined ? <Loading what="Asking both policies" /> : (
+          {fault !== undefined ? <Failed fault={fault} /> : was.answer === undefined || is.answer === undefined ? <Loading what="Loading the shares of both policies" /> : (
             <Sides
               before={{ label: policy.title, cluster, shares: was.answer.answers[0]?.shares, waiting: wasWaiting.answer?.answers[0]?.explain }}
               after={{ label: other.title, cluster, shares: is.answer.answers[0]?.shares, waiting: isWaiting.answer?.answers[0]?.explain }}

@@ -19,7 +19,7 @@ export function JobView() {
   const { route, cluster, opened } = usePage();
   const index = cluster.jobIndex(route.name);
   if (index === undefined) {
-    return <section class="panel"><h1>{route.name || "No job"}</h1><Empty>There is no job of this name in this cluster.</Empty></section>;
+    return <section class="panel"><h1>{route.name || "No job"}</h1><Empty>This cluster has no job of this name.</Empty></section>;
   }
   return (
     <div class="columns even">
@@ -27,7 +27,7 @@ export function JobView() {
         <JobPanel name={route.name} heading="h1" />
         {!opened.restricted && cluster.tasksOf(index).some((t) => waits(t.json.status)) && <RemediesPanel index={index} />}
         {!opened.restricted && (
-          <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>What if its queue were different</a></p>
+          <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>Change its queue in What if</a></p>
         )}
       </section>
       <aside class="panel" aria-label="Its queue, its plan and its tasks">
@@ -53,7 +53,7 @@ function Own({ index }: { index: number }) {
       {own.length > 0 && <Shares rows={own} href={(row) => to(route, "queue", row.name)} sorting={false} />}
       {nodes.length > 0 && (
         <section aria-labelledby="job-nodes">
-          <h2 id="job-nodes">On {nodes.length} {nodes.length === 1 ? "node" : "nodes"}; the job's part is marked</h2>
+          <h2 id="job-nodes">Runs on {nodes.length} {nodes.length === 1 ? "node" : "nodes"}; its own part is marked</h2>
           <ul class="nodes">
             {nodes.slice(0, 96).map((node) => (
               <li key={node}>

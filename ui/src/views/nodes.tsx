@@ -128,7 +128,7 @@ function MapLegend({ by, shade }: { by: Colouring; shade: Shade }) {
 const cellWidth = 48;
 const cellHeight = 62;
 
-// Grid draws the nodes that are seen.
+// Grid draws the visible nodes.
 function Grid({ shown, shade }: { shown: readonly number[]; shade: Shade }) {
   const { cluster, dimension, route } = usePage();
   const box = useRef<HTMLDivElement>(null);

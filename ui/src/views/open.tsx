@@ -1,4 +1,4 @@
-// The choice of a cluster, where the server shows none.
+// The view in which the reader chooses a cluster, if the server has none.
 import { useEffect, useState } from "preact/hooks";
 
 import { go, useRoute } from "../address.ts";
@@ -14,8 +14,8 @@ interface Props {
   readonly onPolicies: (names: readonly string[]) => void;
 }
 
-// useKept lists the snapshots that the server keeps, again when the reader has given a token, and opens the one that the address names, or
-// the only one.
+// useKept lists the snapshots that the server maintains, once more when the reader has entered a token, and opens the one that the address
+// names, or the only one.
 function useKept(token: string, route: Route, { onOpen, onPolicies }: Props) {
   const [kept, setKept] = useState<readonly View[] | undefined>();
   const [fault, setFault] = useState<Fault | undefined>();
@@ -120,25 +120,25 @@ export function OpenView(props: Props) {
           </ul>
         </>
       )}
-      <p>Drop a snapshot here, or choose a file. The page sends it to this server with each question; the server keeps nothing.</p>
+      <p>Drop a snapshot here, or choose a file. The page sends it to this server with each call; the server does not store it.</p>
       <p>
         <label class="button">
           Choose a file
           <input class="visually-hidden" type="file" accept=".json,application/json" onChange={(event) => take(event.currentTarget.files?.[0])} />
         </label>
       </p>
-      <p class="note">Write a snapshot from what kubectl prints:</p>
+      <p class="note">Convert the output of kubectl to a snapshot:</p>
       <pre tabIndex={0}>apportion convert -f cluster.yaml -o json &gt; cluster.json</pre>
       <p>
         <label>
-          Token, if this server asks for one
+          Token, if this server requires one
           <input class="filter" type="password" autocomplete="off" onInput={(event) => {
             identify(event.currentTarget.value.trim());
             setToken(event.currentTarget.value.trim());
           }} />
         </label>
         <label>
-          Policy of this server to decide by, if not one of the usual ones
+          Name of a policy of this server, to use instead of a preset
           <input
             class="filter" autocomplete="off" spellcheck={false}
             onInput={(event) => {

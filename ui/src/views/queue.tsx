@@ -1,4 +1,4 @@
-// One queue on a page of its own: its numbers, its jobs, and how its share comes about.
+// One queue: its numbers, its jobs, and how its share is computed.
 import { Derivation } from "../parts/derivation.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { to } from "../core/route.ts";
@@ -9,7 +9,7 @@ import { usePage } from "../page.tsx";
 export function QueueView() {
   const { cluster, opened, route } = usePage();
   if (cluster.queueIndex(route.name) === undefined) {
-    return <section class="panel"><h1>{route.name || "No queue"}</h1><Empty>There is no queue of this name in this cluster.</Empty></section>;
+    return <section class="panel"><h1>{route.name || "No queue"}</h1><Empty>This cluster has no queue of this name.</Empty></section>;
   }
   return (
     <div class="columns even">
@@ -19,9 +19,9 @@ export function QueueView() {
         <QueueJobs name={route.name} job={(name) => to(route, "job", name)} />
       </section>
       <section class="panel" aria-labelledby="derivation-title">
-        <h2 id="derivation-title" class="big">How its share comes about</h2>
+        <h2 id="derivation-title" class="big">How its share is computed</h2>
         <Resources />
-        {opened.restricted ? <Empty>It takes the numbers of all queues to show that, and you see your own.</Empty> : <Derivation name={route.name} />}
+        {opened.restricted ? <Empty>This needs the numbers of all queues, and you may see only your own.</Empty> : <Derivation name={route.name} />}
       </section>
     </div>
   );

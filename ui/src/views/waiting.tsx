@@ -29,7 +29,7 @@ export function WaitingView() {
     return <section class="panel"><h1>Waiting jobs</h1><Failed fault={fault} /></section>;
   }
   if (answer === undefined) {
-    return <section class="panel"><h1>Waiting jobs</h1><Loading what="Asking why jobs wait" /></section>;
+    return <section class="panel"><h1>Waiting jobs</h1><Loading what="Loading the causes" /></section>;
   }
   const count = waitingCount(answer);
   const href = (name: string): string => (wide ? having(route, { job: name }) : to(route, "job", name));
@@ -56,7 +56,7 @@ export function WaitingView() {
         )}
       </section>
       <aside class="panel" aria-label="Details">
-        {selected === "" ? <Empty>Choose a job to see what holds it back.</Empty> : <JobPanel name={selected} />}
+        {selected === "" ? <Empty>Choose a job to see why it waits.</Empty> : <JobPanel name={selected} />}
       </aside>
     </div>
   );
@@ -97,7 +97,7 @@ function LeftOut({ list }: { list: readonly LeftOutExplanationJson[] }) {
         return (
           <div class="waiting-row">
             <b>{name}</b>
-            <span class="waiting-queue">{l?.similarQueue ? `is ${l.similarQueue} meant?` : ""}</span>
+            <span class="waiting-queue">{l?.similarQueue ? `did you mean ${l.similarQueue}?` : ""}</span>
             <span class="waiting-why" title={l?.text}>{l?.text}</span>
           </div>
         );

@@ -1,4 +1,4 @@
-// What if: queues, nodes and jobs that are different, with before and after side by side.
+// What if: changes of queues, nodes and jobs, with the state before and after side by side.
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import { go } from "../address.ts";
@@ -14,7 +14,7 @@ import { Sides } from "../parts/sides.tsx";
 import { Failed, Loading } from "../parts/states.tsx";
 import { flatSharesSteps, sharesSteps, useChanged, usePage, useSteps, waitingSteps } from "../page.tsx";
 
-// Pause in milliseconds after which the causes of waiting jobs are asked for: they cost much more than shares.
+// Pause in milliseconds before the page asks why jobs wait, which costs much more than shares.
 const later = 250;
 
 export function WhatIfView() {
@@ -43,7 +43,7 @@ interface Props {
 
 function Edits({ edits, set }: Props) {
   if (edits.length === 0) {
-    return <p class="note first">Change something below: the answer beside it follows. The address of this view holds all changes.</p>;
+    return <p class="note first">Change a setting to see its effects. The address of this page contains all changes.</p>;
   }
   return (
     <ul class="chips" aria-label="Changes">
@@ -61,7 +61,7 @@ function QueueFields({ edits, set }: Props) {
   const named = useMemo(() => cluster.queues.flatMap((q) => (q?.name && q.name !== "root" ? [q.name] : [])), [cluster]);
   const busy = useMemo(() => new Set(cluster.jobs.map((j) => j?.queue)), [cluster]);
   const name = cluster.queueIndex(route.query["queue"] ?? "") === undefined ? (named.find((n) => busy.has(n)) ?? named[0] ?? "") : (route.query["queue"] ?? "");
-  // A long list is made once, not for each step of a slider.
+  // The long list is built once, not for each step of a slider.
   const names = useMemo(() => named.map((n) => <option key={n} value={n} selected={n === name}>{n}</option>), [named, name]);
   const queue = cluster.queues[cluster.queueIndex(name) ?? -1];
   const d = cluster.dimensions[dimension] ?? "";
@@ -210,9 +210,9 @@ function JobField({ edits, set }: Props) {
         rows={7} spellcheck={false} aria-label="A job to submit, as YAML or JSON" value={text} onInput={(event) => setText(event.currentTarget.value)}
       />
       <p class="actions">
-        <button type="button" onClick={() => set(withEdit(edits, { kind: "job", text }))}>{submitted === undefined ? "Submit it" : "Submit it as it is now"}</button>
+        <button type="button" onClick={() => set(withEdit(edits, { kind: "job", text }))}>{submitted === undefined ? "Submit it" : "Submit the changed job"}</button>
       </p>
-      <p class="note">A Job of batch.volcano.sh, or the short form that stands here.</p>
+      <p class="note">A Job of batch.volcano.sh, or the short form as in this example.</p>
     </fieldset>
   );
 }
@@ -223,21 +223,21 @@ function Result({ edits }: { edits: readonly Edit[] }) {
   const before = useSteps(sharesSteps, policy);
   const beforeWaiting = useSteps(waitingSteps, policy);
   const was = before.answer?.answers[0]?.shares;
-  // An answer with less in it comes sooner. Without edits it is the one before.
+  // A smaller answer arrives sooner. Without edits it is the answer before the changes.
   const flat = useMemo(() => was !== undefined && isFlat(was), [was]);
   const steps = changed === undefined || !flat ? sharesSteps : flatSharesSteps;
   const after = useSteps(was === undefined ? undefined : steps, policy, changed, "in turn");
   const afterWaiting = useSteps(waitingSteps, policy, changed, changed === undefined ? 0 : later);
   const jobSteps = useMemo<StepJson[] | undefined>(() => (changed?.job === undefined ? undefined : [{ explain: { jobs: { index: [changed.job] } } }]), [changed?.job]);
   const job = useSteps(jobSteps, policy, changed, "in turn");
-  // The cluster that the answer is about: while the next one is under way, edits are ahead of it.
+  // The cluster to which the answer refers. It lacks the newest edits while their answer is being computed.
   const about = useRef<{ answer: unknown; cluster: Cluster }>({ answer: undefined, cluster });
   if (about.current.answer !== after.answer || !after.pending) {
     about.current = { answer: after.answer, cluster: changed?.cluster ?? cluster };
   }
   const fault = before.fault ?? after.fault ?? job.fault;
   if (before.answer === undefined || after.answer === undefined) {
-    return fault === undefined ? <Loading what="Asking who deserves what" /> : <Failed fault={fault} />;
+    return fault === undefined ? <Loading what="Loading the shares" /> : <Failed fault={fault} />;
   }
   const explained = job.answer?.answers[0]?.explain?.jobs?.[0];
   return (
