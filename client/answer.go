@@ -96,7 +96,7 @@ func newVerdict(names text.Names, v *apportionv1.Verdict, by Fallback) Verdict {
 	return verdict
 }
 
-// noAnswer is why FailClosed says no.
+// noAnswer is the reason in the answers of FailClosed.
 const noAnswer = "the service did not answer"
 
 // Admissions is the answer to an EnqueueQuestion.
@@ -295,11 +295,11 @@ type Plan struct {
 	Fallback Fallback
 }
 
-// Remedies say what would make a job run. The answer holds finished sentences.
+// Remedies contain the smallest changes that would make a job run. The answer contains complete sentences.
 type Remedies struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.RemediesAnswer
-	// Fallback that answered in place of the service; "": none did.
+	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 }
 
@@ -317,7 +317,7 @@ func (r *Remedies) Found() bool {
 // Made reports whether there is a plan.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
 
-// Simulation is the answers to steps.
+// Simulation contains the answers to steps.
 type Simulation struct {
 	Basis *apportionv1.Basis
 	// Answers, one for each step, at its position.

@@ -26,7 +26,7 @@ type Decider interface {
 	Explain(ctx context.Context, in Input, question ExplainQuestion) (*Explanations, error)
 	// Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 	Plan(ctx context.Context, in Input, question PlanQuestion) (*Plan, error)
-	// Remedies tells which smallest changes would make a waiting job run.
+	// Remedies returns the smallest changes that would make a waiting job run.
 	Remedies(ctx context.Context, in Input, question RemediesQuestion) (*Remedies, error)
 	// Simulate runs a list of steps in order, each on the state that the previous steps left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
@@ -47,7 +47,7 @@ type Input struct {
 	Texts bool
 }
 
-// snapshot is that of the input, however it is given. That of a State is put together for the call.
+// snapshot returns the snapshot of the input. That of a State is assembled for the call.
 func (in Input) snapshot() *apportionv1.Snapshot {
 	switch {
 	case in.State != nil:
@@ -58,7 +58,8 @@ func (in Input) snapshot() *apportionv1.Snapshot {
 	return in.Snapshot
 }
 
-// names gives names to positions in an answer. at is how the State of the input was held where it was answered, nil for other inputs.
+// names returns the names of positions in an answer. at describes the State of the input as the answering replica holds it, nil for other
+// inputs.
 func (in Input) names(basis *apportionv1.Basis, at *held) text.Names {
 	if at != nil {
 		return text.Names{Dimensions: basis.GetDimensions(), Queues: at.queues}
@@ -66,7 +67,7 @@ func (in Input) names(basis *apportionv1.Basis, at *held) text.Names {
 	return text.NamesOf(basis, in.snapshot())
 }
 
-// nodes are the names of nodes by position, with at as in names.
+// nodes returns the names of nodes by position, with at as in names.
 func (in Input) nodes(at *held) []string {
 	if at != nil {
 		return at.nodes
@@ -79,12 +80,12 @@ func (in Input) nodes(at *held) []string {
 	return nodes
 }
 
-// message is the input as it is sent.
+// message returns the input as it is sent.
 func (in Input) message() *apportionv1.Input {
 	message := &apportionv1.Input{Texts: in.Texts}
 	switch {
 	case in.State != nil:
-		// It is named once it is held.
+		// The digest follows when the State is held.
 	case in.Upload != nil && in.Upload.data == nil:
 		message.Source = &apportionv1.Input_Snapshot{Snapshot: in.Upload.snapshot}
 	case in.Upload != nil:
@@ -105,7 +106,7 @@ func (in Input) message() *apportionv1.Input {
 type Client struct {
 	settings
 
-	// remote is nil in process. mirrored is the same service, by a connection that keeps the calls of each mirror with one replica.
+	// remote is nil in process. mirrored is the same service over a connection that sends the calls of each mirror to one replica.
 	remote, mirrored apportionv1.ApportionServiceClient
 	connections      []*grpc.ClientConn
 	engine           local

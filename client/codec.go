@@ -9,12 +9,12 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Codec returns the codec that a Client encodes its requests with, for callers of the generated stub: it goes into grpc.ForceCodecV2. It
-// takes a third of the time of gRPC's own codec. The bytes are those of the protobuf library, except that a text which is not UTF-8 is
-// refused by the service, not by the codec.
+// Codec returns the codec with which a Client encodes its requests, for callers of the generated stub, who pass it to grpc.ForceCodecV2. It
+// takes a third of the time of gRPC's own codec. The bytes are those of the protobuf library, except that the service, not the codec,
+// refuses a text that is not UTF-8.
 func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
-// codec encodes requests by code that vtprotobuf generates, and is gRPC's own codec for everything else.
+// codec encodes requests by code that vtprotobuf generates, and everything else by gRPC's own codec.
 type codec struct{ encoding.CodecV2 }
 
 // generated is a message with generated code that encodes it.
@@ -23,7 +23,7 @@ type generated interface {
 	MarshalToSizedBufferVT(data []byte) (int, error)
 }
 
-// Marshal encodes a message in lent memory.
+// Marshal encodes a message in memory from the pool.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	m, ok := v.(generated)
 	if !ok {
@@ -37,11 +37,11 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(data, &requests)}, nil
 }
 
-// requests is the memory of encoded requests.
+// requests is the pool for the memory of encoded requests.
 var requests memory
 
-// memory lends memory for messages, by the number of bits of its size. gRPC's own pool clears all that it lends, up to a mebibyte for some
-// ten kilobytes; here every byte is written before it is read.
+// memory pools buffers by the number of bits of their size. gRPC's own pool clears every buffer, up to a mebibyte for some ten kilobytes;
+// here every byte is written before it is read.
 type memory [bits.UintSize + 1]sync.Pool
 
 // Get returns n bytes with arbitrary contents.
@@ -51,10 +51,10 @@ func (m *memory) Get(n int) *[]byte {
 		*data = (*data)[:n]
 		return data
 	}
-	// The next message may be a little longer. It looks for memory among that of its own number of bits.
+	// The capacity leaves room for a slightly longer message, which has the same number of bits.
 	data := make([]byte, n, max(min(n+n/8, 1<<class-1), n))
 	return &data
 }
 
-// Put takes bytes from Get back.
+// Put returns a buffer from Get to the pool.
 func (m *memory) Put(data *[]byte) { m[bits.Len(uint(cap(*data)))].Put(data) }

@@ -18,7 +18,7 @@ import (
 // inside is a session in process.
 type inside struct {
 	session *wire.Session
-	// asker is who waits for an answer now.
+	// asker is the caller that waits for an answer now.
 	asker context.Context //nolint:containedctx // It is that of the batch under way.
 }
 
@@ -55,7 +55,7 @@ type stream struct {
 	grpc.BidiStreamingClient[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
 
 	cancel context.CancelFunc
-	// received has what the replica said, in order; ended is closed when it says no more, for the reason in err.
+	// received contains the messages of the replica, in order; ended is closed when the stream ends, for the reason in err.
 	received chan *apportionv1.RunSessionResponse
 	ended    chan struct{}
 	err      error
@@ -63,7 +63,7 @@ type stream struct {
 	last     uint64
 }
 
-// openRemote opens the session at some replica, and sends an uploaded snapshot again if that does not hold it.
+// openRemote opens the session at a replica, and sends an uploaded snapshot again if the replica does not hold it.
 func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 	open := &apportionv1.OpenSession{Input: s.in.message()}
 	if s.in.State != nil {
@@ -140,7 +140,7 @@ func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (
 	return c, nil
 }
 
-// receive hears what the replica says, between batches too, until the stream ends.
+// receive receives the messages of the replica, also between batches, until the stream ends.
 func (c *stream) receive(s *Session) {
 	defer close(c.ended)
 	for {
@@ -164,8 +164,8 @@ func (c *stream) receive(s *Session) {
 }
 
 const (
-	// leaveAtLeast is how long a session waits before it leaves a replica, so that the news of its health comes first; leaveAtMost bounds
-	// the wait by chance after that, so that not all sessions of the replica arrive elsewhere at once.
+	// leaveAtLeast is the time that a session waits before it leaves a replica, so that the client learns of the replica's health first;
+	// leaveAtMost limits the random wait after that, so that the sessions of a replica do not all arrive elsewhere at the same time.
 	leaveAtLeast = 50 * time.Millisecond
 	leaveAtMost  = 2 * time.Second
 )
@@ -194,12 +194,11 @@ func (c *stream) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportio
 	return answers.GetAnswers(), nil
 }
 
-// exchange sends a message and waits for the one that answers it. If ctx ends first, so does the stream: whatever is answered then is
-// no longer asked.
+// exchange sends a message and waits for its answer. If ctx ends first, it ends the stream, because the answer is no longer needed.
 func (c *stream) exchange(ctx context.Context, message *apportionv1.RunSessionRequest) (*apportionv1.RunSessionResponse, error) {
 	stop := context.AfterFunc(ctx, c.cancel)
 	defer stop()
-	// io.EOF: the stream has ended; receiving tells why.
+	// io.EOF: the stream has ended; receiving returns the reason.
 	if err := c.Send(message); err != nil && !errors.Is(err, io.EOF) {
 		return nil, failed(ctx, err)
 	}
@@ -211,7 +210,7 @@ func (c *stream) exchange(ctx context.Context, message *apportionv1.RunSessionRe
 	}
 }
 
-// failed is the error of the context that ended, if that is why a stream ended.
+// failed returns the error of the context if the stream ended because of it.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
@@ -225,7 +224,7 @@ func (c *stream) close() {
 	<-c.ended
 }
 
-// protocol is a fault of the conversation itself.
+// protocol returns the error of a message that violates the protocol.
 func protocol(message string) error {
 	return status.FromProto(wire.Status(&wire.Fault{
 		Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: message,

@@ -104,10 +104,10 @@ func WithLogger(logger *slog.Logger) Option {
 const (
 	// maxMessage is the size of requests and answers that a client allows; the service has limits of its own.
 	maxMessage = 1 << 30
-	// A connection on which nothing comes for ping is asked whether it still stands, and given up after pong.
+	// A connection without data for the time ping is pinged, and closed if no answer arrives within pong.
 	ping = 30 * time.Second
 	pong = 10 * time.Second
-	// A replica that was lost is tried again after reconnect first, and every reconnectMost in the end.
+	// The client connects to a lost replica again after reconnect, and then at growing intervals up to reconnectMost.
 	reconnect     = 100 * time.Millisecond
 	reconnectMost = 5 * time.Second
 	// connectTime bounds one attempt to connect, TLS included.
@@ -144,7 +144,7 @@ func (s *settings) dialOptions(config string) []grpc.DialOption {
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(Codec()), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithDefaultServiceConfig(config),
-		// The client asks again itself: gRPC forgets a message that is larger than its buffer, and cannot send it anew.
+		// The client retries calls itself, because gRPC cannot send a message again that is larger than its buffer.
 		grpc.WithDisableRetry(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: ping, Timeout: pong}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -194,7 +194,7 @@ const (
 	defaultUploadDeadline = 2 * time.Minute
 )
 
-// within returns the context of one question.
+// within returns the context of one question, with its deadline.
 func (c *Client) within(ctx context.Context, kind Kind) (context.Context, context.CancelFunc) {
 	if d, ok := c.deadlines[kind]; ok {
 		return context.WithTimeout(ctx, d)

@@ -68,7 +68,7 @@ func (f Fallback) check(kind Kind) error {
 	return nil
 }
 
-// down reports whether an error says that the service did not answer, as opposed to what it answered.
+// down reports whether an error means that the service did not answer, as opposed to an error in its answer.
 func down(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Unknown:
@@ -78,7 +78,7 @@ func down(err error) bool {
 	}
 }
 
-// fallback is what answers in place of a service that failed; "": nothing does.
+// fallback returns the fallback for a service that failed; "": none.
 func (c *Client) fallback(ctx context.Context, kind Kind, err error) Fallback {
 	if c.remote == nil || !down(err) || errors.Is(ctx.Err(), context.Canceled) {
 		return ""
@@ -86,28 +86,28 @@ func (c *Client) fallback(ctx context.Context, kind Kind, err error) Fallback {
 	return c.fallbacks[kind]
 }
 
-// fellBack tells of a fallback that answered.
+// fellBack logs and counts the answer of a fallback.
 func (c *Client) fellBack(ctx context.Context, kind Kind, by Fallback, err error) {
 	c.logger.LogAttrs(ctx, slog.LevelWarn, "the service did not answer; a fallback did",
 		slog.String("kind", string(kind)), slog.String("fallback", string(by)), slog.Any("error", err))
 	count(ctx, c.counters.fallbacks, attribute.String("kind", string(kind)), attribute.String("fallback", string(by)))
 }
 
-// question is a unary call: how it is made, and what is answered if the service does not.
+// question is a unary call, with the answers of the fallbacks.
 type question[Q method.Request, A any] struct {
 	kind   Kind
 	method *method.Method[Q, A]
 	// call is the method of a service.
 	call func(apportionv1.ApportionServiceClient, context.Context, Q, ...grpc.CallOption) (A, error)
-	// answer is what FailClosed and FailOpen answer; false: they cannot.
+	// answer returns the answer of FailClosed or FailOpen; false if they have none.
 	answer func(vote apportionv1.Vote) (A, bool)
 }
 
-// origin is where an answer comes from.
+// origin is the source of an answer.
 type origin struct {
-	// by is the fallback that answered; "": none did.
+	// by is the fallback that answered; "": the service did.
 	by Fallback
-	// at is how the State of the input was held, nil for other inputs.
+	// at describes the State of the input as it was held, nil for other inputs.
 	at *held
 }
 
@@ -128,7 +128,7 @@ func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request Q)
 	return instead, origin{by, at}, nil
 }
 
-// made makes the call where the client asks.
+// made makes the call to the service or in process.
 func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
 	switch {
 	case in.State != nil && in.State.mirror.client != c:
@@ -142,7 +142,7 @@ func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request Q
 	return answer, nil, err
 }
 
-// local has the engine of this process answer.
+// local answers with the engine of this process.
 func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
 	engine, at, err := c.engine.about(ctx, in.State)
 	if err != nil {
@@ -152,7 +152,7 @@ func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request 
 	return response, at, err
 }
 
-// mirrored makes the call about a State, and sends that again if the replica that was reached does not hold it.
+// mirrored makes the call about a State, and sends the State again if the replica does not hold it.
 func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, request Q) (response A, at *held, err error) {
 	ask := func() (A, error) { return q.call(c.mirrored, ctx, request) }
 	var missing *held
@@ -176,7 +176,7 @@ func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, reque
 	return response, at, err
 }
 
-// remote makes the call, and sends an uploaded snapshot again if the replica that was reached does not hold it.
+// remote makes the call, and sends an uploaded snapshot again if the replica does not hold it.
 func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request Q) (A, error) {
 	ask := func() (A, error) { return q.call(c.remote, ctx, request) }
 	for range replicas {
@@ -192,7 +192,7 @@ func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request
 	return again(ctx, c, q.kind, ask)
 }
 
-// instead is what a fallback answers; false: it has no answer.
+// instead returns the answer of a fallback; false: it has none.
 func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request Q) (answer A, at *held, ok bool) {
 	switch by {
 	case FallbackEngine:
@@ -209,11 +209,11 @@ func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in 
 	return answer, nil, ok
 }
 
-// unanswerable is the answer of questions that have no plain yes or no.
+// unanswerable is the answer function of questions without a plain yes or no.
 func unanswerable[A any](apportionv1.Vote) (none A, ok bool) { return none, false }
 
-// plainEnqueue answers all jobs alike: those asked about, or all of the snapshot, as the action would only those that are pending. It has
-// no answer about a job that the snapshot does not have.
+// plainEnqueue gives all jobs the same answer: the requested ones, or all of the snapshot, of which the action considers only the pending
+// ones. It has no answer about a job that the snapshot does not have.
 func plainEnqueue(in Input, q EnqueueQuestion, vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
 	answer := &apportionv1.EnqueueAnswer{}
 	add := func(index int, job *apportionv1.Job) {
@@ -244,7 +244,7 @@ func plainEnqueue(in Input, q EnqueueQuestion, vote apportionv1.Vote) (*apportio
 	return &apportionv1.CheckEnqueueResponse{Enqueue: answer}, true
 }
 
-// uidOf is how a job is referred to.
+// uidOf returns the identifier of a job in questions.
 func uidOf(job *apportionv1.Job) string {
 	switch {
 	case job.GetUid() != "":
@@ -255,7 +255,7 @@ func uidOf(job *apportionv1.Job) string {
 	return job.GetName()
 }
 
-// plainAllocatable answers all tasks alike, and never permits to take from others.
+// plainAllocatable gives all tasks the same answer, and never permits them to take from others.
 func plainAllocatable(q AllocatableQuestion, vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
 	verdicts := func(vote apportionv1.Vote) []*apportionv1.TaskVerdict {
 		if q.Jointly {

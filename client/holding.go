@@ -13,18 +13,18 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// held is a State where questions about it are answered.
+// held describes a State as a replica, or this process, holds it.
 type held struct {
 	*layout
 
-	// digest names it at a replica, model is what it was compiled to in process.
+	// digest identifies it at a replica; model is its compiled form in process.
 	digest string
 	model  *model.Model
-	// chain is how many bytes of changes lie between it and what was sent whole.
+	// chain is the number of bytes of changes since the last State that was sent whole.
 	chain int
 }
 
-// lineage is the last State that is held in a place, a replica or this process, to send changes of.
+// lineage is the last State that a replica, or this process, holds; the next one is sent as a change of it.
 type lineage struct {
 	// turn belongs to the sender.
 	turn chan struct{}
@@ -34,24 +34,25 @@ type lineage struct {
 
 func newLineage() lineage { return lineage{turn: make(chan struct{}, 1)} }
 
-// keeper has a snapshot held: an encoded one, or an encoded change of one that is held already.
+// keeper makes a replica, or this process, hold a snapshot: an encoded one, or an encoded change of one that it holds already.
 type keeper func(ctx context.Context, base *held, data []byte) (*held, error)
 
 const (
-	// How many positions of each kind may be holes, and how many bytes of changes may follow what was sent whole, beside as many as there
-	// are entities and as the whole takes. Beyond that everything is sent again.
+	// The number of unused positions of each kind, in addition to the number of entities, and the number of bytes of changes, in addition
+	// to the size of the whole State, beyond which everything is sent again.
 	sparePositions = 1024
 	spareBytes     = 64 << 10
 )
 
-// wasteful reports whether a layout has more holes than entities: answering about it takes longer than about one that came whole.
+// wasteful reports whether a layout has more unused positions than entities, so that answers take longer than about a State that was sent
+// whole.
 func (l *layout) wasteful(live holdings) bool {
 	over := func(used, live int) bool { return used > 2*live+sparePositions }
 	return over(l.used.nodes, live.nodes) || over(l.used.queues, live.queues) || over(l.used.sets, live.sets) ||
 		over(l.used.jobs, live.jobs) || over(l.used.tasks, live.tasks)
 }
 
-// find returns how a State is held, and has it sent if it is not. missing is a State as held that a replica turned out not to have.
+// find returns how a State is held, and sends it if it is not held. missing describes a State that a replica turned out not to hold.
 func (l *lineage) find(ctx context.Context, s *State, at *atomic.Pointer[held], missing *held, keep keeper) (*held, error) {
 	if h := at.Load(); h != nil && h != missing {
 		return h, nil
@@ -80,7 +81,7 @@ func (l *lineage) find(ctx context.Context, s *State, at *atomic.Pointer[held], 
 	return l.note(s, at, h, err)
 }
 
-// step has what changed since the last State held. Nil: everything must be sent.
+// step contains the changes since the last held State. Nil: everything must be sent.
 func (l *lineage) step(ctx context.Context, s *State, keep keeper) (*held, error) {
 	if l.last == nil || l.last.sequence > s.sequence {
 		return nil, nil //nolint:nilnil // Neither held nor refused.
@@ -102,7 +103,7 @@ func (l *lineage) step(ctx context.Context, s *State, keep keeper) (*held, error
 	return h, nil
 }
 
-// note remembers how a State is held.
+// note stores how a State is held.
 func (l *lineage) note(s *State, at *atomic.Pointer[held], h *held, err error) (*held, error) {
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (l *lineage) note(s *State, at *atomic.Pointer[held], h *held, err error) (
 	return h, nil
 }
 
-// final reports whether an error of sending a change is one of sending everything too.
+// final reports whether the error of sending a change would also occur if everything were sent.
 func final(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || passing(err) {
 		return true
@@ -156,7 +157,7 @@ func (s *State) inline(in *apportionv1.Input) *held {
 	return &held{layout: place}
 }
 
-// tooLarge reports whether an error says that a replica does not hold a snapshot of that size.
+// tooLarge reports whether an error means that the snapshot is too large for a replica to hold.
 func tooLarge(err error) bool {
 	return err != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
 }
@@ -184,7 +185,7 @@ func (s *State) inProcess(ctx context.Context, stop func() bool) (*held, error) 
 	})
 }
 
-// notHeld reports whether an error says that a replica does not hold a snapshot.
+// notHeld reports whether an error means that a replica does not hold a snapshot.
 func notHeld(err error) bool {
 	return err != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Kept returns the newest version of a snapshot that the service keeps up to date by itself, for use in Input, and how old and complete it
-// is. Questions about it name it by digest; a replica that does not hold the version is sent it.
+// Kept returns the newest version of a snapshot that the service maintains itself, for use in Input, with its age and completeness.
+// Questions refer to it by digest; the client sends it to a replica that does not hold the version.
 func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.SnapshotView, error) {
 	if c.remote == nil {
 		return nil, nil, status.Error(codes.FailedPrecondition, "no service is asked, so there is no snapshot "+name)
@@ -25,7 +25,7 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	if err != nil {
 		return nil, nil, err
 	}
-	// The bytes are those of the service where both encode alike. Otherwise the first question sends them.
+	// The bytes equal those of the service if both use the same encoding. Otherwise the first question sends them.
 	data, err := proto.Marshal(response.GetSnapshot())
 	if err != nil {
 		return nil, nil, err
@@ -33,5 +33,5 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	return &Upload{snapshot: response.GetSnapshot(), digest: wire.Digest(data), data: data}, response.GetView(), nil
 }
 
-// Snapshot is what was sent.
+// Snapshot returns the uploaded snapshot.
 func (u *Upload) Snapshot() *apportionv1.Snapshot { return u.snapshot }

@@ -14,11 +14,11 @@ import (
 // local answers the calls of the contract in process. Its errors are those of the service.
 type local struct {
 	policies map[string]*apportionv1.Policy
-	// model takes the place of the snapshot in a request, if it is not nil.
+	// model replaces the snapshot of a request, if it is not nil.
 	model *model.Model
 }
 
-// about returns the engine for requests about a State, and how that is held. Without a State it is l.
+// about returns the engine for requests about a State, and how the State is held. Without a State it returns l.
 func (l local) about(ctx context.Context, s *State) (local, *held, error) {
 	if s == nil {
 		return l, nil, nil
@@ -31,7 +31,7 @@ func (l local) about(ctx context.Context, s *State) (local, *held, error) {
 	return l, at, nil
 }
 
-// failure is an error as a service would return it.
+// failure returns an error as a service would return it.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func failure(err error) error {
 	return status.FromProto(wire.Status(err)).Err()
 }
 
-// open is a session on the input of a request, which lets go of what takes long when stop says so.
+// open returns a session on the input of a request. Long work ends when stop returns true.
 func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, error) {
 	policy := in.GetPolicy()
 	if name := in.GetPolicyName(); policy == nil && name == "" {
@@ -71,7 +71,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 // stopped reports whether the answer is no longer needed.
 func stopped(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
-// answered answers a call in process.
+// answered returns the answer to a call in process.
 func answered[Q method.Request, A any](ctx context.Context, l local, m *method.Method[Q, A], request Q) (response A, err error) {
 	steps, err := m.Steps(request)
 	if err != nil {
@@ -81,7 +81,7 @@ func answered[Q method.Request, A any](ctx context.Context, l local, m *method.M
 	if err != nil {
 		return response, err
 	}
-	// Warnings are about the snapshot, not about what the steps make of it.
+	// Warnings refer to the snapshot before the steps.
 	basis := session.Basis()
 	answers, err := method.Ask(session, m.Name, steps)
 	if err != nil {

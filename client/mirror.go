@@ -30,10 +30,10 @@ type Mirror struct {
 	local   lineage
 	figures figures
 
-	// whole is held while several changes are made as one, mutex during each of them.
+	// whole is locked while several changes are made as one, mutex during each change.
 	whole, mutex sync.Mutex
 	contents
-	// writer marks the pages of tables that no State shares.
+	// writer marks the pages of tables that no State uses.
 	writer uint64
 	// newest is the last State, changed reports whether the mirror differs from it.
 	newest     *State
@@ -42,7 +42,7 @@ type Mirror struct {
 	dimensions dimensions
 
 	nodeSlots, queueSlots, setSlots, jobSlots slots
-	// nodeOf has every node that is there or referred to.
+	// nodeOf contains every node that exists or is referred to.
 	nodeOf  map[string]*mirroredNode
 	queueOf map[string]*mirroredQueue
 	setOf   map[string]int
@@ -50,7 +50,7 @@ type Mirror struct {
 	taskOf  map[string]taskPlace
 }
 
-// contents are what a mirror follows, and what a State shares with it.
+// contents is the cluster of a mirror, which States share.
 type contents struct {
 	nodes  table[nodeEntry]
 	queues table[queueEntry]
@@ -61,19 +61,19 @@ type contents struct {
 	cluster string
 	total   []byte
 	names   []string
-	// live counts what is there, bytes is about what its encoding takes.
+	// live counts the existing entities; bytes is the approximate size of their encoding.
 	live  holdings
 	bytes int
 }
 
-// holdings count entities, or positions of a base, which removed ones take too.
+// holdings counts entities, or positions of a base, which include those of removed entities.
 type holdings struct{ nodes, queues, sets, jobs, tasks int }
 
 // mirroredNode is a name that tasks and node sets refer to, with the slot of the node.
 type mirroredNode struct {
 	name string
 	slot int
-	// users count the references; only the writer looks at them.
+	// users counts the references; only the writer uses it.
 	users int
 }
 
@@ -176,7 +176,7 @@ func (m *Mirror) setTotal(total *apportionv1.Resource) error {
 	return nil
 }
 
-// build writes something down as a Snapshot does, with the dimensions of the mirror.
+// build encodes an entity as Snapshot does, with the dimensions of the mirror.
 func (m *Mirror) build(do func(*Snapshot)) (*Snapshot, error) {
 	known := len(m.dimensions.names)
 	s := &Snapshot{dimensions: m.dimensions, nodes: map[string]uint32{}}

@@ -64,7 +64,7 @@ func (m *Mirror) nodeAdded(node *mirroredNode) {
 	})
 }
 
-// refer returns the node of a name, whether or not it is there.
+// refer returns the node of a name, whether or not it exists.
 func (m *Mirror) refer(name string) *mirroredNode {
 	of := m.nodeOf[name]
 	if of == nil {
@@ -77,7 +77,7 @@ func (m *Mirror) refer(name string) *mirroredNode {
 	return of
 }
 
-// use counts a reference to a node, unuse takes one back.
+// use counts a reference to a node; unuse removes one.
 func (m *Mirror) use(of *mirroredNode) {
 	if of != nil {
 		of.users++
@@ -91,7 +91,7 @@ func (m *Mirror) unuse(of *mirroredNode) {
 	}
 }
 
-// forget gives the slot of a node back that is neither there nor referred to.
+// forget frees the slot of a node that neither exists nor is referred to.
 func (m *Mirror) forget(of *mirroredNode) {
 	if of.users == 0 && m.nodes.at(of.slot) == nil {
 		delete(m.nodeOf, of.name)
@@ -167,7 +167,7 @@ func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
 	return nil
 }
 
-// size is about what the encoded node set takes.
+// size returns the approximate size of the encoded node set.
 func (e *setEntry) size() int { return len(e.data) + 3*len(e.nodes) }
 
 // RemoveNodeSet removes a node set; no job may refer to it.

@@ -16,7 +16,7 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	if _, err := wire.Compile(snapshot); err != nil {
 		return failure(err)
 	}
-	// What cannot be encoded is found before anything is changed.
+	// Errors of encoding are found before anything changes.
 	if _, err := proto.Marshal(snapshot); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	return nil
 }
 
-// replacement is a whole snapshot on its way into a mirror.
+// replacement is a whole snapshot that is being put into a mirror.
 type replacement struct {
 	*Mirror
 
@@ -46,7 +46,7 @@ type replacement struct {
 	dimension []uint32
 }
 
-// adopt returns the positions of dimensions, new ones included; nil if each keeps its own.
+// adopt returns the positions of dimensions in the mirror, including new ones; nil if they are the same as in the snapshot.
 func (m *Mirror) adopt(names []string) []uint32 {
 	positions, same := make([]uint32, len(names)), true
 	for i, name := range names {
@@ -130,7 +130,7 @@ func (r *replacement) remove() {
 	}
 }
 
-// translated returns a message with the mirror's dimensions: itself, or a copy. resources are those that it has.
+// translated returns the message with the mirror's dimensions: itself, or a copy. resources are its resources.
 func translated[M proto.Message](r *replacement, message M, resources func(M) []*apportionv1.Resource) M {
 	if r.dimension == nil || !message.ProtoReflect().IsValid() {
 		return message

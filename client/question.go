@@ -72,7 +72,7 @@ type NodesQuestion struct {
 	Top uint32
 	// ByPlugin adds each plugin's score, Explain a reason for each node that does not fit.
 	ByPlugin, Explain bool
-	// Jointly adds whether all tasks have room together.
+	// Jointly adds whether all tasks have room at the same time.
 	Jointly bool
 }
 
@@ -82,11 +82,11 @@ type ExplainQuestion struct {
 	Jobs []string
 }
 
-// RemediesQuestion asks what would make a job run.
+// RemediesQuestion asks for the smallest changes that would make a job run.
 type RemediesQuestion struct {
 	// Job by uid, or namespace/name.
 	Job string
-	// Kinds are tried. Nil: all.
+	// Kinds of changes to try. Nil: all.
 	Kinds []apportionv1.RemedyKind
 }
 
@@ -261,7 +261,7 @@ func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan,
 	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: from.by}, nil
 }
 
-// Remedies asks which smallest changes would make a waiting job run.
+// Remedies returns the smallest changes that would make a waiting job run.
 func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion) (*Remedies, error) {
 	response, from, err := question[*apportionv1.RemediesRequest, *apportionv1.RemediesResponse]{
 		kind: KindRemedies, method: &method.Remedies, call: apportionv1.ApportionServiceClient.Remedies,

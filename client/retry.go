@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// defaultAttempts bounds how often a question is asked in all.
+	// defaultAttempts is the default maximum number of attempts for a question.
 	defaultAttempts = 5
-	// patience is the first wait between two attempts, half of it by chance; each later one is twice as long.
+	// patience is the first wait between two attempts, half of which is random; each later wait is twice as long.
 	patience = 50 * time.Millisecond
-	// budgetMost is how many attempts may be made again before a client has asked anything, budgetShare how many more with each question.
+	// budgetMost is the number of retries that a new client may make, and budgetShare the number by which each question increases it.
 	budgetMost  = 100
 	budgetShare = 0.2
 )
 
-// budget bounds the attempts that are made again by the questions that were asked.
+// budget limits the number of retries by the number of questions.
 type budget struct {
 	mutex  sync.Mutex
 	tokens float64
 }
 
-// asked notes a question's first attempt.
+// asked counts a question's first attempt.
 func (b *budget) asked() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.tokens = min(b.tokens+budgetShare, budgetMost)
 }
 
-// again reports whether another attempt is within the budget, and takes it.
+// again reports whether the budget allows a retry, and counts it.
 func (b *budget) again() bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -61,8 +61,8 @@ func (c *Client) newAttempt(kind Kind) *attempt {
 	return &attempt{client: c, kind: kind, n: 1, wait: patience}
 }
 
-// again waits until the question may be asked again after an error, and reports false if it is not to be: asking does not mend the error,
-// it was asked often enough, or there is no time.
+// again waits until the question may be asked again after an error. It returns false if it must not be: a retry would not help, the maximum
+// number of attempts is reached, or there is no time.
 func (a *attempt) again(ctx context.Context, err error) bool {
 	if a.n >= a.client.attempts || !passing(err) || ctx.Err() != nil {
 		return false
@@ -85,7 +85,7 @@ func (a *attempt) again(ctx context.Context, err error) bool {
 	return true
 }
 
-// sleep reports false if the context ended first.
+// sleep returns false if the context ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -97,8 +97,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// again asks until there is an answer, or an error that asking again does not mend. No question changes anything, so that it may be asked
-// any number of times.
+// again asks until there is an answer, or an error for which a retry does not help. Questions change nothing, so they can be repeated.
 func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, error)) (A, error) {
 	a := c.newAttempt(kind)
 	for {
@@ -109,11 +108,11 @@ func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, erro
 	}
 }
 
-// passing reports whether asking again may help: a replica was lost, was too busy, or ended a session for its age.
+// passing reports whether a retry may help: a replica was lost, was too busy, or ended a session because of its age.
 func passing(err error) bool { return status.Code(err) == codes.Unavailable || busy(err) }
 
-// busy reports whether the service has no room now. Its code says so: what is too large has another. gRPC's own limit of a message in
-// this process has the same code and no ErrorInfo.
+// busy reports whether the service is overloaded. A request that is too large has another code. The error of gRPC's own message limit in
+// this process has the same code but no ErrorInfo.
 func busy(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && slices.ContainsFunc(status.Convert(err).Details(), func(detail any) bool {
 		_, told := detail.(*errdetails.ErrorInfo)
@@ -121,7 +120,7 @@ func busy(err error) bool {
 	})
 }
 
-// retryDelay is when a service asks to be asked again; 0: it does not say.
+// retryDelay returns the delay before a retry that a service asks for; 0: none.
 func retryDelay(err error) time.Duration {
 	for _, detail := range status.Convert(err).Details() {
 		if found, ok := detail.(*errdetails.RetryInfo); ok {

@@ -24,15 +24,15 @@ var mirrorServiceConfig string
 // header instead of round robin. A Client uses it for the calls of its mirrors.
 func MirrorServiceConfig() string { return mirrorServiceConfig }
 
-// routed marks the context of a call that is about a mirror.
+// routed marks the context of a call about a mirror.
 type routed struct{}
 
-// route returns a context whose calls go where the mirror's snapshots are.
+// route returns a context whose calls go to the replica with the mirror's snapshots.
 func (m *Mirror) route(ctx context.Context) context.Context {
 	return context.WithValue(metadata.AppendToOutgoingContext(ctx, RoutingHeader, m.routing), routed{}, true)
 }
 
-// replica returns the service, for a call with ctx.
+// replica returns the service for a call with ctx.
 func (c *Client) replica(ctx context.Context) apportionv1.ApportionServiceClient {
 	if ctx.Value(routed{}) != nil {
 		return c.mirrored

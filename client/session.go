@@ -30,7 +30,7 @@ type Session struct {
 
 	mutex sync.Mutex
 	basis *apportionv1.Basis
-	// current is where the state is; nil: it was lost.
+	// current holds the state; nil: the state was lost.
 	current conversation
 	log     stepLog
 	ended   error
@@ -45,10 +45,10 @@ var (
 	ErrClosed = errors.New("the session is closed")
 )
 
-// conversation is a place that holds the state of a session.
+// conversation is a replica, or this process, that holds the state of a session.
 type conversation interface {
 	basis() *apportionv1.Basis
-	// do answers steps. After an error there is no state any more.
+	// do answers steps. An error means that the state is lost.
 	do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error)
 	close()
 }
@@ -62,7 +62,7 @@ func (c *Client) OpenSession(ctx context.Context, in Input) (*Session, error) {
 	}
 	s := &Session{client: c, in: in, log: stepLog{limit: c.logBytes}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	// A replica may send the session away before it is known here.
+	// A replica may send GoingAway before the session is registered here.
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	opening, done := c.within(s.ctx, KindSession)
@@ -99,7 +99,7 @@ func (s *Session) Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apport
 	return answers, err
 }
 
-// do has steps answered, by a fallback if no replica does.
+// do returns the answers to steps, from a fallback if no replica answers.
 func (s *Session) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	within, cancel := s.client.within(ctx, KindBatch)
 	defer cancel()
@@ -119,7 +119,7 @@ func (s *Session) do(ctx context.Context, steps []*apportionv1.Step) ([]*apporti
 	}
 }
 
-// once has steps answered, where the state is or else where it can be restored.
+// once returns the answers to steps from the holder of the state, or from one on which the state can be restored.
 func (s *Session) once(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	if s.ended == nil && s.ctx.Err() != nil {
 		s.ended = status.FromContextError(s.ctx.Err()).Err()
@@ -151,7 +151,7 @@ func (s *Session) once(ctx context.Context, steps []*apportionv1.Step) ([]*appor
 	return nil, err
 }
 
-// restore opens the session anew, and brings it to the state of its log.
+// restore opens the session again, and repeats the steps of its log.
 func (s *Session) restore(ctx context.Context) (conversation, error) {
 	if s.client.remote == nil {
 		return s.replayed(ctx, s.openLocal)
@@ -159,7 +159,7 @@ func (s *Session) restore(ctx context.Context) (conversation, error) {
 	return s.replayed(ctx, s.openRemote)
 }
 
-// instead restores the session in process, if that is the fallback for the error with which no replica could.
+// instead restores the session in process, if that is the fallback for the error of the replicas.
 func (s *Session) instead(ctx context.Context, err error) (conversation, error) {
 	if s.client.fallback(ctx, KindSession, err) != FallbackEngine {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *Session) instead(ctx context.Context, err error) (conversation, error) 
 	return current, nil
 }
 
-// replayed opens a conversation and does the steps of the log in it.
+// replayed opens a conversation and repeats the steps of the log in it.
 func (s *Session) replayed(ctx context.Context, open func(context.Context) (conversation, error)) (conversation, error) {
 	current, err := open(ctx)
 	if err != nil {
@@ -210,13 +210,13 @@ func (s *Session) replay(ctx context.Context, current conversation) error {
 	return nil
 }
 
-// moved tells of a session that goes on elsewhere.
+// moved logs and counts a session that continues on another replica.
 func (s *Session) moved(ctx context.Context) {
 	s.client.logger.LogAttrs(ctx, slog.LevelInfo, "a session goes on at another replica", slog.Int("steps", s.log.len()))
 	count(ctx, s.client.counters.moves, attribute.String("kind", string(KindSession)))
 }
 
-// leave moves the session away from a replica that ends within a time. It stays where it is if that fails, for as long as that lasts.
+// leave moves the session away from a replica that ends within a time. If that fails, the session stays until the replica ends.
 func (s *Session) leave(from conversation, within time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -25,8 +25,7 @@ type Snapshot struct {
 	total  int
 }
 
-// placement is a task that is on a node.
-// members are the names of the nodes of a set.
+// placement is a task with the name of its node. members are the names of the nodes of a set.
 type members struct {
 	set   *apportionv1.NodeSet
 	nodes []string
@@ -38,7 +37,7 @@ type placement struct {
 	job  int
 }
 
-// maxFaults bounds how many faults a SnapshotError lists; it counts all of them.
+// maxFaults is the maximum number of faults that a SnapshotError lists; it counts all of them.
 const maxFaults = 50
 
 // SnapshotError contains the errors of a snapshot, in the order in which they occurred.
@@ -217,7 +216,7 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	return message
 }
 
-// detailed reports whether a task has anything that few tasks have.
+// detailed reports whether a task has one of the rarely used properties.
 func (t *Task) detailed() bool {
 	return t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil ||
 		t.NodeSet != "" || len(t.Unjudged) > 0 || t.Condition != ""
@@ -259,7 +258,7 @@ func (s *Snapshot) fault(path, format string, args ...any) {
 	}
 }
 
-// resource writes quantities down; nil stays nil.
+// resource encodes quantities; nil stays nil.
 func (s *Snapshot) resource(path string, r Resources) *apportionv1.Resource {
 	if r == nil {
 		return nil
@@ -295,7 +294,7 @@ func (d *dimensions) of(name string) uint32 {
 	return index
 }
 
-// finish puts the names in order and renumbers what was written.
+// finish sorts the names and renumbers the encoded amounts.
 func (d *dimensions) finish() []string {
 	ordered := inOrder(slices.Clone(d.names))
 	final := make([]uint32, len(ordered))
@@ -312,7 +311,7 @@ func (d *dimensions) finish() []string {
 	return ordered
 }
 
-// moment is a time in Unix nanoseconds, 0 if it is not known.
+// moment returns a time in Unix nanoseconds, 0 if it is not known.
 func moment(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

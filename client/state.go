@@ -17,7 +17,7 @@ type State struct {
 
 	mirror   *Mirror
 	sequence uint64
-	// remote and local are how the State is held by a replica, and in process; nil: it is not.
+	// remote and local describe the State as a replica, or this process, holds it; nil: it is not held.
 	remote, local atomic.Pointer[held]
 }
 
@@ -56,12 +56,12 @@ func (s *State) Snapshot() *apportionv1.Snapshot {
 func (s *State) decoded() (*apportionv1.Snapshot, *layout) {
 	data, place := s.encode()
 	snapshot := &apportionv1.Snapshot{}
-	// The parts were encoded here.
+	// The parts were encoded by this package, so decoding succeeds.
 	_ = proto.Unmarshal(data, snapshot)
 	return snapshot, place
 }
 
-// layout is where the entities of a State lie in a snapshot that a replica holds.
+// layout contains the positions of the entities of a State in a snapshot that a replica holds.
 type layout struct {
 	// nodeAt is the position of the node in each slot of the mirror.
 	nodeAt []uint32
@@ -71,13 +71,13 @@ type layout struct {
 	used holdings
 }
 
-// placer tells where the nodes of a State lie in a layout.
+// placer returns the positions of the nodes of a State in a layout.
 type placer struct {
 	nodes *table[nodeEntry]
 	at    []uint32
 }
 
-// of returns the position of a node, false if it is not there.
+// of returns the position of a node, false if it does not exist.
 func (p *placer) of(node *mirroredNode) (uint32, bool) {
 	if node == nil {
 		return 0, false
@@ -120,7 +120,7 @@ func (s *State) encode() ([]byte, *layout) {
 	return out, l
 }
 
-// change returns what makes the State of a base, as an encoded Change, and the layout of the result. False: there is no such Change.
+// change returns the encoded Change from a base to the State, and the layout of the result. False: there is no such Change.
 func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	l := *before
 	var out []byte
@@ -229,7 +229,7 @@ func (s *State) changeJobs(out []byte, base *State, l *layout, now, before *plac
 	return out
 }
 
-// update writes what differs from the tasks of an earlier entry; false if a task that differs has no uid.
+// update encodes the differences from the tasks of an earlier entry; false if a task that differs has no uid.
 func (e *jobEntry) update(out []byte, was *jobEntry, now, before *placer) ([]byte, bool) {
 	index := 0
 	var update []byte
@@ -263,7 +263,7 @@ func (e *jobEntry) update(out []byte, was *jobEntry, now, before *placer) ([]byt
 	return out, true
 }
 
-// append writes the job as it is, with its nodes by position.
+// append encodes the job, with its nodes by position.
 func (e *jobEntry) append(out []byte, p *placer) []byte {
 	var few [8]int
 	sizes, total := few[:0], int(e.spec.own)
@@ -297,7 +297,7 @@ func (e *jobEntry) append(out []byte, p *placer) []byte {
 	return out
 }
 
-// taskSize is how many bytes a task takes whose fields begin at from.
+// taskSize returns the size of the encoded task whose fields begin at from.
 func (e *jobEntry) taskSize(from, index int, p *placer) int {
 	size := int(e.spec.ends[index]) - from
 	if e.places[index].status != 0 {
@@ -322,7 +322,7 @@ func (e *jobEntry) appendTask(out []byte, from, index int, p *placer) []byte {
 	return out
 }
 
-// append writes the node set with the nodes that are there.
+// append encodes the node set with the nodes that exist.
 func (e *setEntry) append(out []byte, p *placer) []byte {
 	data := slices.Clone(e.data)
 	var nodes []byte

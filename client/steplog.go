@@ -9,20 +9,20 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// defaultLogBytes is how many bytes of steps a session keeps.
+// defaultLogBytes is the default number of bytes of steps that a session keeps.
 const defaultLogBytes = 4 << 20
 
-// replayBatch is how many bytes of steps are done again at a time.
+// replayBatch is the number of bytes of steps in one batch of a replay.
 const replayBatch = 256 << 10
 
-// stepLog holds the steps that brought a session to its state: those that were answered and change something, without those that a
+// stepLog contains the steps that produced the state of a session: those that were answered and change something, without those that a
 // rollback undid.
 type stepLog struct {
 	limit, bytes int
 	steps        []kept
 	// marks are the lengths of steps and their bytes after each mark.
 	marks []extent
-	// full: there were too many, and none are held.
+	// full means that there were too many steps, and none are kept.
 	full bool
 }
 
@@ -35,7 +35,7 @@ type extent struct{ steps, bytes int }
 
 func (l *stepLog) len() int { return len(l.steps) }
 
-// add notes steps and what was answered.
+// add adds steps with their answers.
 func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) {
 	for i, step := range steps {
 		if l.full || answers[i].GetError() != nil {
@@ -43,7 +43,7 @@ func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) 
 		}
 		switch q := wire.QuestionOf(step); {
 		case q == nil:
-			// It is not known whether it changes something.
+			// It is unknown whether such a step changes something.
 			l.append(step)
 		case q.Undoes:
 			if mark := int(step.GetRollback().GetMark()); mark < len(l.marks) {
@@ -60,7 +60,7 @@ func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) 
 	}
 }
 
-// append holds a step: a copy, for the caller may change his.
+// append adds a copy of a step, because the caller may modify the original.
 func (l *stepLog) append(step *apportionv1.Step) {
 	size := proto.Size(step) + stepBytes
 	if l.bytes += size; l.bytes > l.limit {
@@ -70,10 +70,10 @@ func (l *stepLog) append(step *apportionv1.Step) {
 	l.steps = append(l.steps, kept{proto.CloneOf(step), size})
 }
 
-// stepBytes is about what a step takes besides its content.
+// stepBytes is the approximate memory of a step besides its content.
 const stepBytes = 64
 
-// batches are the steps in order, some at a time.
+// batches returns the steps in order, in batches of limited size.
 func (l *stepLog) batches() iter.Seq[[]*apportionv1.Step] {
 	return func(yield func([]*apportionv1.Step) bool) {
 		var batch []*apportionv1.Step

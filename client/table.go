@@ -1,10 +1,10 @@
 package client
 
-// tablePage is how many entries a page of a table holds.
+// tablePage is the number of entries in a page of a table.
 const tablePage = 64
 
-// table is a list with holes. Copies of a table share its pages, so that a copy costs little, and the difference between two copies is
-// found in the time that the difference is large.
+// table is a list with empty slots. Copies of a table share its pages, so a copy is cheap, and the time to find the difference of two
+// copies depends on the size of the difference.
 type table[T any] struct {
 	pages []*page[T]
 	// writer may change the list of pages in place.
@@ -25,7 +25,7 @@ func (t *table[T]) at(slot int) *T {
 	return t.pages[slot/tablePage].entries[slot%tablePage]
 }
 
-// put puts an entry into a slot on behalf of a writer. Every slot before it has been used.
+// put puts an entry into a slot. Every slot before it has been used.
 func (t *table[T]) put(writer uint64, slot int, entry *T) {
 	if t.writer != writer {
 		t.pages, t.writer = append(make([]*page[T], 0, len(t.pages)+1), t.pages...), writer
@@ -63,7 +63,7 @@ type keyed[T any] interface {
 	key() string
 }
 
-// difference returns the entries in which is differs from was, paired by key, those that are gone first.
+// difference returns the entries in which is differs from was, paired by key, removed entries first.
 func difference[T any, P keyed[T]](was, is *table[T]) (gone, set []pair[T]) {
 	for n := range max(len(was.pages), len(is.pages)) {
 		var before, after *page[T]
@@ -101,7 +101,7 @@ func difference[T any, P keyed[T]](was, is *table[T]) (gone, set []pair[T]) {
 	return moved[T, P](gone, set)
 }
 
-// moved pairs what is gone from one slot with what has the same key in another one.
+// moved pairs an entry that is gone from one slot with the entry of the same key in another slot.
 func moved[T any, P keyed[T]](gone, set []pair[T]) (stillGone, paired []pair[T]) {
 	if len(gone) == 0 || len(set) == 0 {
 		return gone, set
@@ -128,7 +128,7 @@ func moved[T any, P keyed[T]](gone, set []pair[T]) (stillGone, paired []pair[T])
 	return stillGone, set
 }
 
-// slots hands out places in a table, those that were given back first.
+// slots allocates slots of a table, freed ones first.
 type slots struct {
 	free []int
 	used int

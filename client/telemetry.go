@@ -41,7 +41,7 @@ func (s *settings) instruments() []grpc.DialOption {
 	return []grpc.DialOption{opentelemetry.DialOption(options)}
 }
 
-// counters count what a client does besides asking.
+// counters count retries, fallbacks and moved sessions.
 type counters struct {
 	retries, fallbacks, moves metric.Int64Counter
 }

@@ -36,7 +36,7 @@ func TokenFile(name string) TokenSource {
 			return "", err
 		}
 		if token = strings.TrimSpace(string(data)); token == "" {
-			return "", errors.New(name + ": no token is in it")
+			return "", errors.New(name + ": the file contains no token")
 		}
 		read = time.Now()
 		return token, nil
@@ -48,7 +48,7 @@ func WithToken(source TokenSource) Option {
 	return func(s *settings) { s.token = source }
 }
 
-// bearer shows a token to gRPC.
+// bearer passes a token to gRPC.
 type bearer struct {
 	source TokenSource
 	secure bool

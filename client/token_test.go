@@ -17,7 +17,7 @@ func TestATokenOfAFileIsWhatTheFileHolds(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(name, []byte("\n"), 0o600))
 	_, err = source(t.Context())
-	require.ErrorContains(t, err, "no token is in it")
+	require.ErrorContains(t, err, "the file contains no token")
 	require.NoError(t, os.WriteFile(name, []byte("sesame\n"), 0o600))
 	token, err := source(t.Context())
 	require.NoError(t, err)

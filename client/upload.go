@@ -9,7 +9,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// chunkSize is how much of a snapshot one message carries: with its other fields as much as the largest buffers of gRPC's pool hold.
+// chunkSize is the number of bytes of a snapshot in one message. With the other fields, the message fits into the largest buffers of gRPC's
+// pool.
 const chunkSize = 1<<20 - 1<<10
 
 // Upload is a snapshot that is sent once and then referred to by its digest. Questions about it automatically send it again to a replica
@@ -19,7 +20,7 @@ type Upload struct {
 	digest   string
 	// base is the digest of the snapshot that data is a Change of, "" if data is a Snapshot.
 	base string
-	// data is what is sent; nil in process, where nothing is sent.
+	// data are the bytes to send; nil in process.
 	data []byte
 }
 
@@ -40,17 +41,17 @@ func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*U
 	return u, err
 }
 
-// replicas is how many replicas a snapshot is sent to for the sake of one question; after that the question carries it.
+// replicas is the maximum number of replicas to which one question uploads a snapshot; after that the question contains it.
 const replicas = 8
 
-// send uploads the bytes, to another replica if one is lost meanwhile, and reports whether the replica held them already.
+// send uploads the bytes, to another replica if one is lost meanwhile, and returns whether the replica held them already.
 func (c *Client) send(ctx context.Context, u *Upload) (held bool, err error) {
 	ctx, cancel := c.within(ctx, KindUpload)
 	defer cancel()
 	return again(ctx, c, KindUpload, func() (bool, error) { return c.sendOnce(ctx, u) })
 }
 
-// spread uploads the bytes to one replica more than those that hold them: calls take turns, so that the next one may be any.
+// spread uploads the bytes to one more replica than the number that hold them, because round robin may send the next call to any replica.
 func (c *Client) spread(ctx context.Context, u *Upload) error {
 	for range replicas {
 		if held, err := c.send(ctx, u); err != nil || !held {
@@ -60,7 +61,7 @@ func (c *Client) spread(ctx context.Context, u *Upload) error {
 	return nil
 }
 
-// sendOnce uploads the bytes. The digest is announced, so that a server which holds them need not wait for them.
+// sendOnce uploads the bytes. It announces the digest, so that a server that holds them can answer at once.
 func (c *Client) sendOnce(ctx context.Context, u *Upload) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,7 +79,7 @@ func (c *Client) sendOnce(ctx context.Context, u *Upload) (held bool, err error)
 			break
 		}
 	}
-	// io.EOF: the server has answered already; the answer says how.
+	// io.EOF: the server has answered already.
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
