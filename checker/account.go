@@ -227,7 +227,7 @@ func (c *check) refusals(got []*apportionv1.Reason) []*apportionv1.Reason {
 
 // standings checks which queues are overused and the order of queues, as far as fair alone decides them.
 func (c *check) standings(path string, step *apportionv1.SharesStep, chosen []int, answer *apportionv1.SharesAnswer) {
-	got, but := answer.GetStandings(), omitted{"Reason.text": aSentence}
+	got, but := answer.GetStandings(), c.sentences()
 	overused, ranks := c.alone(ofProportion), map[int]uint32{}
 	if !overused {
 		but["QueueStanding.reasons"] = "only the reasons of fair are checked"
@@ -237,7 +237,7 @@ func (c *check) standings(path string, step *apportionv1.SharesStep, chosen []in
 			ranks[q] = uint32(i)
 		}
 	} else {
-		but["QueueStanding.rank"] = "only the order of queues under fair is checked, and only with the shares of all queues and explain"
+		but["QueueStanding.rank"] = onlyFair
 	}
 	if len(got) != len(chosen) {
 		c.wrong("%s.standings has %d entries, not %d", path, len(got), len(chosen))
@@ -261,7 +261,13 @@ func (c *check) standings(path string, step *apportionv1.SharesStep, chosen []in
 	}
 }
 
-const aSentence = "a sentence made of the numbers beside it"
+// sentences are the texts of reasons, if the request asks for texts.
+func (c *check) sentences() omitted {
+	if c.texts {
+		return omitted{"Reason.text": "a sentence made of the numbers beside it"}
+	}
+	return omitted{}
+}
 
 func first(list []*apportionv1.Reason) *apportionv1.Reason {
 	if len(list) == 0 {

@@ -38,7 +38,7 @@ func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateR
 	}
 	policy := request.GetInput().GetPolicy()
 	c := &check{
-		findings: &findings{unchecked: map[string]string{}}, policy: policy,
+		findings: &findings{unchecked: map[string]string{}}, policy: policy, texts: request.GetInput().GetTexts(),
 		cluster: read(request.GetInput().GetSnapshot(), Settings(policy)), admitted: map[int]bool{},
 	}
 	for d := range c.dims {
@@ -136,7 +136,7 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 		c.omit(at, "an error is not checked")
 	case kind != question:
 		c.wrong("%s answers %s, not %s", path, kind, question)
-	case !c.question(at, step, answer):
+	case !c.question(at, step, answer) && !c.own(at, step, answer):
 		c.omit(at, notChecked[question])
 	}
 	return changed
@@ -150,23 +150,18 @@ func memberOf(m proto.Message) protoreflect.Name {
 	return ""
 }
 
-const onlyFair = "only verdicts of fair are checked, and only with the shares of all queues and explain"
+const onlyFair = "only the order of queues under fair is checked, and only with the shares of all queues and explain"
 
 // notChecked says why answers are not checked, by question.
 var notChecked = map[protoreflect.Name]string{
-	"jobs":        "the rules of gangs are not repeated here",
-	"enqueue":     onlyFair,
-	"allocatable": onlyFair,
-	"preemptive":  onlyFair,
-	"reclaim":     onlyFair,
-	"preempt":     onlyFair,
-	"order":       "only the order of queues under fair is checked, and only with the shares of all queues and explain",
-	"nodes":       "the rules for nodes are not repeated here",
-	"inspect":     "it shows how the snapshot was read, and decides nothing",
-	"explain":     "the search for the cause is not repeated here",
-	"plan":        "the search is not repeated here",
-	"remedies":    "the search is not repeated here",
-	"mark":        "it decides nothing",
+	"jobs":     "the rules of gangs are not repeated here",
+	"order":    onlyFair,
+	"nodes":    "the rules for nodes are not repeated here",
+	"inspect":  "it shows how the snapshot was read, and decides nothing",
+	"explain":  "the search for the cause is not repeated here",
+	"plan":     "the search is not repeated here",
+	"remedies": "the search is not repeated here",
+	"mark":     "it decides nothing",
 }
 
 // question checks the answer to a step of its kind; false if it is not checked.

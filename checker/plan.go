@@ -37,7 +37,8 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 		return true
 	}
 	want := &apportionv1.VictimsAnswer{Decided: true, Tier: new(uint32(tiers[at]))}
-	but := omitted{"VictimsAnswer.checks": "the checks of single candidates are not repeated here", "Reason.text": aSentence}
+	but := c.sentences()
+	but["VictimsAnswer.checks"] = "the checks of single candidates are not repeated here"
 	candidates, votes := c.votes(path, h, names, tiers, tiers[at], got.GetByPlugin())
 	f := c.withoutPlan(h)
 	mayPlan := f == nil

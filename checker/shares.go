@@ -17,7 +17,9 @@ type check struct {
 	*findings
 
 	policy *apportionv1.Policy
-	fair   *apportionv1.FairDerivation
+	// texts: the request asks for reasons as sentences.
+	texts bool
+	fair  *apportionv1.FairDerivation
 	// bounds and shares by dimension and queue, the second ones those of the second division.
 	bounds, sated []map[int]bound
 	given, other  []map[int]int64
