@@ -2,8 +2,11 @@ package text
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -128,38 +131,91 @@ func evictionHelps(e *apportionv1.Explanation) string {
 	return ""
 }
 
-// advice says what would have to change for the first bound that is exceeded: what others must give back, and what the job may ask for
-// instead, where either is possible.
+// advice says what would have to change for every bound that is exceeded: what others must give back, and what the job may ask for instead,
+// where either is possible.
 func advice(names Names, reasons []*apportionv1.Reason) string {
+	var give, less []string
+	giving, leaves, some := true, true, false
+	overcommit := false
+	for _, e := range exceeded(reasons) {
+		name := names.Dimension(e.dimension)
+		give = append(give, rounded(name, e.over, math.Ceil)+" "+name)
+		left := rounded(name, e.left, math.Floor)
+		less = append(less, left+" "+name)
+		giving, leaves, some = giving && e.giving, leaves && e.left > 0 && left != "0", some || e.limited
+		overcommit = e.overcommit
+	}
+	if len(give) == 0 {
+		return ""
+	}
+	first := "at least " + and(give) + " must be given back first"
+	if overcommit {
+		first = "at least " + and(give) + " must become free first"
+	}
+	instead := "the job must ask for no more than " + and(less)
+	switch {
+	case giving && leaves:
+		return " Either " + first + ", or " + instead + "."
+	case giving:
+		return " For that, " + first + "."
+	case leaves:
+		return " It asks for more than that in all: " + instead + "."
+	case some:
+		return " It asks for more than that in all."
+	}
+	return ""
+}
+
+// excess is by how much a bound of a dimension is exceeded.
+type excess struct {
+	dimension uint32
+	// over is what is too much, left what the job may ask for.
+	over, left float64
+	// giving says that the job could have what it asks for if others gave back, limited that the bound is above zero.
+	giving, limited, overcommit bool
+}
+
+// exceeded lists the dimensions whose bounds are exceeded, each with the tightest of its bounds.
+func exceeded(reasons []*apportionv1.Reason) []excess {
+	var list []excess
 	for _, r := range reasons {
 		over := r.GetHave() + r.GetNeed() - r.GetLimit()
 		if r.Dimension == nil || over <= 0 || !bounds[r.GetCode()] {
 			continue
 		}
-		f := facts{names: names, reason: r}
-		left := r.GetLimit() - r.GetHave()
-		if name := names.Dimension(r.GetDimension()); name != "cpu" && name != "memory" && left < 1000 {
-			left = 0
+		overcommit := r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT
+		e := excess{
+			r.GetDimension(), over, r.GetLimit() - r.GetHave(), overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
 		}
-		give := "at least " + f.with(over) + " must be given back first"
-		if r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT {
-			give = "at least " + f.with(over) + " must become free first"
+		at := slices.IndexFunc(list, func(known excess) bool { return known.dimension == e.dimension })
+		if at < 0 {
+			list = append(list, e)
+			continue
 		}
-		less := "the job must ask for no more than " + f.with(left)
-		giving := r.GetNeed() <= r.GetLimit() || r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT
-		switch {
-		case giving && left > 0:
-			return " Either " + give + ", or " + less + "."
-		case giving:
-			return " For that, " + give + "."
-		case left > 0:
-			return " It asks for more than that in all: " + less + "."
-		case r.GetLimit() > 0:
-			return " It asks for more than that in all."
-		}
-		return ""
+		known := &list[at]
+		known.over, known.left = max(known.over, e.over), min(known.left, e.left)
+		known.giving, known.limited = known.giving && e.giving, known.limited || e.limited
 	}
-	return ""
+	return list
+}
+
+// rounded writes an amount, in a unit that people use where it has no exact short form: a thousandth of a core, MiB, a whole device.
+func rounded(dimension string, amount float64, round func(float64) float64) string {
+	unit := 1000.0
+	switch {
+	case dimension == "cpu" || dimension == "pods":
+		unit = 1
+	case dimension == "memory":
+		unit = 1 << 20
+	case dimension == "ephemeral-storage" || strings.HasPrefix(dimension, "hugepages-"):
+		unit = 1000 << 20
+	}
+	short := quantity.Short(dimension, amount)
+	whole := dimension != "cpu" && unit == 1000
+	if parsed, err := quantity.Parse(dimension, short); err == nil && parsed == amount && (!whole || amount == round(amount/unit)*unit) {
+		return short
+	}
+	return exact(dimension, round(amount/unit)*unit)
 }
 
 // bounds are the codes of reasons that compare have + need with a limit of resources.
