@@ -1,7 +1,10 @@
 package volcano
 
 import (
+	"cmp"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -33,7 +36,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	snapshot.LeftOut = r.leftOut
 	snapshot.Dimensions = r.dimensions.finish()
 	return &Cluster{
-		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty, Started: started,
+		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty, Started: started, Unread: r.unread,
 		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins,
 	}, nil
 }
@@ -108,19 +111,18 @@ func (r *reader) placePods(jobs map[identity]*job) {
 	r.warnOrphans(orphans)
 }
 
-// leaveOut reports whether a pod is a waiting one that is not considered, and records it. hasGroup says whether its PodGroup exists. A pod
-// of another scheduler without a PodGroup has nothing to do with Volcano and is not recorded. Volcano's cache drops waiting pods of other
-// schedulers before they become tasks (the filter of its pod informer: responsibleForPod, or a node is set).
+// leaveOut reports whether a pod is a waiting one that is not considered, and records it. hasGroup says whether its PodGroup exists. Volcano's
+// cache drops waiting pods of other schedulers before they become tasks (the filter of its pod informer: responsibleForPod, or a node is
+// set).
 func (r *reader) leaveOut(p *pod, hasGroup bool) bool {
 	if p.node != "" || p.task.GetStatus() != apportionv1.TaskStatus_TASK_STATUS_PENDING {
 		return false
 	}
 	left := &apportionv1.LeftOut{Namespace: p.namespace, Name: p.task.GetName()}
 	switch {
-	case p.group == "" && (p.scheduler == "" || p.foreign(r.schedulers)):
-		return true
-	case p.foreign(r.schedulers):
-		left.Cause, left.Scheduler = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER, p.scheduler
+	case p.foreign(r.schedulers) || p.group == "" && p.scheduler == "":
+		left.Cause, left.Job = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER, p.group
+		left.Scheduler = cmp.Or(p.scheduler, corev1.DefaultSchedulerName)
 	case p.group == "":
 		left.Cause = apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB
 	case !hasGroup:

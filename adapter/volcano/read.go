@@ -20,6 +20,8 @@ type Cluster struct {
 	Warnings []*apportionv1.Warning
 	// Empty names the sources without objects.
 	Empty []string
+	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
+	Unread map[string]int
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
 	Started []int64
 
@@ -166,8 +168,8 @@ type reader struct {
 
 	// seen is the position of each object, by kind and name.
 	seen map[identity]origin
-	// ignored are the kinds that have been warned of.
-	ignored map[string]bool
+	// unread counts the objects of kinds that are not read, by kind.
+	unread map[string]int
 	// background is true while background sources are read; given are the kinds that other sources hold.
 	background bool
 	given      map[string]bool
@@ -186,7 +188,7 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 
 func newReader(opts []Option) *reader {
 	r := &reader{
-		placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), ignored: make(map[string]bool),
+		placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), unread: make(map[string]int),
 		given: make(map[string]bool), schedulers: []string{defaultScheduler},
 	}
 	for _, opt := range opts {
@@ -292,10 +294,9 @@ func (r *reader) ignore(version, kindName string, root *value) {
 	if version != "" {
 		full = version + " " + kindName
 	}
-	if r.ignored[full] {
+	if r.unread[full]++; r.unread[full] > 1 {
 		return
 	}
-	r.ignored[full] = true
 	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
 }
 

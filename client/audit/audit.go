@@ -66,6 +66,9 @@ type Report struct {
 	Evictions int `json:"evictions,omitempty"`
 	// Partial describes what was not checked; empty if everything was.
 	Partial string `json:"partial,omitempty"`
+	// Unjudged says that what there is to divide is not known, because the snapshot has neither nodes nor a total. Nothing that rests on it
+	// was checked.
+	Unjudged bool `json:"unjudged,omitempty"`
 }
 
 // pods is the resource of which every pod takes one.
@@ -131,11 +134,17 @@ func begin(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	a := &auditor{snapshot: snapshot, names: snapshot.Names(simulation.Basis), limits: limits.orDefault(), report: &Report{}}
 	a.answer, a.nodes = simulation.Answers[0].GetShares(), simulation.Answers[1].GetInspect().GetNodes()
 	a.total = a.row(simulation.Answers[1].GetInspect().GetTotal())
+	a.report.Unjudged = len(a.nodes) == 0 && in.Snapshot.GetTotal() == nil
 	return a, nil
 }
 
 // breaches looks for breaches of the properties.
 func (a *auditor) breaches(ctx context.Context, decider Decider, in client.Input) error {
+	if a.report.Unjudged {
+		a.report.Partial = "the snapshot has neither nodes nor a total: what there is to divide is not known, so neither what queues deserve " +
+			"and may use nor what may start was checked"
+		return nil
+	}
 	a.shares(a.answer)
 	if len(a.nodes) == 0 {
 		a.report.Partial = "the snapshot has no nodes: what may start and which tasks it evicts was not tried"

@@ -56,14 +56,20 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}}
+	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}, noNode: map[string]bool{}}
 	for _, plugin := range a.answer.GetPlugins() {
+		c.tree(plugin)
 		for _, q := range plugin.GetQueues() {
-			c.accounts[c.names.Queue(q.GetQueue())] = q
+			if !a.report.Unjudged {
+				c.accounts[c.names.Queue(q.GetQueue())] = q
+			}
 		}
 	}
 	c.settings()
 	c.jobs()
+	if err := c.gangs(ctx, decider, in); err != nil {
+		return nil, nil, err
+	}
 	if err := a.breaches(ctx, decider, in); err != nil {
 		return nil, nil, err
 	}
@@ -73,8 +79,15 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 			Rule: rule.ID, Severity: rule.Severity, Queue: b.Queue, Job: b.Job, Resource: b.Dimension, Witness: b.Witness, Help: rule.Help,
 		})
 	}
+	// Under a refused tree nothing is admitted, so that it comes first.
+	last := func(f Finding) int {
+		if f.Rule == treeRefused.ID {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(c.found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
 	})
 	return c.found, a.report, nil
 }

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -92,5 +93,69 @@ func TestSettingsThatDoNotSayWhatPeopleMeanAreFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.ElementsMatch(t, test.rules, ruled(t, test.queues, test.jobs...)) })
+	}
+}
+
+// checkedIn returns the findings about a cluster of nodes with 4 cpu each.
+func checkedIn(t *testing.T, preset string, nodes int, queues []client.Queue, jobs ...client.Job) ([]audit.Finding, *audit.Report) {
+	t.Helper()
+	b := client.NewSnapshot()
+	for n := range nodes {
+		b.Node(client.Node{Name: fmt.Sprintf("n%d", n), Allocatable: client.Resources{"cpu": "4", "memory": "8Gi"}})
+	}
+	snapshot, err := b.Queue(queues...).Job(jobs...).Build()
+	require.NoError(t, err)
+	policy, ok := client.Preset(preset)
+	require.True(t, ok)
+	found, report, err := audit.Check(t.Context(), client.InProcess(), client.Input{Snapshot: snapshot, Policy: policy}, audit.Limits{})
+	require.NoError(t, err)
+	return found, report
+}
+
+func TestARefusedQueueTreeIsTheFirstFinding(t *testing.T) {
+	queues := []client.Queue{{Name: "root"}, {Name: "lab", Parent: "root", Guarantee: client.Resources{"cpu": "9"}}, {Name: "vision", Parent: "lab"}}
+	job := client.Job{Namespace: "ml", Name: "train", Queue: "lab", MinAvailable: 1, Groups: []client.Group{{Request: client.Resources{"cpu": "1"}, Pending: 1}}}
+	found, _ := checkedIn(t, "capacity-hierarchical", 1, queues, job)
+	require.Greater(t, len(found), 1)
+	require.Equal(t, "queue-tree-refused", found[0].Rule)
+	require.Equal(t, audit.Error, found[0].Severity)
+	require.Equal(t, []string{"lab", "ml/train"}, []string{found[0].Queue, found[0].Job})
+	require.Contains(t, found[0].Witness, "queue lab has jobs and children (capacity): 1 job is in it, ml/train")
+}
+
+func TestAGangThatTheEmptyClusterCannotHoldIsAnError(t *testing.T) {
+	gang := func(requests string, minimum uint32) client.Job {
+		return client.Job{
+			Namespace: "ml", Name: "gang", Queue: "q", MinAvailable: minimum,
+			MinResources: client.Resources{"cpu": "1"}, Groups: []client.Group{{Request: client.Resources{"cpu": requests}, Pending: minimum}},
+		}
+	}
+	rules := func(found []audit.Finding) map[string]string {
+		list := map[string]string{}
+		for _, f := range found {
+			list[f.Rule] = f.Witness
+		}
+		return list
+	}
+	running := client.Job{Name: "r", Queue: "q", Groups: []client.Group{{Request: client.Resources{"cpu": "4"}, Running: 2}}}
+	found, _ := checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("3", 3), running)
+	require.Equal(t, "even empty, the nodes hold 2 of the 3 tasks that job ml/gang needs at the same time", rules(found)["larger-than-the-cluster"])
+	found, _ = checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("2", 3), running)
+	require.NotContains(t, rules(found), "larger-than-the-cluster", "two fit on a node once it is empty")
+	found, _ = checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("5", 3), running)
+	require.NotContains(t, rules(found), "larger-than-the-cluster", "no node holds one: that is said")
+	require.Contains(t, rules(found), "larger-than-any-node")
+}
+
+func TestWithoutNodesNothingIsSaidAboutWhatThereIs(t *testing.T) {
+	queues := []client.Queue{{Name: "q", Guarantee: client.Resources{"cpu": "4"}, Deserved: client.Resources{"cpu": "4"}}}
+	found, report := checkedIn(t, "capacity", 0, queues, func() client.Job { j := waits("1", "2"); j.Queue = "q"; return j }(), client.Job{
+		Name: "runs", Queue: "q", Groups: []client.Group{{Request: client.Resources{"cpu": "1"}, Running: 6}},
+	})
+	require.True(t, report.Unjudged)
+	require.Contains(t, report.Partial, "what there is to divide is not known")
+	for _, f := range found {
+		require.NotContains(t, f.Witness, "the cluster has")
+		require.NotEqual(t, "larger-than-its-queue", f.Rule)
 	}
 }

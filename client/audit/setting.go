@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,6 +72,18 @@ var (
 		"larger-than-its-queue", Error, "A job needs more than its queue could ever have.",
 		"Raise the queue's capability (or its parent's), lower the guarantees of others, or make the job smaller.",
 	}
+	treeRefused = Rule{
+		"queue-tree-refused", Error, "The policy refuses the queue tree: no job is admitted and no task is allocated.",
+		"Give every queue a parent that exists, without circles, and move jobs to queues that have no children.",
+	}
+	gangTooLarge = Rule{
+		"larger-than-the-cluster", Error, "A gang has no room on all nodes together, even if nothing else were on them.",
+		"Lower the minimum or the requests, add nodes, or change the selectors, affinities or tolerations that keep its tasks from nodes.",
+	}
+	otherScheduler = Rule{
+		"other-scheduler", Note, "Waiting pods without a PodGroup are left to another scheduler: nothing is said about them.",
+		"If this scheduler should place them, set spec.schedulerName of the pods, or name their scheduler with --scheduler.",
+	}
 	leftOut = Rule{
 		"not-considered", Warning, "The scheduler does not consider a job or a pod.",
 		"Correct the name of the queue or of the scheduler, or give the pod a PodGroup.",
@@ -81,7 +94,7 @@ var settingRules = []Rule{
 	guaranteesDoNotFit, deservedDoesNotFit, guaranteeAboveCapability, deservedAboveCapability, deservedBelowGuarantee,
 	capabilityAboveParent, capabilityMissesResource, zeroWeight, notReclaimable, closedQueue, noMinResources, minResourcesTooSmall,
 	neverFitsNode, neverFitsQueue,
-	leftOut,
+	leftOut, treeRefused, gangTooLarge, otherScheduler,
 }
 
 // checker gathers findings.
@@ -91,6 +104,8 @@ type checker struct {
 	// accounts are those of the last plugin that divides among queues, by queue.
 	accounts map[string]*apportionv1.QueueShare
 	found    []Finding
+	// noNode are the jobs, by name, a task of which no node could hold.
+	noNode map[string]bool
 }
 
 func (c *checker) say(rule Rule, f Finding, format string, args ...any) {
@@ -181,6 +196,9 @@ func (c *checker) siblings() {
 				guarantee, deserved = guarantee+g, deserved+x
 			}
 			bound, whose := c.total[d], "the cluster has"
+			if c.report.Unjudged {
+				bound = math.Inf(1)
+			}
 			if limit, set := amountOf(c.queueNamed(parent).GetCapability(), d); set && limit > 0 && limit < bound {
 				bound, whose = limit, "their parent "+parent+" may use"
 			}
@@ -228,9 +246,17 @@ func (c *checker) reclaimable(q *apportionv1.Queue) {
 
 // jobs looks at jobs that wait.
 func (c *checker) jobs() {
+	others := map[string]int{}
 	for _, l := range c.snapshot.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER && l.GetJob() == "" {
+			others[l.GetScheduler()]++
+			continue
+		}
 		name := strings.Trim(l.GetNamespace()+"/"+l.GetName(), "/")
 		c.say(leftOut, Finding{Job: name}, "%s", text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
+	}
+	for _, scheduler := range slices.Sorted(maps.Keys(others)) {
+		c.say(otherScheduler, Finding{}, "%s left to scheduler %s", text.Are(others[scheduler], "waiting pod"), scheduler)
 	}
 	unknown := map[string]int{}
 	for _, job := range c.snapshot.GetJobs() {
@@ -327,6 +353,7 @@ func (c *checker) node(job *apportionv1.Job, request []float64) {
 		}
 	}
 	name := lookup.JobName(job)
+	c.noNode[name] = true
 	for d, dimension := range c.names.Dimensions {
 		if request[d] > most[d] {
 			c.say(neverFitsNode, Finding{Queue: job.GetQueue(), Job: name, Resource: dimension},

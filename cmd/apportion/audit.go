@@ -43,7 +43,8 @@ func newAudit(s streams) *cobra.Command {
 
 Without manifests, or with --input-only, only the input is checked. The exit code is 1 if the input has
 errors; with --strict warnings are errors, such as a field that this version of Volcano does not have.
-It is 2 if there is a finding of at least the severity of --fail-on.`,
+It is 2 if there is a finding of at least the severity of --fail-on, or if too little could be judged,
+because the input has no nodes or holds the objects of another system.`,
 		Example: `  apportion audit -f cluster.yaml --config volcano-scheduler.conf
   apportion audit -f queues.yaml --input-only --strict -o json
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
@@ -99,7 +100,8 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 			return err
 		}
 		shown := shownResource(a.resources)
-		c.audited, c.Partial = true, report.Partial
+		c.audited, c.unjudged = true, report.Unjudged || q.unread() != ""
+		c.Partial = strings.Join(slices.DeleteFunc([]string{report.Partial, q.unread()}, func(s string) bool { return s == "" }), "; ")
 		c.Findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Resource != "" && !shown(f.Resource) })
 		return nil
 	})
@@ -135,7 +137,7 @@ func (a *auditing) finish(c *checked, err error) error {
 		failed = a.write(c, c.print)
 	}
 	least := slices.Index(audit.Severities, audit.Severity(a.severity))
-	return cmp.Or(failed, err, verdict(!slices.ContainsFunc(c.Findings, func(f audit.Finding) bool {
+	return cmp.Or(failed, err, verdict(a.severity == "never" || !c.unjudged && !slices.ContainsFunc(c.Findings, func(f audit.Finding) bool {
 		return slices.Index(audit.Severities, f.Severity) <= least
 	})))
 }
@@ -147,10 +149,18 @@ func firstFile(files []string) string {
 	return files[0]
 }
 
+// nothing says that nothing was found, and whether that is about everything.
+func (c *checked) nothing() string {
+	if c.unjudged {
+		return "nothing suspicious was found in what could be judged"
+	}
+	return "nothing suspicious was found"
+}
+
 // print shows findings by rule, and what was checked.
 func (c *checked) print(p *render.Printer) {
 	if c.audited && len(c.Findings) == 0 {
-		p.Line("nothing suspicious was found")
+		p.Line("%s", c.nothing())
 	}
 	rule := ""
 	for i := range c.Findings {
@@ -182,7 +192,7 @@ func (c *checked) print(p *render.Printer) {
 func (c *checked) markdown() string {
 	var b strings.Builder
 	if len(c.Findings) == 0 {
-		b.WriteString("Nothing suspicious was found.\n")
+		fmt.Fprintf(&b, "%s.\n", "N"+strings.TrimPrefix(c.nothing(), "n"))
 	} else {
 		markdownTable(&b, "severity", "rule", "finding", "what to do")
 		for i := range c.Findings {

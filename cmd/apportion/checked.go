@@ -26,6 +26,8 @@ type checked struct {
 	warnings []*apportionv1.Warning
 	// audited says that not only the input was checked.
 	audited bool
+	// unjudged says that much of it could not be judged, because the nodes are not known or objects of another system were not read.
+	unjudged bool
 }
 
 // diagnostic is a fault or a warning. Place is file:line and the key, or whatever is known of them.

@@ -41,7 +41,8 @@ changes that would let the job run, as --remedies does in full; with -o json or 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.
 
 With --all, explain why each waiting job waits, grouped by cause, largest group first. Jobs and pods
-that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait. --sort
+that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait, and 2 if none waits that is considered, but the input
+holds others. --sort
 accepts keys: cause (the default) forms the groups, and further keys sort the jobs in each; if the first
 key is not cause, the output is one table. priority and tasks sort in descending order.
 
@@ -186,9 +187,19 @@ func (e *explaining) pending(ctx context.Context, q *question) error {
 		return q.list(names)
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
-	return q.answer(explanations.Basis, response, func(p *render.Printer) {
+	unread := ""
+	if len(answer.GetJobs()) == 0 {
+		unread = q.unread()
+	}
+	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
 		p.Pending(answer, len(e.list.sort) == 0 || e.list.sort[0] == "cause", e.list.namespace, wanted)
+		if unread != "" {
+			p.Text(render.Bad, unread)
+		}
 	})
+	// Where no job waits that is considered, what is not considered may.
+	nothing := len(answer.GetJobs()) == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
+	return cmp.Or(err, verdict(!nothing))
 }
 
 // sortPending sorts the jobs of an answer, and those of each group, as the flags say.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,26 @@ type input struct {
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
+}
+
+// unread says of which kinds objects were not read that may stand for jobs: those of Kueue, and all where the input has no Queue and no
+// PodGroup.
+func (in *input) unread() string {
+	if in.cluster == nil {
+		return ""
+	}
+	const kueue = "kueue.x-k8s.io/"
+	empty := len(in.snapshot.GetQueues())+len(in.snapshot.GetJobs())+len(in.snapshot.GetLeftOut()) == 0
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(in.cluster.Unread)) {
+		if empty || strings.HasPrefix(kind, kueue) {
+			kinds = append(kinds, fmt.Sprintf("%d of kind %s", in.cluster.Unread[kind], kind))
+		}
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return "Not judged: objects that this program does not read, " + strings.Join(kinds, ", ") + "."
 }
 
 // stdin names standard input in place of a file.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,9 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			return nil
 		},
 	}, func(ctx context.Context, q *question, queues []string) error {
+		if len(q.snapshot.GetQueues()) > 0 && len(q.snapshot.GetNodes()) == 0 && q.snapshot.GetTotal() == nil {
+			return errors.New("what there is to divide is not known, and so no share: the input has no nodes" + q.whyNoNodes())
+		}
 		if tree {
 			return q.tree(ctx)
 		}
@@ -61,6 +65,16 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		command.MarkFlagsMutuallyExclusive("tree", other)
 	}
 	return command
+}
+
+// whyNoNodes says that the nodes of the cluster may not be read, if that is so.
+func (q *question) whyNoNodes() string {
+	for _, w := range q.warnings {
+		if strings.HasPrefix(w.GetMessage(), "nodes may not be read") || strings.HasPrefix(w.GetMessage(), "nodes cannot be read") {
+			return "; " + w.GetMessage()
+		}
+	}
+	return ""
 }
 
 // tree shows the queues as a tree.

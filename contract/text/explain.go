@@ -410,6 +410,9 @@ func Amounts(names Names, resource *apportionv1.Resource) string {
 	return strings.Join(parts, ", ")
 }
 
+// Are is a number of things and the verb: `1 pod is`, `3 pods are`.
+func Are(n int, noun string) string { return Count(n, noun) + " " + plural2(n, "is", "are") }
+
 // Count is a number with a noun: `1 task`, `2 tasks`.
 func Count(n int, noun string) string {
 	if n == 1 {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -276,10 +277,8 @@ func LeftOut(e *apportionv1.LeftOutExplanation) string {
 // Pending is all jobs that wait in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
 	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
-	if out := len(a.GetLeftOut()); out == 1 {
-		nodes = "Besides, 1 job or pod is not considered. " + nodes
-	} else if out > 1 {
-		nodes = fmt.Sprintf("Besides, %d jobs and pods are not considered. %s", out, nodes)
+	if out := notConsidered(a.GetLeftOut()); out != "" {
+		nodes = "Besides, " + out + ". " + nodes
 	}
 	if len(a.GetGroups()) == 0 {
 		return "No job waits. " + nodes
@@ -295,6 +294,31 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 		verb = "waits"
 	}
 	return fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), verb, strings.Join(parts, "; "), nodes)
+}
+
+// notConsidered counts what the scheduler does not consider: pods by the schedulers that they are left to, and the rest.
+func notConsidered(list []*apportionv1.LeftOutExplanation) string {
+	pods, rest := map[string]int{}, 0
+	for _, l := range list {
+		if l.GetLeftOut().GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER {
+			pods[l.GetLeftOut().GetScheduler()]++
+		} else {
+			rest++
+		}
+	}
+	var parts []string
+	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
+		parts = append(parts, Count(pods[scheduler], "waiting pod")+" of scheduler "+scheduler)
+	}
+	if rest == 1 {
+		parts = append(parts, "1 job or pod")
+	} else if rest > 1 {
+		parts = append(parts, fmt.Sprintf("%d jobs and pods", rest))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return and(parts) + " " + plural2(len(list), "is", "are") + " not considered"
 }
 
 // Group is the cause that several jobs wait for, as the end of a sentence that begins with their number.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,9 +124,7 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, namespace 
 	})
 	if len(out) > 0 {
 		p.Heading("%d not considered", len(out))
-		for _, l := range out {
-			p.Text("", l.GetText())
-		}
+		p.leftOut(out)
 	}
 	if shown > 0 || len(out) > 0 {
 		p.Line("")
@@ -135,6 +134,24 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, namespace 
 		return
 	}
 	p.Text(Strong, a.GetText())
+}
+
+// leftOut lists what is not considered. Of pods that another scheduler places the first are named.
+func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
+	const named = 3
+	pods := map[string]int{}
+	for _, l := range list {
+		scheduler := l.GetLeftOut().GetScheduler()
+		if pods[scheduler]++; scheduler == "" || pods[scheduler] <= named {
+			p.Text("", l.GetText())
+		}
+	}
+	delete(pods, "")
+	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
+		if more := pods[scheduler] - named; more > 0 {
+			p.Text("", fmt.Sprintf("%s left to scheduler %s.", text.Are(more, "more pod"), scheduler))
+		}
+	}
 }
 
 // pendingTable is a table of jobs that wait, and how many rows it has.

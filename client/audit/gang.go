@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// tree finds a queue tree that a plugin refuses, and names the jobs of the queue that it refuses it for.
+func (c *checker) tree(plugin *apportionv1.PluginShares) {
+	for _, reason := range plugin.GetHierarchyReasons() {
+		at, jobs := Finding{}, []string{}
+		if reason.Queue != nil {
+			at.Queue = c.names.Queue(reason.GetQueue())
+		}
+		for _, job := range c.snapshot.GetJobs() {
+			if at.Queue != "" && job.GetQueue() == at.Queue {
+				jobs = append(jobs, lookup.JobName(job))
+			}
+		}
+		witness := text.Reasons(c.names, []*apportionv1.Reason{reason})
+		if len(jobs) > 0 {
+			at.Job = jobs[0]
+			witness += ": " + text.Are(len(jobs), "job") + " in it, " + few(jobs)
+		}
+		c.say(treeRefused, at, "%s", witness)
+	}
+}
+
+// gangs finds jobs that would have no room even if nothing else were on the nodes and all of them took tasks. What no single node could
+// hold was found before.
+func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input) error {
+	empty := emptied(in.Snapshot)
+	if len(in.Snapshot.GetNodes()) == 0 || len(empty.GetJobs()) == 0 {
+		return nil
+	}
+	alone := client.Input{Snapshot: empty, Policy: in.Policy, PolicyName: in.PolicyName}
+	simulation, err := decider.Simulate(ctx, alone, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}})
+	if err == nil {
+		err = simulation.Err(0)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range simulation.Answers[0].GetExplain().GetJobs() {
+		job := empty.GetJobs()[e.GetJob()]
+		name := lookup.JobName(job)
+		for _, f := range e.GetFindings() {
+			if f.GetCheck() != apportionv1.CheckKind_CHECK_KIND_NODES || f.GetOutcome() != apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED ||
+				c.noNode[name] {
+				continue
+			}
+			witness := "even empty, the nodes have no room for job " + name + ": " + f.GetText()
+			if r := f.GetReasons(); len(r) == 1 && r[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT {
+				witness = fmt.Sprintf("even empty, the nodes hold %.0f of the %.0f tasks that job %s needs at the same time",
+					r[0].GetHave(), r[0].GetLimit(), name)
+			}
+			c.say(gangTooLarge, Finding{Queue: job.GetQueue(), Job: name}, "%s", witness)
+		}
+	}
+	return nil
+}
+
+// mostListed bounds the tasks that are listed of one count of a group.
+const mostListed = 1000
+
+// emptied returns the snapshot with empty, schedulable nodes, and of the jobs those of which a task waits, all of whose tasks wait.
+func emptied(s *apportionv1.Snapshot) *apportionv1.Snapshot {
+	out := &apportionv1.Snapshot{
+		AsOf: s.GetAsOf(), Dimensions: s.GetDimensions(), Queues: s.GetQueues(), Total: s.GetTotal(), NodeSets: s.GetNodeSets(),
+	}
+	for _, n := range s.GetNodes() {
+		n = proto.CloneOf(n)
+		n.Unschedulable, n.UsedByOthers = nil, nil
+		out.Nodes = append(out.Nodes, n)
+	}
+	for _, job := range s.GetJobs() {
+		waits := false
+		for _, group := range job.GetGroups() {
+			waits = waits || pendingOf(group) > 0
+		}
+		if !waits {
+			continue
+		}
+		job = proto.CloneOf(job)
+		for _, group := range job.GetGroups() {
+			for _, task := range group.GetTasks() {
+				if holds(task.GetStatus()) {
+					task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_PENDING, nil
+				}
+			}
+			group.Tasks = append(group.Tasks, listed(job, group)...)
+			group.Counts = nil
+		}
+		out.Jobs = append(out.Jobs, job)
+	}
+	return out
+}
+
+// listed returns a task for each one that is counted and waits or holds resources, because only listed tasks are placed.
+func listed(job *apportionv1.Job, group *apportionv1.TaskGroup) []*apportionv1.Task {
+	var tasks []*apportionv1.Task
+	for _, count := range group.GetCounts() {
+		if !holds(count.GetStatus()) && count.GetStatus() > apportionv1.TaskStatus_TASK_STATUS_PENDING {
+			continue
+		}
+		for range min(count.GetCount(), mostListed) {
+			tasks = append(tasks, &apportionv1.Task{Name: fmt.Sprintf("%s-%s-counted-%d", job.GetName(), group.GetRole(), len(tasks))})
+		}
+	}
+	return tasks
+}
