@@ -3,6 +3,7 @@ package service
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -12,25 +13,33 @@ import (
 // entryKey names a snapshot: a digest is no secret that opens what others sent.
 type entryKey struct{ identity, digest string }
 
+// entryBytes is about what a snapshot takes here beside its model: its entry, its names, and its places in maps and lists.
+const entryBytes = 768
+
 // entry is a compiled snapshot with pooled sessions, which wait for their next caller.
 type entry struct {
 	key   entryKey
 	model *model.Model
 	// cluster that the snapshot names.
 	cluster string
-	// bytes is what the model and the idle sessions take, own what the model takes beside that of base.
+	// bytes is what the model and the idle sessions take, own what the model takes beside that of base. The bytes of a version of a kept
+	// snapshot are not booked here, and do not change.
 	bytes, own int64
 	// base is the snapshot that this one was made of by a change: their models share memory, so that what the base takes stays booked as
 	// long as this one is held. derived counts the snapshots that this one is the base of.
 	base    *entry
 	derived int
-	idle    map[string][]*pooledSession
-	place   *list.Element
-	gone    bool
+	// pinned counts, for a version of a kept snapshot, the snapshots of each identity that it is the base of.
+	pinned map[string]int
+	idle   map[string][]*pooledSession
+	place  *list.Element
+	gone   bool
 	// viewed returns how old and complete it is, if it is a version of a kept snapshot; else it is nil.
 	viewed func() *apportionv1.SnapshotView
+	// kept is the name of the kept snapshot that it is a version of, or that it was made of by changes; else it is empty.
+	kept string
 	// held says that the program of the server gave it, not its callers.
-	held bool
+	held atomic.Bool
 }
 
 // digest returns what names the snapshot, "" for none.
@@ -50,7 +59,7 @@ func (e *entry) view() *apportionv1.SnapshotView {
 }
 
 // ofOthers reports whether the snapshot is not the caller's own.
-func (e *entry) ofOthers() bool { return e.held || e.viewed != nil }
+func (e *entry) ofOthers() bool { return e.held.Load() || e.viewed != nil }
 
 // observed is what observers receive about the snapshot.
 func (e *entry) observed() Snapshot {
@@ -103,7 +112,7 @@ func (c *cache) hold(key entryKey) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if e := c.snapshots[key]; e != nil {
-		e.held = true
+		e.held.Store(true)
 	}
 }
 
@@ -130,9 +139,12 @@ func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, b
 		return false
 	}
 	if c.snapshots[key] == nil {
-		c.retain(base)
+		c.retain(base, key.identity)
 		e := &entry{key: key, model: m, cluster: cluster, own: bytes, base: base, idle: map[string][]*pooledSession{}}
-		e.held = base != nil && base.ofOthers()
+		if base != nil {
+			e.kept = base.kept
+			e.held.Store(base.ofOthers())
+		}
 		e.place = c.recent.PushFront(e)
 		c.snapshots[key] = e
 		c.grow(e, bytes)
@@ -140,9 +152,13 @@ func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, b
 	return true
 }
 
-// retain keeps what a base takes booked until release. One that was let go meanwhile is booked again.
-func (c *cache) retain(base *entry) {
+// retain keeps what a base takes booked until release, for an identity. One that was let go meanwhile is booked again.
+func (c *cache) retain(base *entry, identity string) {
 	for b := base; b != nil; b = b.base {
+		if b.viewed != nil {
+			c.pin(b, identity, 1)
+			return
+		}
 		if b.derived++; !b.gone || b.derived > 1 {
 			return
 		}
@@ -151,8 +167,12 @@ func (c *cache) retain(base *entry) {
 }
 
 // release ends what retain began. What a base takes is given back once it is let go and no snapshot is made of it any more.
-func (c *cache) release(base *entry) {
+func (c *cache) release(base *entry, identity string) {
 	for b := base; b != nil; b = b.base {
+		if b.viewed != nil {
+			c.pin(b, identity, -1)
+			return
+		}
 		if b.derived--; !b.gone || b.derived > 0 {
 			return
 		}
@@ -160,11 +180,32 @@ func (c *cache) release(base *entry) {
 	}
 }
 
+// pin counts the snapshots of an identity that were made of a version of a kept snapshot, and books the version to the identity while there
+// are any: it would not be held otherwise.
+func (c *cache) pin(version *entry, identity string, snapshots int) {
+	if version.pinned == nil {
+		version.pinned = map[string]int{}
+	}
+	before := version.pinned[identity]
+	version.pinned[identity] += snapshots
+	switch now := before + snapshots; {
+	case before == 0:
+		c.charge(identity, version.own)
+	case now == 0:
+		delete(version.pinned, identity)
+		c.charge(identity, -version.own)
+	}
+}
+
 // book books bytes to a snapshot.
 func (c *cache) book(e *entry, bytes int64) {
 	e.bytes += bytes
+	c.charge(e.key.identity, bytes)
+}
+
+// charge books bytes to an identity.
+func (c *cache) charge(identity string, bytes int64) {
 	c.bytes += bytes
-	identity := e.key.identity
 	if c.identities[identity] += bytes; c.identities[identity] == 0 {
 		delete(c.identities, identity)
 	}
@@ -192,7 +233,7 @@ func (c *cache) drop(e *entry) {
 	e.idle = nil
 	if e.derived == 0 {
 		c.book(e, -e.own)
-		c.release(e.base)
+		c.release(e.base, e.key.identity)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 func key(identity, digest string) entryKey { return entryKey{identity, digest} }
@@ -163,4 +164,29 @@ func TestBookingsOfChainsComeToNothing(t *testing.T) {
 			require.LessOrEqual(t, bytes, c.limit)
 		}
 	})
+}
+
+func TestAVersionOfAKeptSnapshotIsBookedToThoseWhoPinIt(t *testing.T) {
+	c := newCache(10_000, 1000, 2, func() {})
+	version := func(own int64) *entry {
+		return &entry{own: own, bytes: own, gone: true, kept: "cluster", viewed: func() *apportionv1.SnapshotView { return nil }}
+	}
+	first := version(300)
+	for _, identity := range []string{"x", "y"} {
+		for _, digest := range []string{"a", "b"} {
+			require.True(t, c.put(key(identity, digest), &model.Model{}, "", 10, first))
+		}
+		require.EqualValues(t, 320, c.identities[identity], "once, and what is its own")
+	}
+	_, bytes := c.usage()
+	require.EqualValues(t, 640, bytes)
+	require.EqualValues(t, 300, first.bytes)
+	for i := range 20 {
+		require.True(t, c.put(key("x", fmt.Sprint(i)), &model.Model{}, "", 1, version(300)))
+		require.LessOrEqual(t, c.identities["x"], int64(1000))
+	}
+	require.Nil(t, c.find(key("x", "a")), "the oldest of x went")
+	require.NotNil(t, c.find(key("y", "a")))
+	require.Equal(t, map[string]int{"y": 2}, first.pinned)
+	require.False(t, c.put(key("x", "large"), &model.Model{}, "", 1, version(1000)))
 }

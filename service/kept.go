@@ -87,9 +87,9 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	if err != nil {
 		return StatusOf(err)
 	}
-	bytes := wire.OwnBytes(m) + int64(len(data))
+	bytes := wire.OwnBytes(m) + int64(len(data)) + entryBytes
 	// It is in no list of the cache, which pools no sessions of it.
-	e := &entry{key: entryKey{digest: digest}, model: m, cluster: wire.ClusterOf(data), bytes: bytes, own: bytes, gone: true}
+	e := &entry{key: entryKey{digest: digest}, model: m, cluster: wire.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true}
 	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest
 	e.viewed = func() *apportionv1.SnapshotView { return k.viewOf(next) }

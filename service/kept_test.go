@@ -154,6 +154,9 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
 	require.NoError(t, err)
 	digest := got.GetView().GetDigest()
+	changed := r.UploadChange(t, digest, &apportionv1.Change{AsOf: proto.Int64(1)})
+	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: changed}, nil))
+	require.NoError(t, err)
 
 	permit = errDenied
 	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, nil))
@@ -161,6 +164,8 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 	_, err = r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, nil))
+	requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
+	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: changed}, nil))
 	requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
 	require.NoError(t, err)

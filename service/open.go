@@ -338,7 +338,7 @@ func (s *Server) storeOnce(
 		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
 		s.received(ctx, Received{Digest: key.digest, Base: base.digest(), Data: data})
-		return result{m, s.cache.put(key, m, cluster, wire.OwnBytes(m)+int64(len(data)), base)}, nil
+		return result{m, s.cache.put(key, m, cluster, wire.OwnBytes(m)+int64(len(data))+entryBytes, base)}, nil
 	})
 	if err != nil {
 		return nil, false, false, err
@@ -372,6 +372,10 @@ func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, e
 		return nil, err
 	}
 	e := s.cache.find(entryKey{IdentityOf(ctx), digest})
+	if e != nil && e.kept != "" && s.mayAsk(ctx, e.kept) != nil {
+		// What was made of a kept snapshot shows it.
+		e = nil
+	}
 	if e == nil {
 		e = s.keptVersion(ctx, digest)
 	}

@@ -13,11 +13,14 @@ func rowBytes(width int) int64 { return sizeOf[resource.Row](1) + 8*int64(width)
 
 func sizeOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().Size()) }
 
+// modelBytes is about what a model takes that has nothing in it, and changedBytes what a change takes that changes nothing.
+const modelBytes, changedBytes = 6 << 10, 1 << 10
+
 // ModelBytes estimates the memory of a model without its texts, which are part of the encoded snapshot.
 func ModelBytes(m *model.Model) int64 {
 	const indexEntry, pointers = 24, 16
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
-	return rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
+	return modelBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
 		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) +
 		sizeOf[model.Queue](len(m.Queues)) + (sizeOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
@@ -39,7 +42,7 @@ func OwnBytes(m *model.Model) int64 {
 	// A queue costs the table of its jobs and of its sum, whether or not they are shared.
 	const page, indexEntry = 32, 32
 	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
-	return rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) + sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) +
+	return changedBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) + sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) +
 		sizeOf[model.Queue](o.Queues) +
 		(sizeOf[model.Job](1)+sizeOf[model.Account](1))*int64(o.Jobs) + (sizeOf[model.Group](1)+48)*int64(o.Groups) +
 		sizeOf[model.Count](o.Counts) + sizeOf[model.Task](o.Tasks) + sizeOf[model.Detail](o.Details) +

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
+	"github.com/apportion/apportion/wire"
+)
+
+// bookedShape is a kind of snapshot, or of change, of which a cache may hold many.
+type bookedShape struct {
+	name string
+	// count is how many are held, and make returns the i-th; each is another.
+	count int
+	make  func(i int) *apportionv1.Snapshot
+	// change returns the i-th change; it is made of the state before in a chain, and otherwise of the snapshot 0.
+	change func(i int) *apportionv1.Change
+	chain  bool
+}
+
+// cluster is a snapshot with so many of everything. The time tells one from another.
+func cluster(i, dimensions, nodes, queues, jobs, tasks int) *apportionv1.Snapshot {
+	s := &apportionv1.Snapshot{AsOf: int64(i)}
+	amounts := &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1000, 1 << 30}}
+	for d := range dimensions {
+		s.Dimensions = append(s.Dimensions, fmt.Sprintf("example.com/device-%d", d))
+		amounts.Amount, amounts.Dimension = append(amounts.Amount, 1), append(amounts.Dimension, uint32(d+2))
+	}
+	s.Dimensions = append([]string{"cpu", "memory"}, s.Dimensions...)
+	for n := range nodes {
+		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: fmt.Sprintf("node-%d", n), Allocatable: proto.CloneOf(amounts)})
+	}
+	for q := range queues {
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprintf("queue-%d", q), Capability: proto.CloneOf(amounts)})
+	}
+	for j := range jobs {
+		s.Jobs = append(s.Jobs, job(j, max(queues, 1), tasks))
+	}
+	return s
+}
+
+func job(j, queues, tasks int) *apportionv1.Job {
+	g := &apportionv1.TaskGroup{Request: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{100, 1 << 20}}}
+	for i := range tasks {
+		g.Tasks = append(g.Tasks, &apportionv1.Task{Name: fmt.Sprintf("job-%d-%d", j, i)})
+	}
+	return &apportionv1.Job{
+		Uid: fmt.Sprintf("uid-%d", j), Name: fmt.Sprintf("job-%d", j), Namespace: "batch", Queue: fmt.Sprintf("queue-%d", j%queues),
+		Groups: []*apportionv1.TaskGroup{g},
+	}
+}
+
+var bookedShapes = []bookedShape{
+	{name: "empty", count: 4000, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 0, 0, 0, 0) }},
+	{name: "tiny", count: 4000, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 1, 1) }},
+	{name: "wide", count: 200, make: func(i int) *apportionv1.Snapshot { return cluster(i, 60, 20, 20, 5, 1) }},
+	{name: "many queues", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 2000, 0, 0) }},
+	{name: "many nodes", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 2000, 1, 0, 0) }},
+	{name: "many jobs", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 10, 1000, 1) }},
+	{name: "many tasks", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 10, 1000) }},
+	{name: "standard", count: 40, make: func(i int) *apportionv1.Snapshot { return cluster(i, 2, 100, 20, 100, 10) }},
+	{name: "long names", count: 100, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 10, 10, 0, 0)
+		for _, n := range s.GetNodes() {
+			n.Name += strings.Repeat("n", 2000)
+		}
+		return s
+	}},
+	{
+		name: "empty changes", count: 2000, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 1, 1) },
+		change: func(i int) *apportionv1.Change { return &apportionv1.Change{AsOf: proto.Int64(int64(i) + 1)} },
+	},
+	{
+		name: "chain of changes", count: 1000, chain: true,
+		make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 10, 10, 100, 1) },
+		change: func(i int) *apportionv1.Change {
+			return &apportionv1.Change{Jobs: []*apportionv1.Job{job(i%100, 10, 2)}}
+		},
+	},
+	{
+		name: "changes of a large cluster", count: 200,
+		make:   func(i int) *apportionv1.Snapshot { return cluster(i, 0, 200, 50, 5000, 2) },
+		change: func(i int) *apportionv1.Change { return &apportionv1.Change{Jobs: []*apportionv1.Job{job(i, 50, 3)}} },
+	},
+}
+
+func TestWhatIsBookedForASnapshotIsWhatItTakes(t *testing.T) {
+	if raced.On {
+		t.Skip("the race detector takes memory of its own")
+	}
+	for _, shape := range bookedShapes {
+		t.Run(shape.name, func(t *testing.T) {
+			s, err := New(Options{Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})
+			require.NoError(t, err)
+			hold := func(data []byte, digest string, base *entry) *entry {
+				k := entryKey{anonymous, digest}
+				_, cached, _, err := s.store(t.Context(), k, data, base, follow(t.Context()))
+				require.NoError(t, err)
+				require.True(t, cached)
+				return s.cache.find(k)
+			}
+			whole := func(i int) *entry {
+				data, err := proto.Marshal(shape.make(i))
+				require.NoError(t, err)
+				sum := sha256.Sum256(data)
+				return hold(data, "sha256:"+hex.EncodeToString(sum[:]), nil)
+			}
+			base := whole(-1)
+			heap := func() int64 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)
+			}
+			_, booked := s.cache.usage()
+			before := heap()
+			for i := range shape.count {
+				if shape.change == nil {
+					whole(i)
+					continue
+				}
+				data, err := proto.Marshal(shape.change(i))
+				require.NoError(t, err)
+				next := hold(data, wire.ChangeDigest(base.digest(), data), base)
+				if shape.chain {
+					base = next
+				}
+			}
+			took := heap() - before
+			snapshots, now := s.cache.usage()
+			require.Equal(t, shape.count+1, snapshots)
+			booked = now - booked
+			ratio := float64(booked) / float64(took)
+			t.Logf("%d bytes are booked for each, %d taken: %.2f", booked/int64(shape.count), took/int64(shape.count), ratio)
+			require.Less(t, ratio, 1.5)
+			require.Greater(t, ratio, 1/1.5)
+			runtime.KeepAlive(s)
+		})
+	}
+}
