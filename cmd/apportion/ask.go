@@ -24,12 +24,12 @@ type asking struct {
 	watch  watchFlags
 	input  inputFlags
 	server serverFlags
-	// amounts says that the answer shows amounts of resources, which --resource selects.
+	// amounts is true if the answer shows amounts of resources, which --resource selects.
 	amounts bool
 	running *cobra.Command
 }
 
-// watchFlags say whether a command asks again and again.
+// watchFlags are the flags of repeated questions.
 type watchFlags struct {
 	on       bool
 	interval time.Duration
@@ -40,20 +40,20 @@ func (f *watchFlags) register(command *cobra.Command) {
 	command.Flags().DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 
-// check refuses what cannot be watched.
+// check returns an error if the input cannot be watched.
 func (f *watchFlags) check(input *inputFlags) error {
 	switch {
 	case !f.on:
 		return nil
 	case f.interval <= 0:
-		return errors.New("--interval: a time above 0 is needed")
+		return errors.New("--interval must be above 0")
 	case input.snapshot == stdin || slices.Contains(input.files, stdin):
-		return errors.New("--watch reads the input again: standard input can be read once only")
+		return errors.New("--watch reads the input again, but standard input can be read only once")
 	}
 	return nil
 }
 
-// question is a command's work once its input is read.
+// question is the work of a command after its input is read.
 type question struct {
 	*asking
 	*input
@@ -68,7 +68,7 @@ func (a *asking) register(command *cobra.Command, formats ...string) {
 	command.Flags().StringVar(&a.input.snapshotName, "snapshot-name", "",
 		"ask about the cluster that the server follows under this `NAME`, in place of manifests (needs --server)")
 	a.input.server = &a.server
-	// Flags so far say what is asked about and who decides: other commands have the same.
+	// The flags so far name the input and the server. Other commands have the same flags.
 	command.Flags().VisitAll(func(flag *pflag.Flag) { must(command, command.Flags().SetAnnotation(flag.Name, sharedFlag, nil)) })
 	a.answering.register(command, formats...)
 	a.watch.register(command)
@@ -79,10 +79,10 @@ func (a *asking) register(command *cobra.Command, formats ...string) {
 	}
 }
 
-// sharedFlag marks the flags that all commands that ask have.
+// sharedFlag marks the flags that all these commands have.
 const sharedFlag = "shared"
 
-// again returns how the program is run, and the flags given that name the input and who decides, for another command to be shown.
+// again returns the name of the program and the given flags that name the input and the server, for the text of another command.
 func (a *asking) again() (program string, flags []string) {
 	a.running.Flags().Visit(func(flag *pflag.Flag) {
 		if _, shared := flag.Annotations[sharedFlag]; !shared {
@@ -108,7 +108,7 @@ func (a *asking) again() (program string, flags []string) {
 	return a.running.Root().DisplayName(), flags
 }
 
-// command completes a command that asks: it gets its flags, and running it reads the input and calls do, with --watch again and again.
+// command completes a command that asks: it adds its flags, and lets it read the input and call do, repeatedly with --watch.
 func (a *asking) command(command *cobra.Command, do func(context.Context, *question, []string) error, formats ...string) *cobra.Command {
 	a.register(command, formats...)
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -117,7 +117,7 @@ func (a *asking) command(command *cobra.Command, do func(context.Context, *quest
 	return command
 }
 
-// ask reads the input and calls do, with --watch again and again.
+// ask reads the input and calls do, repeatedly with --watch.
 func (a *asking) ask(ctx context.Context, do func(context.Context, *question) error) error {
 	if err := a.watch.check(&a.input); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *asking) ask(ctx context.Context, do func(context.Context, *question) er
 	})
 }
 
-// about calls do with an input that was read.
+// about calls do with the input.
 func (a *asking) about(ctx context.Context, loaded *input, do func(context.Context, *question) error) error {
 	decider, ctx, done, err := a.server.decider(ctx)
 	if err != nil {
@@ -144,8 +144,8 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
 }
 
-// repeat asks once, or with --watch until the context ends. Then it prints an answer whenever it differs from the one before; a question
-// that fails is reported, and asked again.
+// repeat asks once, or with --watch until the context ends. With --watch it prints an answer if it differs from the previous one, and
+// reports and repeats a question that fails.
 func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) error {
 	if !a.watch.on {
 		return ask(ctx)
@@ -180,7 +180,8 @@ func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) er
 	}
 }
 
-// answer writes the warnings of the input and of the answer, and the answer. A table names what the answer's numbers refer to.
+// answer writes the warnings of the input and of the answer, and the answer. A table is preceded by the names of the policy and the
+// snapshot.
 func (q *question) answer(basis *apportionv1.Basis, answer any, table func(*render.Printer)) error {
 	q.warn(basis)
 	return q.write(answer, func(p *render.Printer) {
@@ -196,7 +197,7 @@ func (q *question) warn(basis *apportionv1.Basis) {
 	render.Warnings(q.err, q.placed(unsaid(basis.GetWarnings(), q.warnings)))
 }
 
-// unsaid leaves out plugins that a warning about the configuration has named already, by file and line.
+// unsaid removes the plugins that a warning about the configuration has already named, by file and line.
 func unsaid(warnings, said []*apportionv1.Warning) []*apportionv1.Warning {
 	const undecided = apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED
 	if !slices.ContainsFunc(said, func(w *apportionv1.Warning) bool { return w.GetCode() == undecided }) {
@@ -205,7 +206,7 @@ func unsaid(warnings, said []*apportionv1.Warning) []*apportionv1.Warning {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool { return w.GetCode() == undecided })
 }
 
-// simulate asks steps, each of which must be answered.
+// simulate sends steps. An error of any step is an error.
 func (q *question) simulate(ctx context.Context, steps ...*apportionv1.Step) (*client.Simulation, error) {
 	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)
 	if err != nil {
@@ -219,7 +220,7 @@ func (q *question) simulate(ctx context.Context, steps ...*apportionv1.Step) (*c
 	return simulation, nil
 }
 
-// jobNamed returns a job by its name or that of one of its pods, and how the contract refers to it.
+// jobNamed returns a job by its name or that of one of its pods, and its identifier in the contract.
 func (q *question) jobNamed(name string) (index uint32, job *apportionv1.Job, id string, err error) {
 	if index, err = q.snapshot.JobOrTask(name); err != nil {
 		return 0, nil, "", err
@@ -228,10 +229,10 @@ func (q *question) jobNamed(name string) (index uint32, job *apportionv1.Job, id
 	return index, job, idOf(job), nil
 }
 
-// idOf is how the contract refers to a job.
+// idOf returns the identifier of a job in the contract.
 func idOf(job *apportionv1.Job) string { return cmp.Or(job.GetUid(), lookup.JobName(job)) }
 
-// taskIDs are how the contract refers to tasks.
+// taskIDs returns the identifiers of tasks in the contract.
 func taskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
 	ids := make([]string, 0, len(names))
 	for _, name := range names {
@@ -241,7 +242,7 @@ func taskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
 		}
 		task := snapshot.Tasks[number]
 		if task.GetUid() == "" && task.GetName() == "" {
-			return nil, fmt.Errorf("task %q has neither uid nor name: ask about it with simulate", name)
+			return nil, fmt.Errorf("task %q has neither uid nor name: use simulate, which accepts numbers of tasks", name)
 		}
 		id := task.GetUid()
 		if id == "" {
@@ -252,7 +253,7 @@ func taskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
 	return ids, nil
 }
 
-// sharesStep asks for the shares of queues, without names of all.
+// sharesStep requests the shares of queues; without names, of all queues.
 func sharesStep(queues ...string) *apportionv1.Step {
 	ask := &apportionv1.SharesStep{}
 	if len(queues) > 0 {

@@ -12,7 +12,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// checked is what a check of an input has found; its JSON form.
+// checked is the result of the check of an input, in its JSON form.
 type checked struct {
 	Valid bool `json:"valid"`
 	counts
@@ -24,20 +24,20 @@ type checked struct {
 	Partial  string          `json:"partial,omitempty"`
 
 	warnings []*apportionv1.Warning
-	// audited says that not only the input was checked.
+	// audited is true if more than the input was checked.
 	audited bool
 	// unjudged says that much of it could not be judged, because the nodes are not known or objects of another system were not read.
 	unjudged bool
 }
 
-// diagnostic is a fault or a warning. Place is file:line and the key, or whatever is known of them.
+// diagnostic is a fault or a warning. Place is file:line and the key, or the known part of these.
 type diagnostic struct {
 	Code    string `json:"code,omitempty"`
 	Place   string `json:"place,omitempty"`
 	Message string `json:"message"`
 }
 
-// counts says how much a snapshot and a policy hold.
+// counts contains the numbers of entities of a snapshot and a policy.
 type counts struct {
 	Queues  int `json:"queues"`
 	Jobs    int `json:"jobs"`
@@ -62,7 +62,7 @@ func (c counts) String() string {
 
 func plural(n int, what string) string { return text.Count(n, what) }
 
-// countPolicy counts what a policy holds.
+// countPolicy counts the tiers and plugins of a policy.
 func (c *counts) countPolicy(policy *apportionv1.Policy) {
 	c.Tiers = len(policy.GetTiers())
 	for _, tier := range policy.GetTiers() {
@@ -70,7 +70,7 @@ func (c *counts) countPolicy(policy *apportionv1.Policy) {
 	}
 }
 
-// count counts what an input holds, and takes its warnings over.
+// count counts the entities of an input, and copies its warnings.
 func (c *checked) count(in *input) {
 	c.countPolicy(in.Policy)
 	c.manifests, c.Queues, c.Jobs = true, len(in.snapshot.GetQueues()), len(in.snapshot.GetJobs())
@@ -78,7 +78,7 @@ func (c *checked) count(in *input) {
 	c.warnings = in.warnings
 }
 
-// complete lists the warnings, and the faults that an error holds.
+// complete adds the warnings, and the faults in an error.
 func (c *checked) complete(err error) {
 	c.Valid, c.Faults, c.Warnings = err == nil, []diagnostic{}, []diagnostic{}
 	c.Findings = append([]audit.Finding{}, c.Findings...)

@@ -12,7 +12,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// The names of a snapshot that the shell completes.
+// The names in a snapshot that the shell completes.
 func queueNames(s *lookup.Snapshot) []string {
 	return namesOf(s.GetQueues(), (*apportionv1.Queue).GetName)
 }
@@ -58,7 +58,7 @@ func namespaceNames(s *lookup.Snapshot) (names []string) {
 	return slices.Compact(names)
 }
 
-// resourceNames are those of dimensions, in full and without what stands before the slash, and all.
+// resourceNames returns the names of dimensions, in full and without their prefix before the slash, and "all".
 func resourceNames(s *lookup.Snapshot) []string {
 	names := []string{"all"}
 	for _, name := range s.GetDimensions() {
@@ -70,11 +70,10 @@ func resourceNames(s *lookup.Snapshot) []string {
 	return names
 }
 
-// mostCompletions bounds what is offered to the shell.
+// mostCompletions is the maximum number of completions.
 const mostCompletions = 500
 
-// names returns the names of the input that begin with what is typed. Nothing is offered where the input cannot be read, or is standard
-// input.
+// names returns the names in the input that begin with the typed text. It returns none if the input cannot be read, or is standard input.
 func (a *asking) names(of func(*lookup.Snapshot) []string, typed string) []string {
 	flags := a.input
 	flags.files = nil

@@ -77,10 +77,10 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	return command
 }
 
-// policyFair is the policy that settings can be proposed of.
+// policyFair is the policy for which settings can be proposed.
 const policyFair = "fair"
 
-// convertTo writes the settings of policy fair that come nearest to a configuration.
+// convertTo writes the settings of policy fair that are nearest to a configuration.
 func convertTo(c *converting, input *inputFlags) error {
 	if len(input.files) > 0 || input.snapshot != "" {
 		return errors.New("--to takes a configuration or a preset: give --config or --policy, without manifests")
@@ -106,14 +106,14 @@ func convertTo(c *converting, input *inputFlags) error {
 	return c.write(proposed)
 }
 
-// The forms of a configuration that asks Apportion.
+// The forms of a configuration that delegates decisions to Apportion.
 const (
 	formDelegate = "delegate"
 	formShadow   = "shadow"
 	formBoth     = "both"
 )
 
-// convertExtender writes a configuration in the forms that ask Apportion, two of them as documents of one stream.
+// convertExtender writes a configuration in the forms that delegate decisions to Apportion, two of them as documents of one stream.
 func convertExtender(s streams, file, form string, options delegation.Options) error {
 	source, err := readSource(file)
 	if err != nil {
@@ -140,7 +140,7 @@ func convertExtender(s streams, file, form string, options delegation.Options) e
 // converting is a command that writes a message for other programs.
 type converting struct{ answering }
 
-// write writes a snapshot or a policy; as a table, how much it holds.
+// write writes a snapshot or a policy; as a table, its numbers of entities.
 func (c *converting) write(message proto.Message) error {
 	if c.format == formatBinary {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)

@@ -124,7 +124,7 @@ The exit code is 2 if a task fits no node.`,
 	return command
 }
 
-// fitting reports whether every task fits some node, and all of them together if that was asked.
+// fitting reports whether every task fits on some node and, if requested, all of them at the same time.
 func fitting(answer *apportionv1.NodesAnswer) bool {
 	for _, row := range answer.GetTasks() {
 		if !slices.Contains(row.GetFits(), true) {

@@ -21,7 +21,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// differing are the flags of `apportion diff`.
+// differing contains the flags of `apportion diff`.
 type differing struct {
 	asking
 	failOn  []string
@@ -71,13 +71,13 @@ The exit code is 2 if something differs; with --fail-on only if one of these eff
 	return command
 }
 
-// differences is the answer of diff; its JSON form.
+// differences is the result of diff, in its JSON form.
 type differences struct {
 	A       string              `json:"a"`
 	B       string              `json:"b"`
 	Effects []comparison.Effect `json:"effects"`
 	Omitted int                 `json:"omitted_jobs,omitempty"`
-	// Was and Is are the shares by two policies, WasAudit and IsAudit what is unfair about each.
+	// Was and Is are the shares by two policies; WasAudit and IsAudit are the violations of fairness by each.
 	Was      *message      `json:"was,omitempty"`
 	Is       *message      `json:"is,omitempty"`
 	WasAudit *audit.Report `json:"was_audit,omitempty"`
@@ -99,7 +99,7 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		if !policies {
 			a, b = b, a
 		}
-		return fmt.Errorf("%s is a policy and %s is not: both are policies, or both are files of a cluster", a, b)
+		return fmt.Errorf("%s is a policy and %s is not: name two policies, or two files of a cluster", a, b)
 	}
 	read := d.readFiles
 	if policies {
@@ -157,14 +157,14 @@ func isPolicy(name string) bool {
 	if yaml.Unmarshal(data, &keys) == nil {
 		return keys.Tiers.Kind != 0
 	}
-	// Manifests are text: what is not may be a policy in its binary form.
+	// Manifests are text, so a binary file may be a policy.
 	return readMessage(name, "policy", &apportionv1.Policy{}) == nil
 }
 
-// readPolicies reads the cluster once, for a decision by either policy at the same moment.
+// readPolicies reads the cluster once, so that both policies decide about the same state.
 func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input, error) {
 	if d.input.config+d.input.policy+d.input.policyName != "" {
-		return nil, errors.New("the arguments are the policies: --config, --policy and --policy-name say nothing more")
+		return nil, errors.New("the arguments name the policies: --config, --policy and --policy-name are not allowed")
 	}
 	first, second := d.input.by(names[0]), d.input.by(names[1])
 	policy, warnings, err := second.rules()
@@ -188,7 +188,7 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input
 // readFiles reads two files or directories of manifests, with the rest of the cluster behind each.
 func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, error) {
 	if d.input.snapshotName != "" {
-		return nil, errors.New("--snapshot-name: two policies can be compared there, not two files")
+		return nil, errors.New("--snapshot-name: only policies can be compared, not files")
 	}
 	var inputs []*input
 	for _, name := range names {
@@ -201,7 +201,7 @@ func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, e
 	return inputs, nil
 }
 
-// decide asks all that is compared.
+// decide requests everything that is compared.
 func (s *side) decide(ctx context.Context) error {
 	plan := comparison.New(s.snapshot)
 	answered, err := s.decider.Simulate(ctx, s.Input, plan.Steps()...)
@@ -218,7 +218,7 @@ func (s *side) decide(ctx context.Context) error {
 	return nil
 }
 
-// show writes what differs.
+// show writes the differences.
 func (d *differing) show(a, b *side, found *differences) error {
 	render.Warnings(d.err, a.warnings)
 	render.Warnings(d.err, slices.DeleteFunc(slices.Clone(b.warnings), func(w *apportionv1.Warning) bool {

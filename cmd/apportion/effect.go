@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// shownResource returns which resources are compared: those named, or all that Kubernetes does not keep for itself.
+// shownResource returns the function that selects the compared resources: the named ones, or all except those that Kubernetes uses itself.
 func shownResource(named []string) func(string) bool {
 	if len(named) == 0 {
 		return func(resource string) bool { return resource != "pods" && resource != "ephemeral-storage" }
@@ -23,7 +23,7 @@ func shownResource(named []string) func(string) bool {
 	}
 }
 
-// print shows effects as tables. What queues deserve by two policies has a table of its own.
+// print shows effects as tables. The deserved amounts of queues by two policies have a separate table.
 func (d *differences) print(p *render.Printer, was, is *apportionv1.SharesAnswer) {
 	switch {
 	case d.Was != nil:
@@ -39,7 +39,7 @@ func (d *differences) print(p *render.Printer, was, is *apportionv1.SharesAnswer
 	printBreaches(p, d.B, d.IsAudit)
 }
 
-// table shows the effects but those of some kinds. A kind is named in the first of its rows.
+// table shows the effects except those of some kinds. The first row of each kind contains its name.
 func (d *differences) table(p *render.Printer, none string, without ...comparison.Kind) {
 	const columns = 60
 	table := p.NewTable("EFFECT", "FOR", "RESOURCE", ">WAS", ">IS", "WHY").Wrap(columns)
@@ -72,7 +72,7 @@ func about(e *comparison.Effect) string {
 	return "job " + e.Job
 }
 
-// reason says why an effect occurs, or names the first of its tasks.
+// reason returns why an effect occurs, or the first of its tasks.
 func reason(e *comparison.Effect) string {
 	const most = 3
 	switch {
@@ -84,10 +84,10 @@ func reason(e *comparison.Effect) string {
 	return strings.Join(e.Tasks[:most], ", ") + " …"
 }
 
-// audited bounds what is tried to find what is unfair.
+// audited limits the search for violations of fairness.
 var audited = audit.Limits{Blocks: 200, Moves: 300}
 
-// printBreaches shows what is unfair about a policy; nil: it was not looked for.
+// printBreaches shows the violations of fairness by a policy; nil: it was not audited.
 func printBreaches(p *render.Printer, policy string, report *audit.Report) {
 	const columns = 90
 	if report == nil {

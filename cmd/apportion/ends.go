@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// endFlags say when running jobs are expected to end.
+// endFlags set the expected ends of running jobs.
 type endFlags struct {
 	ends, runtimes []string
 }
@@ -22,8 +22,8 @@ func (f *endFlags) register(flags *pflag.FlagSet) {
 		"expect the jobs of a queue of which nothing else is known to run so long from their start: `QUEUE=TIME`, as 2h30m (repeatable)")
 }
 
-// set writes what the flags say into the jobs of an input. The time from which durations count is that of the snapshot, which is now if
-// nothing sets it and it is needed: for a duration, or to tell which jobs of a live cluster should have ended.
+// set writes the expected ends into the jobs of an input. Durations count from the time of the snapshot. If that is not set, and is needed
+// for a duration or to find the jobs of a live cluster that should have ended, it is the current time.
 func (f *endFlags) set(loaded *input, live bool) error {
 	known := len(f.ends)+len(f.runtimes) > 0
 	if live {
@@ -40,7 +40,7 @@ func (f *endFlags) set(loaded *input, live bool) error {
 	for _, written := range f.ends {
 		name, text, ok := strings.Cut(written, "=")
 		if !ok {
-			return fmt.Errorf("--ends: not JOB=TIME: %q", written)
+			return fmt.Errorf("--ends: JOB=TIME is expected, got %q", written)
 		}
 		index, err := loaded.snapshot.JobOrTask(name)
 		if err != nil {
@@ -51,7 +51,7 @@ func (f *endFlags) set(loaded *input, live bool) error {
 			at, err = time.Unix(0, loaded.Snapshot.GetAsOf()).Add(after), nil
 		}
 		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
-			return fmt.Errorf("--ends: neither a time like 2006-01-02T15:04:05Z nor a duration like 2h30m: %q", text)
+			return fmt.Errorf("--ends: a time such as 2006-01-02T15:04:05Z or a duration such as 2h30m is expected, got %q", text)
 		}
 		job := loaded.snapshot.GetJobs()[index]
 		job.ExpectedEnd, job.EndIsDeadline = at.UnixNano(), false
@@ -59,19 +59,19 @@ func (f *endFlags) set(loaded *input, live bool) error {
 	return nil
 }
 
-// setRuntimes lets jobs of queues end so long after their start.
+// setRuntimes sets the expected ends of the jobs of queues to a time after their start.
 func (f *endFlags) setRuntimes(loaded *input) error {
 	for _, written := range f.runtimes {
 		name, text, ok := strings.Cut(written, "=")
 		if !ok {
-			return fmt.Errorf("--runtime: not QUEUE=TIME: %q", written)
+			return fmt.Errorf("--runtime: QUEUE=TIME is expected, got %q", written)
 		}
 		if _, err := loaded.snapshot.Queue(name); err != nil {
 			return fmt.Errorf("--runtime: %w", err)
 		}
 		runtime, err := time.ParseDuration(text)
 		if err != nil || runtime <= 0 {
-			return fmt.Errorf("--runtime: not a duration above 0 like 2h30m: %q", text)
+			return fmt.Errorf("--runtime: a duration above 0 such as 2h30m is expected, got %q", text)
 		}
 		for i, job := range loaded.snapshot.GetJobs() {
 			if started := loaded.started(i, job); job.GetQueue() == name && job.GetExpectedEnd() == 0 && started != 0 {
@@ -82,7 +82,7 @@ func (f *endFlags) setRuntimes(loaded *input) error {
 	return nil
 }
 
-// started is when the first pod of a job that runs started, or, where only its creation is known, was created; 0: none runs.
+// started returns when the first pod of a running job started or, if only its creation is known, was created; 0: the job does not run.
 func (in *input) started(index int, job *apportionv1.Job) int64 {
 	if in.cluster != nil && index < len(in.cluster.Started) && in.cluster.Started[index] != 0 {
 		return in.cluster.Started[index]

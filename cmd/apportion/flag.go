@@ -29,7 +29,7 @@ func (c choice) Set(text string) error {
 	return nil
 }
 
-// choose adds a flag with a fixed set of values, which the help lists and the shell completes. Its default is what to holds.
+// choose adds a flag with a fixed set of values, which the help lists and the shell completes. Its default is the current value of to.
 func choose(command *cobra.Command, to *string, name, short, usage string, among ...string) {
 	command.Flags().VarP(choice{to, among}, name, short, usage+": "+orList(among))
 	mustComplete(command, name, among...)
@@ -44,7 +44,7 @@ func orList(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// checkAll refuses values of a repeatable flag that are not in a fixed set.
+// checkAll returns an error for values of a repeatable flag that are not in a fixed set.
 func checkAll[T ~string](flag, what string, values []string, among []T) error {
 	for _, value := range values {
 		if !slices.Contains(among, T(value)) {
@@ -54,7 +54,7 @@ func checkAll[T ~string](flag, what string, values []string, among []T) error {
 	return nil
 }
 
-// inLines lists names in lines that fit a terminal, in one line if possible.
+// inLines lists names in lines that fit into a terminal, in one line if possible.
 func inLines[T ~string](names []T) string {
 	const columns = 100
 	var text strings.Builder
@@ -78,14 +78,15 @@ func mustComplete(command *cobra.Command, flag string, values ...string) {
 	must(command, command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)))
 }
 
-// must reports a mistake in the declaration of a command.
+// must reports an error in the declaration of a command.
 func must(command *cobra.Command, err error) {
 	if err != nil {
 		command.PrintErrln(err)
 	}
 }
 
-// arguments refuses a number of arguments outside of least to most, where most 0 is no bound; what says what they name, such as "one task".
+// arguments returns an error unless the number of arguments is from least to most, where most 0 is no limit; what describes them, such as
+// "one task".
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < least || most > 0 && len(args) > most {
@@ -95,7 +96,7 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// withKinds adds the commands below a command that does nothing by itself, and refuses others.
+// withKinds adds subcommands to a command that requires one of them.
 func withKinds(command *cobra.Command, kinds ...*cobra.Command) *cobra.Command {
 	command.AddCommand(kinds...)
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ func newGenerate(s streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if shape.Queues < 0 || shape.Jobs < 0 || shape.Tasks < 0 || shape.Nodes < 0 || shape.Depth < 0 || shape.Dimensions < 0 {
-				return errors.New("numbers are not negative")
+				return errors.New("numbers must not be negative")
 			}
 			if standard {
 				seed, uids := shape.Seed, shape.UIDs

@@ -18,12 +18,12 @@ import (
 	"github.com/apportion/apportion/internal/spelling"
 )
 
-// listFlags say which jobs are listed, and how.
+// listFlags select and sort the listed jobs.
 type listFlags struct {
 	namespace string
 	all       bool
 	sort      []string
-	// keys are what can be sorted by, the default first.
+	// keys are the sort keys, the default first.
 	keys []string
 }
 
@@ -37,7 +37,7 @@ func (f *listFlags) register(command *cobra.Command, keys ...string) {
 	f.keys = keys
 }
 
-// checkNamespace refuses a namespace that nothing in the snapshot is in.
+// checkNamespace returns an error for a namespace without objects in the snapshot.
 func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
 	known := namespaceNames(snapshot)
 	if f.namespace == "" || slices.Contains(known, f.namespace) {
@@ -49,7 +49,7 @@ func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
 	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, strings.Join(known, ", "))
 }
 
-// order returns the comparison by all keys asked for.
+// order returns the comparison by all requested keys.
 func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r T) int, error) {
 	if err := checkAll("sort", "key", f.sort, f.keys); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func writeList[R any](q *question, rows []R, columns []column[R], none string) e
 		columns = slices.DeleteFunc(columns, func(c column[R]) bool { return c.wide })
 	}
 	if len(rows) == 0 && (q.format == formatTable || q.format == formatWide) {
-		return errors.New(none + " is in the input")
+		return errors.New(none + " in the input")
 	}
 	return q.write(rows, func(p *render.Printer) {
 		headings := make([]string, len(columns))

@@ -24,7 +24,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// input is what a command asks about.
+// input is the cluster and the policy of a question.
 type input struct {
 	client.Input
 	snapshot *lookup.Snapshot
@@ -34,7 +34,7 @@ type input struct {
 	file    string
 }
 
-// unread says of which kinds objects were not read that may stand for jobs: those of Kueue, and all where the input has no Queue and no
+// unread names the kinds of objects that were not read and may be jobs: those of Kueue, and all kinds if the input has no Queue and no
 // PodGroup.
 func (in *input) unread() string {
 	if in.cluster == nil {
@@ -54,10 +54,10 @@ func (in *input) unread() string {
 	return "Not judged: objects that this program does not read, " + strings.Join(kinds, ", ") + "."
 }
 
-// stdin names standard input in place of a file.
+// stdin is the file name of standard input.
 const stdin = "-"
 
-// inputFlags say what is asked about, and by which rules.
+// inputFlags name the cluster and the policy.
 type inputFlags struct {
 	files      []string
 	snapshot   string
@@ -67,9 +67,9 @@ type inputFlags struct {
 	asOf       string
 	schedulers []string
 	live       cluster.Flags
-	// unread tells what of the live cluster could not be read.
+	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
-	// snapshotName is a snapshot that the server keeps.
+	// snapshotName names a snapshot that the server maintains.
 	snapshotName string
 	server       *serverFlags
 }
@@ -117,15 +117,15 @@ func (f *inputFlags) load(ctx context.Context, s streams) (*input, error) {
 	return f.read(s, sources)
 }
 
-// kept asks the server for the snapshot that it keeps.
+// kept gets the snapshot that the server maintains.
 func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	switch {
 	case len(f.files) > 0 || f.snapshot != "" || f.live.Named():
-		return nil, errors.New("--snapshot-name takes the place of -f, --snapshot and --cluster: give one of them")
+		return nil, errors.New("--snapshot-name cannot be used with -f, --snapshot or --cluster")
 	case f.server == nil || f.server.address == "":
 		return nil, errors.New("--snapshot-name: name the server that follows the cluster with --server")
 	case f.asOf != "" || len(f.schedulers) > 0:
-		return nil, errors.New("--snapshot-name: --as-of and --scheduler are for manifests")
+		return nil, errors.New("--snapshot-name cannot be used with --as-of or --scheduler, which apply to manifests")
 	}
 	policy, warnings, err := f.rules()
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	return loaded, nil
 }
 
-// staleness returns warnings of what is missing in a kept snapshot, and of one that is old.
+// staleness returns warnings about missing kinds and the age of a maintained snapshot.
 func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 	const old = 5 * time.Second
 	var warnings []*apportionv1.Warning
@@ -170,7 +170,7 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 	return warnings
 }
 
-// read makes an input of manifests that were read.
+// read returns the input from manifests.
 func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	policy, warnings, err := f.rules()
 	if err != nil {
@@ -208,7 +208,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	return loaded, nil
 }
 
-// options say how manifests are read.
+// options returns the options for reading manifests.
 func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	var options []volcano.Option
 	if given {
@@ -220,7 +220,7 @@ func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	return options
 }
 
-// readMessage reads a message from a file; what says what it is.
+// readMessage reads a message from a file; what describes it in errors.
 func readMessage(file, what string, message proto.Message) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -232,7 +232,7 @@ func readMessage(file, what string, message proto.Message) error {
 	return document.Unmarshal(file, data, message)
 }
 
-// perhapsSnapshot adds a hint to faults of a source that looks like a snapshot of the contract.
+// perhapsSnapshot adds a hint to the faults of a source that looks like a snapshot of the contract.
 func perhapsSnapshot(err error, sources []volcano.Source) error {
 	for _, source := range sources {
 		head := source.Data[:min(len(source.Data), 4<<10)]
@@ -243,7 +243,7 @@ func perhapsSnapshot(err error, sources []volcano.Source) error {
 	return err
 }
 
-// emptiness returns an error if the manifests hold no object at all, and else warnings of what is missing in them.
+// emptiness returns an error if the manifests contain no object, and otherwise warnings about missing kinds.
 func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportionv1.Warning, error) {
 	var lines []string
 	var warnings []*apportionv1.Warning
@@ -280,7 +280,7 @@ func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportion
 // sources are the manifests: files, the files of directories in the order of their names, standard input, or the lists of a live cluster.
 func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Source, error) {
 	if given := len(f.files) > 0 || f.snapshot != ""; f.live.Named() && given {
-		return nil, errors.New("--cluster takes the place of -f and --snapshot: give one of them")
+		return nil, errors.New("--cluster cannot be used with -f or --snapshot")
 	} else if f.live.On && !given {
 		return f.cluster(ctx)
 	}
@@ -292,7 +292,7 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 		return nil, nil
 	}
 	if f.snapshot != "" {
-		return nil, errors.New("--snapshot takes the place of -f: give one of them")
+		return nil, errors.New("--snapshot cannot be used with -f")
 	}
 	var sources []volcano.Source
 	for _, name := range f.files {
@@ -325,8 +325,7 @@ func readSource(name string) (volcano.Source, error) {
 	return volcano.Source{Name: name, Data: data}, err
 }
 
-// instead reads the manifests of a file, and unless alone the rest of the cluster behind them: the file's queues take the place of the
-// cluster's.
+// instead reads the manifests of a file and, unless alone, the rest of the cluster: the queues of the file replace those of the cluster.
 func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone bool) (*input, error) {
 	own := *f
 	own.files, own.live.On = []string{file}, false
@@ -346,7 +345,7 @@ func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone 
 	return own.read(s, sources)
 }
 
-// cluster reads the live cluster. What may not be read becomes a warning.
+// cluster reads the live cluster. It returns a warning for each kind that it may not read.
 func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
 	read, err := f.live.Read(ctx)
 	if err != nil {
@@ -359,7 +358,7 @@ func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
 	return read.Sources, nil
 }
 
-// expand is a file itself, or the manifests in a directory.
+// expand returns the file, or the manifests in a directory.
 func expand(name string) ([]string, error) {
 	stat, err := os.Stat(name)
 	if err != nil {
@@ -379,7 +378,7 @@ func expand(name string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file is in it", name)
+		return nil, fmt.Errorf("%s: the directory contains no .yaml, .yml or .json file", name)
 	}
 	return files, nil
 }

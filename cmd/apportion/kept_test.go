@@ -68,8 +68,8 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 	}
 	for fault, args := range map[string][]string{
 		"name the server that follows the cluster with --server": {"explain", "--all", "--snapshot-name", "cluster"},
-		"takes the place of -f":                                  append([]string{"explain", "--all", "-f", file}, named...),
-		"are for manifests":                                      append([]string{"explain", "--all", "--as-of", "now"}, named...),
+		"cannot be used with -f":                                 append([]string{"explain", "--all", "-f", file}, named...),
+		"which apply to manifests":                               append([]string{"explain", "--all", "--as-of", "now"}, named...),
 		"keeps no snapshot":                                      {"explain", "--all", "--server", listener.Addr().String(), "--snapshot-name", "other"},
 	} {
 		_, _, err := runLine(t, args...)

@@ -23,7 +23,7 @@ import (
 // version is set by the linker.
 var version = "development"
 
-// What the process says with its exit code.
+// The exit codes of the process.
 const (
 	exitYes     = 0
 	exitUsage   = 1
@@ -38,7 +38,7 @@ func main() {
 	os.Exit(code)
 }
 
-// decidedNo ends a command that has printed its answer, which is no.
+// errDecidedNo ends a command whose answer was printed and is no.
 var errDecidedNo = errors.New("decided: no")
 
 // run executes a command line and returns the exit code.
@@ -72,7 +72,7 @@ func faultsOf(err error) int {
 	return total
 }
 
-// describe puts an error into words.
+// describe returns the text of an error.
 func describe(err error) string {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -99,7 +99,7 @@ func withoutCall(err error) string {
 	return text
 }
 
-// unquoted takes what gRPC puts around the reason for which no connection could be made off it.
+// unquoted removes the text that gRPC adds around the reason of a failed connection.
 func unquoted(text string) string {
 	inner, ok := strings.CutPrefix(text, `connection error: desc = "transport: Error while dialing: `)
 	if !ok {
@@ -108,7 +108,7 @@ func unquoted(text string) string {
 	return "the server cannot be reached: " + strings.TrimSuffix(inner, `"`)
 }
 
-// exitCode tells faults of the input from those of the service.
+// exitCode distinguishes errors of the input from errors of the service.
 func exitCode(err error) int {
 	st, ok := status.FromError(err)
 	if !ok {

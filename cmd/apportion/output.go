@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
-// The formats of answers. Every command writes the first three; lists, reports and files have others besides.
+// The formats of answers. Every command writes the first three; lists, reports and files have further ones.
 const (
 	formatTable    = "table"
 	formatJSON     = "json"
@@ -37,8 +37,7 @@ type answering struct {
 	resources []string
 }
 
-// register adds the flags that say how the answer is written, with formats that only this command has. The default is what the format
-// is set to, else table.
+// register adds the flags of the output format, with additional formats of this command. The default is the current format, or table.
 func (a *answering) register(command *cobra.Command, formats ...string) {
 	if a.format == "" {
 		a.format = formatTable
@@ -48,7 +47,7 @@ func (a *answering) register(command *cobra.Command, formats ...string) {
 		"use only ASCII characters in tables, which is the default if the locale is not UTF-8")
 }
 
-// write writes an answer in the format that is asked for: a message of the contract or another value, or as the table that is printed.
+// write writes an answer in the requested format: a message of the contract or another value, or the table that print writes.
 func (a *answering) write(answer any, table func(*render.Printer)) error {
 	if a.format == formatTable || a.format == formatWide {
 		table(&render.Printer{Style: a.style(), Out: a.out, Resources: a.resources})
@@ -92,7 +91,7 @@ func verdict(yes bool) error {
 	return errDecidedNo
 }
 
-// style is how tables are drawn.
+// style returns the style of tables.
 func (a *answering) style() render.Style {
 	terminal := terminalOf(a.out)
 	return render.Style{
@@ -101,7 +100,7 @@ func (a *answering) style() render.Style {
 	}
 }
 
-// terminalOf returns the terminal that is written to, nil if it is none.
+// terminalOf returns the terminal behind a writer, nil if there is none.
 func terminalOf(out io.Writer) *os.File {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -109,7 +108,7 @@ func terminalOf(out io.Writer) *os.File {
 	return nil
 }
 
-// widthOf returns how many columns a terminal has, 0 if that is not known.
+// widthOf returns the number of columns of a terminal, 0 if it is unknown.
 func widthOf(terminal *os.File) int {
 	if terminal == nil {
 		return 0
@@ -121,7 +120,7 @@ func widthOf(terminal *os.File) int {
 	return width
 }
 
-// speaksUTF8 looks at the locale as the C library does: the first of three variables that is set decides.
+// speaksUTF8 reports whether the locale uses UTF-8. As in the C library, the first of three variables that is set decides.
 func speaksUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := os.Getenv(name); locale != "" {

@@ -13,12 +13,12 @@ import (
 	"github.com/apportion/apportion/internal/spelling"
 )
 
-// entityPath is how paths refer to a queue, job or node of a snapshot, and to a field of it.
+// entityPath matches paths of a queue, job or node of a snapshot, and of a field of it.
 var entityPath = regexp.MustCompile(`^(?:open\.)?(?:input\.)?snapshot\.(queue|job|node)s\[(\d{1,9})\]\.?(.*)$`)
 
-// place returns the path of a warning or a violation as people write it. `snapshot.queues[3].capability` is
-// `cluster.yaml:12: queue research: capability` in manifests, and `snapshot.yaml: queues[3] (research): capability` in a snapshot of the
-// contract. Other paths of the snapshot are the name of its file; paths of a policy stay as they are.
+// place returns the path of a warning or a violation in readable form. `snapshot.queues[3].capability` is `cluster.yaml:12: queue research:
+// capability` in manifests, and `snapshot.yaml: queues[3] (research): capability` in a snapshot of the contract. Other paths of the
+// snapshot are the name of its file; paths of a policy stay as they are.
 func (in *input) place(path string) string {
 	match := entityPath.FindStringSubmatch(path)
 	if match == nil {
@@ -59,7 +59,7 @@ func (in *input) nameOf(kind string, index int) string {
 	return ""
 }
 
-// placed returns warnings with places in place of paths.
+// placed returns warnings with readable places instead of paths.
 func (in *input) placed(warnings []*apportionv1.Warning) []*apportionv1.Warning {
 	out := make([]*apportionv1.Warning, len(warnings))
 	for i, w := range warnings {
@@ -68,7 +68,7 @@ func (in *input) placed(warnings []*apportionv1.Warning) []*apportionv1.Warning 
 	return out
 }
 
-// namedError is an error whose violations are described with names in place of positions.
+// namedError is an error whose violations contain names instead of positions.
 type namedError struct {
 	error
 
@@ -79,7 +79,7 @@ func (e *namedError) Error() string { return e.described }
 
 func (e *namedError) Unwrap() error { return e.error }
 
-// named describes the violations of an error by what they are about.
+// named replaces the positions in the violations of an error by names.
 func (in *input) named(err error) error {
 	if err == nil {
 		return nil
@@ -102,7 +102,7 @@ func (in *input) named(err error) error {
 	return &namedError{err, strings.Join(lines, "\n")}
 }
 
-// checkResources refuses names of resources that the snapshot does not have.
+// checkResources returns an error for resources that the snapshot does not have.
 func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 	known := resourceNames(snapshot)
 	for _, asked := range a.resources {

@@ -15,13 +15,13 @@ func isPlugin(path string) bool {
 	return strings.TrimSuffix(filepath.Base(path), ".exe") == pluginName
 }
 
-// becomePlugin makes the command line that of kubectl's plugin: commands ask about the live cluster unless manifests are named.
+// becomePlugin changes the command line to that of kubectl's plugin: commands read the live cluster unless files are named.
 func becomePlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl apportion"}
 	askLive(root)
 }
 
-// askLive lets a command and those below it ask about the live cluster.
+// askLive lets a command and its subcommands read the live cluster by default.
 func askLive(parent *cobra.Command) {
 	for _, command := range parent.Commands() {
 		askLive(command)

@@ -14,12 +14,12 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// rules are the policy to decide by; nil: the server's of that name.
+// rules returns the policy; nil: the server's policy of the returned name.
 func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	given := slices.DeleteFunc([]string{f.config, f.policy, f.policyName}, func(flag string) bool { return flag == "" })
 	switch {
 	case len(given) > 1:
-		return nil, nil, errors.New("--config, --policy and --policy-name exclude each other")
+		return nil, nil, errors.New("only one of --config, --policy and --policy-name is allowed")
 	case f.policyName != "" && f.server != nil && f.server.address == "":
 		return nil, nil, errors.New("--policy-name: name the server that has the policy with --server; in process there are none")
 	case f.policyName != "":
@@ -37,7 +37,7 @@ func (f *inputFlags) rules() (*apportionv1.Policy, []*apportionv1.Warning, error
 	return client.VolcanoDefault(), nil, nil
 }
 
-// readPolicy is a preset, which may be named as a server's settings name it, or what a file holds.
+// readPolicy returns a preset, also by its name in a server's settings, or the policy in a file.
 func readPolicy(name string) (*apportionv1.Policy, error) {
 	if preset, ok := client.Preset(strings.TrimPrefix(name, "preset:")); ok {
 		return preset, nil
@@ -50,8 +50,7 @@ func readPolicy(name string) (*apportionv1.Policy, error) {
 	return policy, err
 }
 
-// moment is the clock of the decisions. Without a flag it is only given if some plugin looks at it, so that equal files have equal
-// answers.
+// moment returns the time of the decisions. Without a flag it is set only if a plugin uses it, so that equal files have equal answers.
 func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given bool, err error) {
 	switch f.asOf {
 	case "now":
@@ -68,12 +67,12 @@ func (f *inputFlags) moment(policy *apportionv1.Policy) (moment time.Time, given
 	}
 	moment, err = time.Parse(time.RFC3339, f.asOf)
 	if err != nil {
-		return time.Time{}, false, fmt.Errorf("--as-of: not a moment like 2006-01-02T15:04:05Z: %q", f.asOf)
+		return time.Time{}, false, fmt.Errorf("--as-of: a time such as 2006-01-02T15:04:05Z is expected, got %q", f.asOf)
 	}
 	return moment, true, nil
 }
 
-// by returns the same input by another policy.
+// by returns the same input with another policy.
 func (f inputFlags) by(policy string) inputFlags {
 	f.config, f.policy = "", policy
 	if strings.HasSuffix(policy, ".conf") {

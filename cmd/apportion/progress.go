@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 )
 
-// statusLine is a line on a terminal that is written anew until it is removed. Where out is no terminal it shows nothing.
+// statusLine is a line on a terminal that is updated until it is removed. If out is not a terminal, it shows nothing.
 type statusLine struct {
 	out  io.Writer
 	lock sync.Mutex
@@ -47,10 +47,10 @@ func (l *statusLine) end() {
 	}
 }
 
-// slowBytes is how large manifests are whose reading takes long enough to be shown.
+// slowBytes is the size of manifests from which the progress of reading is shown.
 const slowBytes = 16 << 20
 
-// showReading shows on a terminal how much of large manifests is read, by the option that it returns, until end is called.
+// showReading shows the progress of reading large manifests on a terminal until end is called. The returned option reports the progress.
 func showReading(out io.Writer, sources []volcano.Source) (options []volcano.Option, end func()) {
 	total := 0
 	for _, source := range sources {
@@ -65,7 +65,7 @@ func showReading(out io.Writer, sources []volcano.Source) (options []volcano.Opt
 	})}, line.end
 }
 
-// showAdvance shows on a terminal how far simulations are, by the function that it returns, until end is called.
+// showAdvance shows the progress of simulations on a terminal until end is called. The returned function reports the progress.
 func showAdvance(out io.Writer, variants []*rehearsal.Variant) (show func(i int, part float64), end func()) {
 	line := newStatusLine(out)
 	var lock sync.Mutex
@@ -81,7 +81,7 @@ func showAdvance(out io.Writer, variants []*rehearsal.Variant) (show func(i int,
 	}, line.end
 }
 
-// showWaiting shows on a terminal that something takes longer than a moment, and for how long, until end is called.
+// showWaiting shows the elapsed time on a terminal, after a short delay, until end is called.
 func showWaiting(out io.Writer, what string) (end func()) {
 	const moment = 300 * time.Millisecond
 	line, began := newStatusLine(out), time.Now()

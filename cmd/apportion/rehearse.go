@@ -113,7 +113,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 		return err
 	}
 	if len(history.Jobs) == 0 {
-		return errors.New("--trace: no job is left to rehearse" + strings.Join(append([]string{""}, history.Notes...), "\n"))
+		return errors.New("--trace: the trace contains no usable job" + strings.Join(append([]string{""}, history.Notes...), "\n"))
 	}
 	options, entitledBy, err := r.options(variants[0].Snapshot)
 	if err != nil {
@@ -139,7 +139,7 @@ func traceOf(t *trace.Trace) report.Trace {
 	return about
 }
 
-// variants are the combinations of queues and policies.
+// variants returns the combinations of queues and policies.
 func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error) {
 	policies, queues := r.policies, r.queues
 	if len(policies) == 0 {
@@ -184,7 +184,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 	return list, nil
 }
 
-// variantName names what tells a variant from the others.
+// variantName returns the parts of a variant's name that differ between variants.
 func variantName(policy, queues string, policies, files []string) string {
 	if policy == "" {
 		policy = "proportion"
@@ -199,7 +199,7 @@ func variantName(policy, queues string, policies, files []string) string {
 	return policy + ", " + queues
 }
 
-// brief is the name of a file without its directory, unless another one of the list has the same.
+// brief returns the name of a file without its directory, unless another file of the list has the same name.
 func brief(name string, list []string) string {
 	base := filepath.Base(name)
 	for _, other := range list {
@@ -210,18 +210,18 @@ func brief(name string, list []string) string {
 	return base
 }
 
-// withQueues reads the cluster, with the queues of a file in place of its own.
+// withQueues reads the cluster with the queues of a file instead of its own.
 func withQueues(ctx context.Context, s streams, f *inputFlags, file string) (*input, error) {
 	switch {
 	case file == "":
 		return f.load(ctx, s)
 	case f.snapshot != "":
-		return nil, errors.New("--queues: a file of queues takes the place of those of manifests, not of those of a --snapshot")
+		return nil, errors.New("--queues replaces the queues of manifests, and cannot be used with --snapshot")
 	}
 	return f.instead(ctx, s, file, false)
 }
 
-// actionsOf are the actions of a volcano-scheduler.conf that are simulated, unless the flag says which.
+// actionsOf returns the actions to simulate: those of the flag, or those of a volcano-scheduler.conf.
 func (r *rehearsing) actionsOf(config string) ([]cycle.Action, error) {
 	names := r.actions
 	if len(names) == 0 && config != "" {
@@ -246,7 +246,7 @@ func (r *rehearsing) actionsOf(config string) ([]cycle.Action, error) {
 	return actions, nil
 }
 
-// options are what all variants have in common, and the name of the policy that entitles.
+// options returns the options of all variants, and the name of the policy that determines entitlements.
 func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options, string, error) {
 	o := &rehearsal.Options{
 		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second), Resource: resourceOf(snapshot, r.resource),
@@ -267,7 +267,7 @@ func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options
 	return o, name, nil
 }
 
-// resourceOf is the resource of a name, which may lack its prefix; without a name the GPUs, if nodes offer any, or cpu.
+// resourceOf returns the resource of a name, which may lack its prefix. Without a name it returns the GPUs, if nodes offer any, or cpu.
 func resourceOf(snapshot *apportionv1.Snapshot, name string) string {
 	suffix := "/" + name
 	if name == "" {
@@ -324,7 +324,7 @@ func (r *rehearsing) write(found *report.Report) error {
 	return r.answering.write(found, found.Print)
 }
 
-// writeFile writes a file that anyone may read.
+// writeFile writes a file that all users may read.
 func writeFile(name string, write func(io.Writer) error) error {
 	file, err := os.Create(name)
 	if err != nil {

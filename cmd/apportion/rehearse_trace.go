@@ -26,7 +26,7 @@ const (
 	formatLog = "log"
 )
 
-// historyFlags say which trace is read, and how.
+// historyFlags name the trace and its format.
 type historyFlags struct {
 	files         []string
 	format, store string
@@ -68,13 +68,13 @@ func (f *historyFlags) check() error {
 		default:
 			// The files of a log that was rotated end in a number.
 			if !strings.Contains(filepath.Base(name), ".jsonl.") {
-				return fmt.Errorf("--trace-format: say whether %s is csv, swf or log", f.files[0])
+				return fmt.Errorf("--trace-format: the format of %s is unknown; set csv, swf or log", f.files[0])
 			}
 			f.format = formatLog
 		}
 	}
 	if len(f.files) > 1 && f.format != formatLog {
-		return errors.New("--trace: only a decision log has several files")
+		return errors.New("--trace: only a decision log may have several files")
 	}
 	if f.perTask < 1 || f.perTask > trace.MaxTasks {
 		return fmt.Errorf("--processors-per-task: %d is not a number from 1 to %d", f.perTask, trace.MaxTasks)
@@ -114,7 +114,7 @@ func (f *historyFlags) read(in io.Reader) (*trace.Trace, error) {
 	return trace.ReadCSV(source, all)
 }
 
-// open returns what the files hold, one after the other, and a function that closes them.
+// open returns a reader of the concatenated files, and a function that closes them.
 func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
 	var files []io.Reader
 	var opened []*os.File
@@ -138,13 +138,13 @@ func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
 			closeAll()
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		// A file without an end of its last line must not run into the next.
+		// Separates a file whose last line has no end from the next file.
 		files = append(files, plain, strings.NewReader("\n"))
 	}
 	return io.MultiReader(files...), closeAll, nil
 }
 
-// unpacked is a reader of what gzip has compressed, or of the same where it has not.
+// unpacked returns a reader that decompresses gzip; other data is returned as it is.
 func unpacked(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if head, err := buffered.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {

@@ -37,7 +37,7 @@ The exit code is 2 if a decision differs.`,
 	return command
 }
 
-// replaying is a replay under way.
+// replaying is a replay in progress.
 type replaying struct {
 	answering
 	store string
@@ -45,7 +45,7 @@ type replaying struct {
 	found replayed
 }
 
-// replayed is what a replay has found; its JSON form.
+// replayed is the result of a replay, in its JSON form.
 type replayed struct {
 	Engine    string         `json:"engine"`
 	Entries   int            `json:"entries"`
@@ -53,21 +53,21 @@ type replayed struct {
 	Different []apart        `json:"different"`
 	Skipped   map[string]int `json:"skipped"`
 	Lost      uint64         `json:"lost"`
-	// Faulty are the first lines that are no entries; Skipped counts them all.
+	// Faulty contains the first lines that are not entries; Skipped counts all of them.
 	Faulty []faulty `json:"faulty,omitempty"`
 }
 
-// faulty is a line that is no entry.
+// faulty is a line that is not an entry.
 type faulty struct {
 	File  string `json:"file"`
 	Line  int    `json:"line"`
 	Fault string `json:"fault"`
 }
 
-// mostFaulty bounds the lines that are listed.
+// mostFaulty is the maximum number of listed lines.
 const mostFaulty = 20
 
-// apart is an entry that was decided otherwise.
+// apart is an entry whose decision differs.
 type apart struct {
 	File        string                  `json:"file"`
 	Line        int                     `json:"line"`
@@ -93,7 +93,7 @@ func (r *replaying) run(files []string) error {
 		return err
 	}
 	if r.found.Same+len(r.found.Different) == 0 {
-		return errors.New("nothing could be decided again")
+		return errors.New("the log has no entry whose decision could be repeated")
 	}
 	return verdict(len(r.found.Different) == 0)
 }

@@ -60,5 +60,5 @@ func TestAReplayTellsWhatIsDecidedOtherwise(t *testing.T) {
 
 	code, _, errOut := replay(t, changed)
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, errOut, "nothing could be decided again")
+	require.Contains(t, errOut, "the log has no entry whose decision could be repeated")
 }

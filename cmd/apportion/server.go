@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
-// serverFlags say who decides.
+// serverFlags select the server, or this process.
 type serverFlags struct {
 	address          string
 	tls              bool
@@ -36,7 +36,7 @@ func (f *serverFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of the command")
 }
 
-// options say how the server is reached, and who asks.
+// options returns the options of the connection and of the caller's identity.
 func (f *serverFlags) options() ([]client.Option, error) {
 	options := []client.Option{client.WithPlaintext()}
 	if f.tls || f.authority != "" || f.certificate != "" || f.key != "" {
@@ -52,7 +52,7 @@ func (f *serverFlags) options() ([]client.Option, error) {
 	return options, nil
 }
 
-// decider is who decides. The context ends with the flags' timeout if a server is asked.
+// decider returns a client of the server, or of this process. With a server, the context ends after the timeout.
 func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
 	if f.address == "" {
 		return client.InProcess(), ctx, func() {}, nil
@@ -104,7 +104,7 @@ func newHealth(s streams) *cobra.Command {
 	return command
 }
 
-// pause is how long to wait before a server is asked again.
+// pause is the wait before the server is asked again.
 const pause = 50 * time.Millisecond
 
 // health asks once, or until the server serves.

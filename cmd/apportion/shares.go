@@ -30,7 +30,7 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
   apportion shares --tree -f cluster.yaml --policy capacity-hierarchical --resource gpu`,
 		Args: func(_ *cobra.Command, queues []string) error {
 			if tree && len(queues) > 0 {
-				return errors.New("--tree shows all queues: name none")
+				return errors.New("--tree shows all queues and takes no arguments")
 			}
 			return nil
 		},

@@ -68,7 +68,7 @@ func (a *asking) simulate(ctx context.Context, name string) error {
 	var err error
 	if name == stdin {
 		if a.watch.on || slices.Contains(a.input.files, stdin) {
-			return errors.New("standard input holds the steps: name the manifests' file with -f, and do not --watch")
+			return errors.New("standard input contains the steps: name the manifests with -f FILE, and omit --watch")
 		}
 		lines := bufio.NewReader(a.in)
 		head, isScenario := peek(lines)
@@ -92,7 +92,7 @@ func (a *asking) simulate(ctx context.Context, name string) error {
 	return a.ask(ctx, func(ctx context.Context, q *question) error { return runScenario(ctx, q, read) })
 }
 
-// scenarioBegin matches the first line of a scenario: one of its keys, of which no step has the name, or a list of steps.
+// scenarioBegin matches the first line of a scenario: one of its keys, which differ from the names of steps, or a list of steps.
 var scenarioBegin = regexp.MustCompile(`^-\s|^\s*\{\s*$|^\s*\{?\s*"?(cluster|snapshot|config|policy|steps)"?\s*:`)
 
 // peek reads up to the first line that is neither empty nor a comment, and reports whether a scenario begins there.
@@ -106,7 +106,7 @@ func peek(lines *bufio.Reader) (head []byte, isScenario bool) {
 	}
 }
 
-// complete takes from the scenario what the flags do not say.
+// complete takes the settings from the scenario that the flags do not set.
 func (f *inputFlags) complete(read *scenario.Scenario) {
 	if len(f.files) == 0 && f.snapshot == "" {
 		f.files, f.snapshot = read.Cluster, read.Snapshot
@@ -120,7 +120,7 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 func runScenario(ctx context.Context, q *question, read *scenario.Scenario) error {
 	asks := make([]tree.Node, len(read.Steps))
 	for i, node := range read.Steps {
-		// What a step expects is for `apportion test`.
+		// Only `apportion test` compares expectations.
 		asks[i], _ = suite.Split(node)
 	}
 	steps, messages, err := translate(q.snapshot, asks)
@@ -154,7 +154,7 @@ func runScenario(ctx context.Context, q *question, read *scenario.Scenario) erro
 	return err
 }
 
-// translate turns the steps of a file into those of the contract, each about the cluster that the steps before it leave.
+// translate converts the steps of a file to those of the contract. Names in a step refer to the cluster that the previous steps leave.
 func translate(snapshot *lookup.Snapshot, asks []tree.Node) ([]*scenario.Step, []*apportionv1.Step, error) {
 	translator := scenario.NewTranslator(snapshot)
 	steps, messages := make([]*scenario.Step, len(asks)), make([]*apportionv1.Step, len(asks))
@@ -169,10 +169,10 @@ func translate(snapshot *lookup.Snapshot, asks []tree.Node) ([]*scenario.Step, [
 	return steps, messages, nil
 }
 
-// maxLine bounds a line of a session.
+// maxLine is the maximum length of a line of a session.
 const maxLine = 1 << 20
 
-// converse answers each line of standard input at once.
+// converse answers each line of standard input immediately.
 func converse(ctx context.Context, q *question, in io.Reader) error {
 	session, err := q.decider.OpenSession(ctx, q.Input)
 	if err != nil {

@@ -96,14 +96,14 @@ func (t *checking) start(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// say writes an error of a run after which another one follows.
+// say writes the error of a run that is followed by another run.
 func (t *checking) say(err error) {
 	if err != nil && !errors.Is(err, errDecidedNo) {
 		fmt.Fprintln(t.err, "apportion: "+describe(err))
 	}
 }
 
-// once runs every test once, after an update a second time. It returns the files that the tests rest on.
+// once runs every test once, and again after an update. It returns the files that the tests read.
 func (t *checking) once(ctx context.Context, paths []string, pattern *regexp.Regexp) ([]string, error) {
 	names, err := suite.Find(paths)
 	if err != nil {
@@ -130,7 +130,7 @@ func (t *checking) once(ctx context.Context, paths []string, pattern *regexp.Reg
 	return r.files, t.report(results)
 }
 
-// rewrite writes what was answered into the files.
+// rewrite writes the answers into the files.
 func (t *checking) rewrite(names []string, results []*suite.Result) error {
 	replaced, left := 0, 0
 	for _, name := range names {
@@ -144,7 +144,7 @@ func (t *checking) rewrite(names []string, results []*suite.Result) error {
 		if here == 0 {
 			continue
 		}
-		// The mode of a file that exists stays.
+		// The mode of an existing file does not change.
 		if err := os.WriteFile(name, updated, 0o600); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ type runner struct {
 	files   []string
 }
 
-// all runs the tests of files whose names match.
+// all runs the tests of files whose names match the pattern.
 func (r *runner) all(ctx context.Context, names []string, pattern *regexp.Regexp) ([]*suite.Result, error) {
 	var results []*suite.Result
 	for _, name := range names {
@@ -234,7 +234,7 @@ func (r *runner) test(ctx context.Context, file string, test *suite.Test) *suite
 	return result
 }
 
-// input reads what a test asks about.
+// input reads the cluster and the policy of a test.
 func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
 	key := strings.Join(slices.Concat(test.Cluster, []string{test.Snapshot, test.Config, test.Policy}), "\x00")
 	if loaded, ok := r.inputs[key]; ok {

@@ -20,13 +20,13 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
-	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/ui"
 )
 
-// looking is `apportion ui`.
+// looking contains the flags of `apportion ui`.
 type looking struct {
 	answering
 	input  inputFlags
@@ -66,7 +66,7 @@ in its own process, and runs until an interrupt. Every user of this machine can 
 
 func (l *looking) run(ctx context.Context) error {
 	if l.input.policyName != "" {
-		return errors.New("--policy-name names a policy of a server: give --policy or --config")
+		return errors.New("--policy-name names a policy of a server: use --policy or --config")
 	}
 	if err := l.watch.check(&l.input); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (l *looking) run(ctx context.Context) error {
 	return nil
 }
 
-// handler answers for the page and for the calls that it makes.
+// handler serves the page and its calls.
 func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, error) {
 	server, err := service.New(service.Options{NoReflection: true})
 	if err != nil {
@@ -134,8 +134,7 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	return mux, nil
 }
 
-// uncompressed answers as to clients that read no compressed answers: to a browser of the same machine, sending them takes less time than
-// compressing them.
+// uncompressed disables compression: to a browser on the same machine, sending an answer takes less time than compressing it.
 func uncompressed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Accept-Encoding")
@@ -143,7 +142,7 @@ func uncompressed(next http.Handler) http.Handler {
 	})
 }
 
-// hold gives the server the snapshot as it is.
+// hold gives the server the snapshot.
 func (l *looking) hold(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(loaded.Snapshot)
 	if err != nil {
@@ -157,7 +156,7 @@ func (l *looking) hold(ctx context.Context, server *service.Server, loaded *inpu
 	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}, err
 }
 
-// policies are the one given and the presets.
+// policies returns the given policy and the presets.
 func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
 	presets, err := ui.Presets()
 	if err != nil {
@@ -178,7 +177,7 @@ func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
 	return append([]ui.Policy{first}, presets...), err
 }
 
-// title names the cluster for people.
+// title returns the displayed name of the cluster.
 func (l *looking) title() string {
 	name := l.input.snapshot
 	if len(l.input.files) > 0 {
@@ -196,7 +195,7 @@ func (l *looking) title() string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
-// listenLoopback listens on an address that other machines do not reach.
+// listenLoopback listens on an address that other machines cannot reach.
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -208,7 +207,7 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// openBrowser shows an address.
+// openBrowser opens an address in the browser.
 func openBrowser(ctx context.Context, address string) error {
 	name, arguments := "xdg-open", []string{address}
 	switch runtime.GOOS {

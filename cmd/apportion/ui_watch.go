@@ -13,14 +13,14 @@ import (
 	"github.com/apportion/apportion/ui"
 )
 
-// reading is what was read last of the source that `apportion ui --watch` shows.
+// reading is the state of the source that `apportion ui --watch` shows.
 type reading struct {
 	mutex sync.Mutex
 	read  time.Time
 	fault error
 }
 
-// note notes that the source was read now, or why it was not.
+// note records that the source was read now, or why it could not be read.
 func (r *reading) note(err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -39,7 +39,7 @@ func (r *reading) view(view *apportionv1.SnapshotView) {
 	}
 }
 
-// keep gives the server the snapshot, and new versions of it until the context ends.
+// keep gives the server the snapshot and its new versions until the context ends.
 func (l *looking) keep(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
 	const name = "cluster"
 	r := &reading{}

@@ -14,7 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// registerVariation adds the flags that say what differs from the cluster.
+// registerVariation adds the flags that change the cluster.
 func (a *asking) registerVariation(command *cobra.Command, v *variation.Variation) {
 	flags := command.Flags()
 	flags.StringArrayVar(&v.Set, "set", nil,
@@ -47,11 +47,11 @@ type trial struct {
 type trialSide struct {
 	Shares  message `json:"shares"`
 	Waiting message `json:"waiting"`
-	// Held are the first jobs that something holds back, with who could be evicted for them.
+	// Held contains the first blocked jobs, with the tasks that could be evicted for them.
 	Held message `json:"held"`
 }
 
-// mostHeld is how many jobs are asked about one by one: who could be evicted for them.
+// mostHeld is the maximum number of jobs for which the evictable tasks are requested.
 const mostHeld = 20
 
 // vary shows the cluster before and after a change, to which submitted jobs belong.
@@ -102,13 +102,13 @@ func submitted(jobs []*apportionv1.Job, uid string) bool {
 	})
 }
 
-// held returns the uids of jobs that wait on one side and are held back there or on the other side, submitted jobs first.
+// held returns the uids of jobs that wait on one side and are blocked on either side, submitted jobs first.
 func held(side, other *apportionv1.ExplainAnswer, jobs []*apportionv1.Job) []string {
 	blocked := map[string]bool{}
 	for _, e := range slices.Concat(side.GetJobs(), other.GetJobs()) {
 		blocked[e.GetUid()] = blocked[e.GetUid()] || !goesOn(e)
 	}
-	// Jobs are only asked about where they are.
+	// Only jobs that exist on this side are requested.
 	uids := []string{}
 	for _, e := range side.GetJobs() {
 		if blocked[e.GetUid()] {
@@ -126,4 +126,4 @@ func last(is bool) int {
 	return 0
 }
 
-var errNothingToTry = errors.New("nothing to try: give --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon or --finish")
+var errNothingToTry = errors.New("no change is given: use --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon or --finish")

@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// versions is the answer of `apportion version`; its JSON form.
+// versions is the answer of `apportion version`, in its JSON form.
 type versions struct {
 	Version  string         `json:"version"`
 	Engine   string         `json:"engine"`

@@ -15,7 +15,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// supposing are the flags of `apportion whatif`.
+// supposing contains the flags of `apportion whatif`.
 type supposing struct {
 	asking
 	file      string
@@ -88,7 +88,7 @@ The exit code is 2 if the submitted job would have to wait.`,
 	return command
 }
 
-// suppose asks about a job that is submitted, a cluster that differs, or both.
+// suppose asks about a submitted job, a changed cluster, or both.
 func (w *supposing) suppose(ctx context.Context) error {
 	if w.file == "" {
 		loaded, err := w.input.load(ctx, w.streams)
@@ -113,7 +113,7 @@ func (w *supposing) suppose(ctx context.Context) error {
 func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission, error) {
 	f := &w.input
 	if f.snapshot != "" {
-		return nil, nil, errors.New("whatif --job reads manifests: give -f in place of --snapshot")
+		return nil, nil, errors.New("--job requires manifests: use -f instead of --snapshot")
 	}
 	sources, err := f.sources(ctx, w.in)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	return loaded, submitted, nil
 }
 
-// submit asks what would happen to jobs that are submitted now.
+// submit asks what would happen to jobs if they were submitted now.
 func submit(ctx context.Context, q *question, s *submission.Submission) error {
 	larger, indices := q.snapshot, &apportionv1.Jobs{}
 	steps := []*apportionv1.Step{sharesStep()}

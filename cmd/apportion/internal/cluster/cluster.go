@@ -23,13 +23,13 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
-// Flags say which cluster is read, and as which user, as kubectl's flags of these names do.
+// Flags select the cluster and the user, as kubectl's flags of these names do.
 type Flags struct {
 	// On is true if the cluster is read.
 	On     bool
 	config *genericclioptions.ConfigFlags
 	flag   *pflag.Flag
-	// chunk is how many objects are asked for at a time; 0: all.
+	// chunk is the number of objects in one page; 0: all.
 	chunk int
 }
 
@@ -57,9 +57,9 @@ type resource struct {
 	path string
 	// namespaced lists may be readable in one namespace only.
 	namespaced bool
-	// needed lists decide everything: without them there is no answer.
+	// needed lists are required for any answer.
 	needed bool
-	// kind is that of the objects.
+	// kind is the kind of the objects.
 	kind volcano.Kind
 }
 
@@ -69,7 +69,7 @@ const (
 	group        = "/apis/" + groupVersion
 )
 
-// resources are the lists that are read, by the name of their objects.
+// resources are the lists to read, by the name of their objects.
 var resources = map[string]resource{
 	"queues":          {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
 	"podgroups":       {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
@@ -78,15 +78,15 @@ var resources = map[string]resource{
 	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
 }
 
-// Cluster is what was read.
+// Cluster contains the objects of a cluster.
 type Cluster struct {
 	Sources []volcano.Source
-	// Unread tells what could not be read, a sentence each. The answers leave it out.
+	// Unread contains a sentence for each list that could not be read. The answers lack its objects.
 	Unread []string
 }
 
-// Read lists the objects that decisions rest on, page by page and all kinds at the same time. What the user may not list is left out and
-// named; without Volcano's own kinds there is an error. The lists are of slightly different moments, as kubectl's are.
+// Read lists the objects that decisions depend on, page by page and all kinds concurrently. Kinds that the user may not list are left out
+// and reported; for Volcano's own kinds this is an error. As with kubectl, the lists are from slightly different moments.
 func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	// The client library logs what this function returns as an error.
 	klog.SetLogger(klog.Logger{})
@@ -177,7 +177,7 @@ func (r *reader) note(sentence string) {
 	r.unread = append(r.unread, sentence)
 }
 
-// reason returns what the API server says, or why it could not be asked.
+// reason returns the message of the API server, or why the request failed.
 func reason(err error) string {
 	if said, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return said.ErrStatus.Message

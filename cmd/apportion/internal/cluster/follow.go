@@ -22,11 +22,11 @@ import (
 type FollowOptions struct {
 	// Name by which requests name the snapshot.
 	Name string
-	// Label is the cluster that the snapshot names.
+	// Label is the name of the cluster in the snapshot.
 	Label string
-	// Kubeconfig and Context say which cluster is followed. Empty: that of the pod this runs in, or of the user.
+	// Kubeconfig and Context select the cluster. Empty: the cluster of this pod, or that of the user's kubeconfig.
 	Kubeconfig, Context string
-	// Schedulers are those whose pods are considered. Empty: Volcano.
+	// Schedulers lists the schedulers whose pods are considered. Empty: Volcano.
 	Schedulers []string
 	// Interval is the shortest time from one version of the snapshot to the next.
 	Interval time.Duration
@@ -44,14 +44,14 @@ type Follower struct {
 	states  []*kindState
 
 	mutex sync.Mutex
-	// faults is why objects were left out, or no version could be made, as last told.
+	// faults contains the last logged reasons why objects were left out or no version could be built.
 	faults string
 }
 
-// refresh is how often a version is made although nothing changes: its clock decides when cooldowns end.
+// refresh is the interval of versions without changes, whose clock determines when cooldowns end.
 const refresh = time.Minute
 
-// NewFollower returns a follower of a cluster, whose snapshot a server offers from now on.
+// NewFollower returns a follower of a cluster and registers its snapshot with a server.
 func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -64,7 +64,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The states of the kinds report what client-go would log.
+	// The states of the kinds report the errors that client-go would log.
 	klog.SetLogger(klog.Logger{})
 	f := &Follower{options: o, client: client, objects: volcano.NewObjects(), pace: newPace(o.Interval)}
 	f.metrics = newMetrics(f)
@@ -95,7 +95,7 @@ func (f *Follower) Run(ctx context.Context) {
 	following.Wait()
 }
 
-// Ready reports whether the snapshot was made, or the API server has said of every kind that it cannot be.
+// Ready reports whether a snapshot exists, or the API server has answered for every kind and no snapshot is possible.
 func (f *Follower) Ready() bool {
 	for _, state := range f.states {
 		if tried, _ := state.answered(); !tried {
@@ -105,7 +105,7 @@ func (f *Follower) Ready() bool {
 	return f.kept.Bytes() > 0 || !f.enough()
 }
 
-// enough reports whether the kinds are read without which there is no snapshot, and of every other one whether it can be read is known.
+// enough reports whether all required kinds were read, and the API server has answered for every other kind.
 func (f *Follower) enough() bool {
 	for _, state := range f.states {
 		if tried, read := state.answered(); !tried || state.needed && !read {
@@ -115,7 +115,7 @@ func (f *Follower) enough() bool {
 	return true
 }
 
-// put makes a version of the snapshot. It returns false if there is none.
+// put builds a version of the snapshot. It returns false if none is possible.
 func (f *Follower) put(ctx context.Context) bool {
 	if !f.enough() {
 		return false
@@ -123,7 +123,7 @@ func (f *Follower) put(ctx context.Context) bool {
 	began := time.Now()
 	view := &apportionv1.SnapshotView{}
 	for _, state := range f.states {
-		// Before the objects: what is said to be part of them is.
+		// Read before the objects, so that the objects contain at least these changes.
 		kind := state.view()
 		kind.Count = uint32(f.objects.Count(state.kind))
 		f.metrics.objects.WithLabelValues(state.resource).Set(float64(kind.GetCount()))
@@ -146,7 +146,7 @@ func oneIf(is bool) float64 {
 	return 0
 }
 
-// make makes the snapshot of the objects, and puts it.
+// make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
 	options := []volcano.Option{volcano.WithAsOf(time.Now()), volcano.WithClusterLabel(f.options.Label)}
 	if len(f.options.Schedulers) > 0 {
@@ -171,7 +171,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	return nil
 }
 
-// tellFaults logs once why an object is left out, or why no version can be made.
+// tellFaults logs once why an object is left out, or why no version can be built.
 func (f *Follower) tellFaults(ctx context.Context, of, fault string) {
 	f.mutex.Lock()
 	before := f.faults

@@ -11,10 +11,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// settle is how long after the beginning of a watch what was missed before it may still be under way.
+// settle is the time after the beginning of a watch within which earlier events may still arrive.
 const settle = time.Second
 
-// kindState is what is known of one kind, and the store of its reflector.
+// kindState is the state of one kind, and the store of its reflector.
 type kindState struct {
 	resource string
 	kind     volcano.Kind
@@ -26,22 +26,22 @@ type kindState struct {
 	reportFault func(resource, fault string)
 
 	mutex sync.Mutex
-	// read says that all objects were read once, tried that the API server answered or refused.
+	// read is true after all objects were read once, and tried after the API server has answered or refused.
 	read, tried bool
-	// watching says that a watch stands, since opening.
+	// watching is true while a watch is established, since opening.
 	watching bool
 	opening  time.Time
-	// last is when the API server was last heard of.
+	// last is the time of the last message of the API server.
 	last    time.Time
 	version string
 	fault   string
 }
 
-// listing notes that a list is asked for.
+// listing records that a list was requested.
 func (k *kindState) listing() { k.metrics.lists.WithLabelValues(k.resource).Inc() }
 
-// failed notes why the kind cannot be read now. An API server that cannot send lists as a watch says that this is invalid: the reflector
-// lists then.
+// failed records why the kind cannot be read now. It ignores the error of an API server that cannot send lists as a watch, because the
+// reflector then lists.
 func (k *kindState) failed(err error) {
 	if apierrors.IsInvalid(err) {
 		return
@@ -61,7 +61,7 @@ func (k *kindState) failed(err error) {
 	}
 }
 
-// opened notes that a watch stands.
+// opened records that a watch is established.
 func (k *kindState) opened() {
 	k.mutex.Lock()
 	k.watching, k.opening = true, time.Now()
@@ -73,12 +73,12 @@ func (k *kindState) opened() {
 	}
 }
 
-// ended notes that no watch stands.
+// ended records that the watch has ended.
 func (k *kindState) ended() {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.watching && (!k.settled() || k.last.IsZero()) {
-		// Nothing shows that it told what was missed.
+		// The watch may not have sent the events that were missed.
 		k.watching = false
 		return
 	}
@@ -92,7 +92,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// settled reports whether the watch has told what was missed before it.
+// settled reports whether the watch has sent the events before it.
 func (k *kindState) settled() bool { return k.last.After(k.opening) || time.Since(k.opening) > settle }
 
 // countEvent counts an event.
@@ -124,7 +124,7 @@ func (k *kindState) Delete(object any) error {
 	return nil
 }
 
-// Replace makes these all objects of the kind.
+// Replace replaces all objects of the kind.
 func (k *kindState) Replace(list []any, version string) error {
 	objects := make([]*volcano.Object, 0, len(list))
 	for _, object := range list {
@@ -146,10 +146,10 @@ func (k *kindState) Replace(list []any, version string) error {
 	return nil
 }
 
-// Resync does nothing: nothing is derived from the objects that could be lost.
+// Resync does nothing, because no derived state could be lost.
 func (k *kindState) Resync() error { return nil }
 
-// UpdateResourceVersion notes up to which version of the API server's objects all is known.
+// UpdateResourceVersion records the resource version up to which all changes are known.
 func (k *kindState) UpdateResourceVersion(version string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -168,14 +168,14 @@ func (k *kindState) answered() (tried, read bool) {
 	return k.tried, k.read
 }
 
-// view describes the kind for the version of a snapshot that is made next.
+// view describes the kind for the next version of the snapshot.
 func (k *kindState) view() *apportionv1.ViewedKind {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return &apportionv1.ViewedKind{Resource: k.resource, Read: k.read, ResourceVersion: k.version, Fault: k.fault}
 }
 
-// current returns up to when everything is known that the API server told; whether that is without a break; and why not.
+// current returns the time up to which all events are known, whether the watch is uninterrupted, and if not, why.
 func (k *kindState) current(now time.Time) (until time.Time, standing bool, fault string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

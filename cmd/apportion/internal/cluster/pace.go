@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// pace makes many changes few versions: at most one in each interval, and none while making them takes more than a quarter of the time.
+// pace limits the number of versions: at most one in each interval, and so that building them takes at most a quarter of the time.
 type pace struct {
 	interval time.Duration
 
 	mutex sync.Mutex
-	// making are when changes came that the version has which is being made, arrivals when later ones came: the first of each.
+	// making contains the arrival times of the changes in the version under construction, arrivals those of later changes.
 	making, arrivals []time.Time
 	wake             chan struct{}
 }
 
 const (
-	// maxArrivals bounds how many changes are known by their time. Only the lag of those is measured.
+	// maxArrivals is the maximum number of stored arrival times. Only these changes count in the measured lag.
 	maxArrivals = 4096
-	// pauseFactor is how many times as long as a version took no next one is made.
+	// pauseFactor is the pause after a version, as a multiple of the time that it took.
 	pauseFactor = 3
 )
 
@@ -27,7 +27,7 @@ func newPace(interval time.Duration) *pace {
 	return &pace{interval: interval, wake: make(chan struct{}, 1)}
 }
 
-// note notes a change.
+// note records a change.
 func (p *pace) note() {
 	p.mutex.Lock()
 	if len(p.arrivals) < maxArrivals {
@@ -37,7 +37,7 @@ func (p *pace) note() {
 	p.call()
 }
 
-// call asks for a version.
+// call requests a version.
 func (p *pace) call() {
 	select {
 	case p.wake <- struct{}{}:
@@ -45,7 +45,7 @@ func (p *pace) call() {
 	}
 }
 
-// since returns when the first change came that is in no version yet; false: all are.
+// since returns the arrival time of the first change that is in no version yet; false: there is none.
 func (p *pace) since() (time.Time, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -57,7 +57,7 @@ func (p *pace) since() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// take returns when the changes came that the next version has.
+// take returns the arrival times of the changes in the next version.
 func (p *pace) take() []time.Time {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -66,15 +66,15 @@ func (p *pace) take() []time.Time {
 	return p.making
 }
 
-// made notes that the changes that were taken are in a version.
+// made records that the taken changes are in a version.
 func (p *pace) made() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.making = nil
 }
 
-// run calls version after changes, and every refresh without one, until ctx ends. Version returns false if it made none, and is called
-// again after the interval. waited receives how long changes waited for their version.
+// run calls version after changes, and without changes at every refresh, until ctx ends. If version returns false, run calls it again after
+// the interval. waited receives the times that changes waited for their version.
 func (p *pace) run(ctx context.Context, refresh time.Duration, version func(context.Context) bool, waited func(time.Duration)) {
 	timer := time.NewTimer(refresh)
 	defer timer.Stop()

@@ -19,16 +19,16 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
-// item is an object as client-go's reflector wants it. Of what the API server sends no more is held than decisions rest on.
+// item is an object in the form of client-go's reflector. It contains only the fields on which decisions depend.
 type item struct{ *volcano.Object }
 
-// GetObjectKind is that of no kind: the reflector has one for each kind.
+// GetObjectKind returns no kind, because each reflector has one kind.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject returns the same: an Object does not change.
+// DeepCopyObject returns the object itself, which never changes.
 func (i *item) DeepCopyObject() runtime.Object { return i }
 
-// GetObjectMeta returns what the reflector looks at.
+// GetObjectMeta returns the metadata that the reflector reads.
 func (i *item) GetObjectMeta() metav1.Object {
 	m := &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion}
 	if i.Synced {
@@ -44,7 +44,7 @@ type itemList struct {
 	Items []runtime.Object
 }
 
-// GetObjectKind is that of no kind.
+// GetObjectKind returns no kind.
 func (l *itemList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns a list of the same objects.
@@ -52,7 +52,7 @@ func (l *itemList) DeepCopyObject() runtime.Object {
 	return &itemList{ListMeta: l.ListMeta, Items: append([]runtime.Object(nil), l.Items...)}
 }
 
-// source lists and watches the objects of one kind, and tells its kindState what comes of it.
+// source lists and watches the objects of one kind, and reports the results to its kindState.
 type source struct {
 	client  *rest.RESTClient
 	path    string
@@ -87,8 +87,8 @@ func (s *source) request(options *metav1.ListOptions) *rest.Request {
 	return r
 }
 
-// List reads a page of the newest state. The reflector asks for one that is at least as new as what it has; in pages, an API server would
-// answer with exactly that, which may be too old to watch from, or, from its cache, with everything in one piece.
+// List reads a page of the newest state. The reflector requests a state that is at least as new as its own. With pages, an API server would
+// return exactly that state, which may be too old for a watch, or everything in one piece from its cache.
 func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Limit > 0 && options.Continue == "" {
 		options.ResourceVersion = ""
@@ -133,7 +133,7 @@ func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	return w, nil
 }
 
-// watched is a watch that tells of its end. The reflector stops every watch, also one that has ended.
+// watched is a watch that reports its end. The reflector stops every watch, even one that has ended.
 type watched struct {
 	watch.Interface
 

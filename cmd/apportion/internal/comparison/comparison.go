@@ -6,16 +6,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Plan is what both policies are asked.
+// Plan contains the questions to both policies.
 type Plan struct {
 	snapshot *lookup.Snapshot
-	// claimants are tasks that wait, one of each job.
+	// claimants contains one waiting task of each job.
 	claimants []uint32
-	// Omitted is how many jobs wait beyond those that are asked about.
+	// Omitted is the number of waiting jobs without questions.
 	Omitted int
 }
 
-// maxClaimants bounds the jobs whose evictions are compared.
+// maxClaimants is the maximum number of jobs whose evictions are compared.
 const maxClaimants = 500
 
 // New plans a comparison about a snapshot.
@@ -46,10 +46,10 @@ const (
 	firstClaimantAt
 )
 
-// Needed is the number of the first steps without whose answers nothing can be compared.
+// Needed is the number of first steps whose answers every comparison needs.
 const Needed = enqueueAt + 2
 
-// Steps are the questions.
+// Steps returns the questions.
 func (p *Plan) Steps() []*apportionv1.Step {
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
@@ -67,7 +67,7 @@ func (p *Plan) Steps() []*apportionv1.Step {
 	return steps
 }
 
-// dividing are the queues of the first plugin that divides among them.
+// dividing returns the queues of the first plugin that divides among queues.
 func dividing(a *apportionv1.SharesAnswer) []*apportionv1.QueueShare {
 	for _, p := range a.GetPlugins() {
 		if len(p.GetQueues()) > 0 {
@@ -84,7 +84,7 @@ func yesOrNo(yes bool) string {
 	return "no"
 }
 
-// wordOf is a verdict in a word. To abstain is to permit.
+// wordOf returns a verdict as one word. ABSTAIN counts as a permit.
 func wordOf(v *apportionv1.Verdict) string {
 	switch {
 	case v == nil:

@@ -47,15 +47,15 @@ var Kinds = []Kind{
 	Allocated, MoreEvictions, FewerEvictions,
 }
 
-// Effect is one thing that differs between two outcomes.
+// Effect is one difference between two outcomes.
 type Effect struct {
 	Kind Kind `json:"kind"`
-	// Queue or Job is what it is about; Job is namespace/name.
+	// Queue or Job is the affected one; Job is namespace/name.
 	Queue string `json:"queue,omitempty"`
 	Job   string `json:"job,omitempty"`
 	// Resource is that of an amount.
 	Resource string `json:"resource,omitempty"`
-	// Was and Is are amounts, words or counts, as people write them.
+	// Was and Is are formatted amounts, words or counts.
 	Was string `json:"was"`
 	Is  string `json:"is"`
 	// Why is the reason of the second outcome.
@@ -139,7 +139,7 @@ func same(x, y float64) bool {
 	return x == y || math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y))
 }
 
-// guarantee finds resources of which a queue deserves less than its guarantee now, and did not before.
+// guarantee finds resources of which a queue deserves less than its guarantee only in the second outcome.
 func (e *effects) guarantee(name string, was, is *Queue) {
 	for _, resource := range slices.Sorted(maps.Keys(is.Guarantee)) {
 		below := func(q *Queue) bool {
@@ -198,7 +198,7 @@ func (e *effects) verdict(job string, lost, gained Kind, was, is, why string) {
 	e.add(Effect{Kind: kind, Job: job, Was: was, Is: is, Why: why})
 }
 
-// order compares the order of the queues that both outcomes rank. A queue that is overtaken is later.
+// order compares the order of the queues that both outcomes rank. A queue that another one overtakes counts as later.
 func (e *effects) order(was, is *Outcome) {
 	var both []string
 	for name, q := range is.Queues {
@@ -223,5 +223,5 @@ func (e *effects) order(was, is *Outcome) {
 	}
 }
 
-// Words returns a kind as people write it.
+// Words returns the displayed name of a kind.
 func (k Kind) Words() string { return strings.ReplaceAll(string(k), "-", " ") }

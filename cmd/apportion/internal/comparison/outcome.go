@@ -6,28 +6,28 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Outcome is what one policy decides about one cluster, by names, so that the outcomes of different clusters can be compared.
+// Outcome contains the decisions of one policy about one cluster, by names, so that outcomes of different clusters can be compared.
 type Outcome struct {
 	Queues map[string]*Queue
 	Jobs   map[string]*Job
 }
 
-// Queue is what is decided about a queue. Amounts are by resource, in the units of the contract.
+// Queue contains the decisions about a queue. Amounts are by resource, in the units of the contract.
 type Queue struct {
 	Deserved, Limit, Guarantee, Allocated map[string]float64
 	Overused                              bool
 	// Rank counts from 1; 0: the queue has no jobs.
 	Rank int
-	// Evictable are its tasks that some waiting job may evict.
+	// Evictable contains its tasks that some waiting job may evict.
 	Evictable map[string]bool
 	// Why is the reason for overused.
 	Why string
 }
 
-// Job is what is decided about a job.
+// Job contains the decisions about a job.
 type Job struct {
 	Queue string
-	// Admission and Allocation are yes, no or not asked, and why not.
+	// Admission and Allocation are yes, no or not asked, with the reason.
 	Admission, Allocation       string
 	AdmissionWhy, AllocationWhy string
 }
@@ -45,7 +45,7 @@ func (p *Plan) OutcomeOf(answers []*apportionv1.Answer, names text.Names) *Outco
 	return o.Outcome
 }
 
-// outcome forms an Outcome.
+// outcome builds an Outcome.
 type outcome struct {
 	*Plan
 	*Outcome

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Conn is a connection of a pool until it is closed.
+// Conn is a connection in a pool, until it is closed.
 type Conn struct {
 	net.Conn
 
@@ -16,8 +16,8 @@ type Conn struct {
 	from   netip.Prefix
 	source *source
 
-	// What follows is guarded by the pool's mutex: the calls under way, whether there ever was one, since when there is none, the places in
-	// the queues of the pool and of the source, and whether the pool has forgotten the connection.
+	// The pool's mutex guards the following fields: the calls in progress, whether there ever was a call, since when there is none, the
+	// positions in the queues of the pool and of the source, and whether the pool has removed the connection.
 	calls            int
 	used             bool
 	since            time.Time
@@ -30,7 +30,7 @@ func connOf(e *list.Element) *Conn {
 	return c
 }
 
-// Begin notes a call that was let in. end notes that it is over.
+// Begin records the start of an admitted call. end records its end.
 func (c *Conn) Begin() (end func()) {
 	c.pool.mutex.Lock()
 	defer c.pool.mutex.Unlock()
@@ -47,7 +47,7 @@ func (c *Conn) Begin() (end func()) {
 	})
 }
 
-// enqueue puts a connection without a call into the queues.
+// enqueue adds a connection without a call to the queues.
 func (c *Conn) enqueue() {
 	c.since = time.Now()
 	c.inPool = c.pool.queue.add(c)
@@ -56,7 +56,7 @@ func (c *Conn) enqueue() {
 	}
 }
 
-// dequeue takes it out of them, if it is there.
+// dequeue removes the connection from the queues, if it is in them.
 func (c *Conn) dequeue() {
 	if c.inPool == nil {
 		return
@@ -76,9 +76,9 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// discard closes a connection that the pool has forgotten.
+// discard closes a connection that the pool has removed.
 func (c *Conn) discard() {
-	// Its peer sees the end of the connection. There is no use for the error.
+	// The error is ignored, because the peer sees the end of the connection.
 	_ = c.Conn.Close()
 }
 
@@ -93,7 +93,7 @@ func (q *queue) add(c *Conn) *list.Element { return q.of(c).PushBack(c) }
 
 func (q *queue) remove(c *Conn, e *list.Element) { q.of(c).Remove(e) }
 
-// Find returns the connection of a pool that is, or lies below, a connection, or nil. TLS is such a layer.
+// Find returns the pool's connection that is, or is wrapped by, a connection such as one with TLS; nil if there is none.
 func Find(conn net.Conn) *Conn {
 	for conn != nil {
 		if c, ok := conn.(*Conn); ok {

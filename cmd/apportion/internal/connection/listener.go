@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Listener returns a listener whose connections are of the pool.
+// Listener returns a listener whose connections belong to the pool.
 func (p *Pool) Listener(l net.Listener) net.Listener {
 	return &listener{Listener: l, pool: p, closed: make(chan struct{})}
 }
@@ -21,7 +21,7 @@ type listener struct {
 	once   sync.Once
 }
 
-// Accept waits for a connection, and then for room. It closes connections that are refused, and those that give way.
+// Accept waits for a connection, and then for room in the pool. It closes connections that are refused or replaced.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -40,7 +40,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// take waits for room for a connection. It returns nil and no error if the connection was refused.
+// take waits for room for a connection. It returns nil without an error if the connection was refused.
 func (l *listener) take(raw net.Conn) (net.Conn, error) {
 	for {
 		o := l.pool.take(raw)
@@ -51,7 +51,7 @@ func (l *listener) take(raw net.Conn) (net.Conn, error) {
 			return o.conn, nil
 		}
 		if o.changed == nil {
-			// Its peer sees the end of the connection. There is no use for the error.
+			// The error is ignored, because the peer sees the end of the connection.
 			_ = raw.Close()
 			return nil, nil //nolint:nilnil // A connection that was refused is no error of the listener.
 		}

@@ -1,5 +1,6 @@
-// Package connection bounds the connections that listeners accept: in all, and from one address. Where there are too many, those that no
-// call was ever made on give way first, then those without a call for long. A connection with a call under way is never closed.
+// Package connection limits the connections that listeners accept: in total, and from one address. At the limit, a new connection replaces
+// one that never had a call, or else the one that has been without a call for the longest time. A connection with a call in progress is
+// never closed.
 package connection
 
 import (
@@ -15,19 +16,20 @@ import (
 
 // Options of a Pool.
 type Options struct {
-	// Maximum bounds the connections of all listeners together.
+	// Maximum limits the connections of all listeners together.
 	Maximum int
-	// Address bounds those from one IP address, if it is below Maximum; the addresses of an IPv6 /64 count as one. Unix sockets have none.
+	// Address limits the connections from one IP address, if it is below Maximum; the addresses of an IPv6 /64 count as one. Unix sockets
+	// are not limited.
 	Address int
-	// Idle is how long a connection must have been without a call before it gives way to a new one. A connection that never had a call
-	// gives way at once.
+	// Idle is the time without a call after which a new connection may replace a connection. One that never had a call may be replaced at
+	// once.
 	Idle time.Duration
 }
 
-// Pool is the connections of several listeners. It is for any number of goroutines.
+// Pool contains the connections of several listeners. It is safe for concurrent use.
 type Pool struct {
 	options Options
-	// failing is whether the last attempt to accept failed, as it does where the process has no file descriptors left.
+	// failing is true if the last attempt to accept failed, as when the process has no file descriptors left.
 	failing atomic.Bool
 	closed  *prometheus.CounterVec
 
@@ -39,18 +41,18 @@ type Pool struct {
 	changed chan struct{}
 }
 
-// source is the connections from one address.
+// source contains the connections from one address.
 type source struct {
 	open  int
 	queue queue
 }
 
-// queue holds connections without a call under way, those that have waited longest first.
+// queue contains connections without a call in progress, the longest idle first.
 type queue struct {
 	unused, idle list.List
 }
 
-// Why connections are closed, or not taken.
+// The reasons why connections are closed or refused.
 const (
 	reasonAddress = "address"
 	reasonUnused  = "unused"
@@ -79,14 +81,14 @@ func (p *Pool) Collectors() []prometheus.Collector {
 	}, func() float64 { return float64(p.Open()) })}
 }
 
-// Open returns how many connections there are.
+// Open returns the number of connections.
 func (p *Pool) Open() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.open
 }
 
-// Full reports whether a new connection would have to wait: there are as many as may be, and none of them gives way.
+// Full reports whether a new connection would have to wait: the limit is reached, and no connection can be replaced.
 func (p *Pool) Full() bool {
 	if p.failing.Load() {
 		return true
@@ -100,18 +102,18 @@ func (p *Pool) Full() bool {
 	return victim == nil
 }
 
-// outcome is what becomes of a connection that was accepted.
+// outcome is the decision about an accepted connection.
 type outcome struct {
-	// conn is nil where the connection was not taken.
+	// conn is nil if the connection was not added.
 	conn *Conn
-	// victim is closed for it.
+	// victim is the connection that it replaces.
 	victim *Conn
-	// changed and after say when to try again, where all connections are in use. changed is nil where the connection is refused.
+	// changed and after determine when to try again if all connections are in use. changed is nil if the connection is refused.
 	changed <-chan struct{}
 	after   time.Duration
 }
 
-// take takes a connection into the pool if there is room, or if another one gives way to it.
+// take adds a connection to the pool if there is room, or if it can replace another one.
 func (p *Pool) take(raw net.Conn) (o outcome) {
 	from := prefixOf(raw.RemoteAddr())
 	p.mutex.Lock()
@@ -133,7 +135,8 @@ func (p *Pool) take(raw net.Conn) (o outcome) {
 	return o
 }
 
-// oldest returns the connection of a queue that gives way, or nil and how long until one does; 0 where none will by time alone.
+// oldest returns the connection of a queue that can be replaced, or nil and the time until one can be; 0 if none will be idle by time
+// alone.
 func (p *Pool) oldest(q *queue) (*Conn, time.Duration) {
 	if first := q.unused.Front(); first != nil {
 		return connOf(first), 0
@@ -149,7 +152,7 @@ func (p *Pool) oldest(q *queue) (*Conn, time.Duration) {
 	return c, 0
 }
 
-// evict takes a connection out of the pool that the caller closes afterwards. It does nothing for nil.
+// evict removes a connection from the pool; the caller then closes it. It does nothing for nil.
 func (p *Pool) evict(c *Conn) {
 	if c == nil {
 		return
@@ -162,7 +165,7 @@ func (p *Pool) evict(c *Conn) {
 	p.remove(c)
 }
 
-// giveWay closes the connection that gives way first, and reports whether there was one.
+// giveWay closes the connection that would be replaced first, and reports whether there was one.
 func (p *Pool) giveWay() bool {
 	p.mutex.Lock()
 	victim, _ := p.oldest(&p.queue)
@@ -187,7 +190,7 @@ func (p *Pool) add(c *Conn) {
 	c.enqueue()
 }
 
-// remove forgets a connection, once.
+// remove removes a connection, once.
 func (p *Pool) remove(c *Conn) {
 	if c.gone {
 		return
@@ -203,7 +206,7 @@ func (p *Pool) remove(c *Conn) {
 	p.announce()
 }
 
-// announce wakes those that wait for room.
+// announce wakes the goroutines that wait for room.
 func (p *Pool) announce() {
 	close(p.changed)
 	p.changed = make(chan struct{})

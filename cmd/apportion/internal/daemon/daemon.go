@@ -1,4 +1,4 @@
-// Package daemon is `apportion serve`: it puts the service together from its settings, and keeps them up to date while it runs.
+// Package daemon implements `apportion serve`: it assembles the service from its settings, and reloads them while it runs.
 package daemon
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/apportion/apportion/service/telemetry"
 )
 
-// connectionIdle is how long a connection must have been without a call before it gives way to a new one.
+// connectionIdle is the time without a call after which a new connection may replace a connection.
 const connectionIdle = time.Minute
 
 // Options of a Daemon.
 type Options struct {
-	// Sources of the settings, to be read again.
+	// Sources of the settings, which reloads read again.
 	Sources config.Sources
 	// Version of the program.
 	Version string
@@ -51,7 +51,7 @@ type Daemon struct {
 	authority *identity.Authority
 	gate      *identity.Gate
 	server    *service.Server
-	// connections are those of all listeners but admin's.
+	// connections contains the connections of all listeners except the admin listener.
 	connections *connection.Pool
 	listeners   []net.Listener
 	admin       net.Listener
@@ -60,19 +60,19 @@ type Daemon struct {
 	extender    *extending
 	// follower is nil if no cluster is followed.
 	follower *cluster.Follower
-	// page is nil if it is not served.
+	// page is nil if the page is not served.
 	page     http.Handler
 	policies atomic.Pointer[map[string]*apportionv1.Policy]
 
-	// seen is what the files held before they were read, and watchFiles is watch.Files, which tests replace.
+	// seen contains the contents of the files before they were read; watchFiles is watch.Files, which tests replace.
 	seen       watch.Contents
 	watchFiles func(context.Context, watch.Options, func() []string, func())
-	// reloading guards settings, those in force.
+	// reloading guards settings, the current ones.
 	reloading sync.Mutex
 	settings  *config.Effective
 }
 
-// Open makes a server of settings: everything they name is read and checked, nothing is listened on yet.
+// Open creates a server from settings. It reads and checks everything that they name, and does not listen yet.
 func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, error) {
 	d := &Daemon{options: o, settings: settings, watchFiles: watch.Files}
 	d.seen = watch.Look(d.files())
@@ -118,12 +118,12 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	return d, nil
 }
 
-// abandon ends what was begun for a server that will not serve.
+// abandon stops the parts of a server that will not serve.
 func (d *Daemon) abandon(ctx context.Context) error {
 	return errors.Join(d.observing.close(ctx), d.telemetry.Stop(ctx))
 }
 
-// Check reads and checks everything that settings name, and returns what is suspicious.
+// Check reads and checks everything that settings name, and returns warnings.
 func Check(settings *config.Effective) (warnings []string, err error) {
 	loaded, err := load(&settings.Config)
 	if loaded != nil {
@@ -174,7 +174,7 @@ func (d *Daemon) serviceOptions(loaded *loaded) service.Options {
 	return o
 }
 
-// named tells the service who calls, for its quotas.
+// named adds the caller's identity to the context, for the quotas of the service.
 func named(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	if caller := identity.Of(ctx); caller != nil && caller.Name != "" {
 		ctx = service.WithIdentity(ctx, caller.Name)
@@ -187,7 +187,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	// The last telemetry is sent after the context has ended.
 	last := context.WithoutCancel(ctx)
 	ctx, stop := context.WithCancel(ctx)
-	// From here on, before a call is answered, SIGHUP does not end the process.
+	// Registered before the first call is answered, so that SIGHUP does not end the process.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -234,12 +234,12 @@ func (d *Daemon) follow(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// ready reports whether the server takes calls, from new connections too, and has read the cluster that it follows.
+// ready reports whether the server accepts calls and new connections, and has read the cluster that it follows.
 func (d *Daemon) ready() bool {
 	return d.server.Ready() && !d.connections.Full() && (d.follower == nil || d.follower.Ready())
 }
 
-// newFollower returns a follower of the cluster of the settings, nil if none is to be followed.
+// newFollower returns a follower of the cluster in the settings, nil if none is followed.
 func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	c := &d.settings.Follow
 	if !c.Enabled {
@@ -256,7 +256,7 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	return f, nil
 }
 
-// serveAdmin serves what operators look at. The returned function ends it.
+// serveAdmin serves metrics and probes. The returned function stops it.
 func (d *Daemon) serveAdmin() (end func()) {
 	if d.admin == nil {
 		return func() {}
@@ -264,7 +264,7 @@ func (d *Daemon) serveAdmin() (end func()) {
 	const patience, headerBytes = 10 * time.Second, 64 << 10
 	server := &http.Server{
 		Handler: d.named(false, d.telemetry.Admin(telemetry.AdminOptions{Ready: d.ready, Profiling: d.settings.Admin.Profiling})),
-		// Not ReadTimeout: it would end a profile that takes longer.
+		// ReadTimeout is not set, because it would end profiles that take longer.
 		ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// extending answers Volcano's extender plugin beside what else is served.
+// extending serves Volcano's extender plugin.
 type extending struct {
 	listener net.Listener
 	handler  *extender.Handler
@@ -62,7 +62,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 	return e, nil
 }
 
-// noting notes requests on their connections, authenticated or not: the handler itself checks the password.
+// noting records requests on their connections, authenticated or not, because the handler checks the password.
 func noting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a := identity.ActivityOf(r.Context()); a != nil {
@@ -72,7 +72,7 @@ func noting(h http.Handler) http.Handler {
 	})
 }
 
-// speakingTo speaks what Volcano's client speaks, and asks no certificate of it: it has none, and shows who it is by a password.
+// speakingTo returns the TLS configuration for Volcano's client, which has no certificate and authenticates by a password.
 func speakingTo(c *tls.Config) *tls.Config {
 	current := c.GetConfigForClient
 	c.NextProtos = []string{"http/1.1"}
@@ -88,14 +88,14 @@ func speakingTo(c *tls.Config) *tls.Config {
 	return c
 }
 
-// admit replaces those who may ask.
+// admit replaces the users that may call.
 func (e *extending) admit(users extender.Users) {
 	if e != nil {
 		e.users.Store(&users)
 	}
 }
 
-// serve serves until ctx ends; fail is called if that ends earlier. The returned function waits for the end.
+// serve serves until ctx ends, and calls fail if serving ends earlier. The returned function waits for the end.
 func (e *extending) serve(ctx context.Context, log *slog.Logger, fail func()) (wait func() error) {
 	if e == nil {
 		return func() error { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/ui"
 )
 
-// serveHTTP answers the unary calls in JSON. The returned function drains and ends it.
+// serveHTTP serves the unary calls in JSON. The returned function drains and stops it.
 func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 	if d.http == nil {
 		return func(context.Context) error { return nil }
@@ -27,10 +27,10 @@ func (d *Daemon) serveHTTP(fail func()) (end func(context.Context) error) {
 			Settings: c.HTTP, Registry: t.Registry, Tracer: t.Tracer, Propagator: t.Propagator,
 		}))),
 		ReadHeaderTimeout: c.Deadline.Handshake, ReadTimeout: c.Deadline.Handshake + c.Deadline.Message,
-		// From the headers to the end of the answer: the message comes, the call is answered, the answer is read.
+		// The time from the headers to the end of the answer: the message arrives, the call is answered, the client reads the answer.
 		WriteTimeout: c.Deadline.Message + c.Deadline.Call + c.Deadline.Answer, IdleTimeout: idle,
 		MaxHeaderBytes: int(c.Limit.HeaderBytes), ConnContext: ofConnection,
-		// What a client may send before its call is let in, as over gRPC.
+		// The bytes that a client may send before its call is admitted, as over gRPC.
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: c.Connection.Streams, MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: 4 * window,
 		},
@@ -66,7 +66,7 @@ func (d *Daemon) named(authenticated bool, next http.Handler) http.Handler {
 	return hostname.Only(d.settings.Connection.Hosts, next)
 }
 
-// withPage serves the page beside the calls, if that is set.
+// withPage also serves the page, if it is enabled.
 func (d *Daemon) withPage(calls http.Handler) http.Handler {
 	if d.page == nil {
 		return calls
@@ -78,7 +78,7 @@ func (d *Daemon) withPage(calls http.Handler) http.Handler {
 	return mux
 }
 
-// newPage returns the page with the presets to choose from, nil if it is not to be served.
+// newPage returns the page with the presets, nil if it is not enabled.
 func newPage(set bool) (http.Handler, error) {
 	if !set {
 		return nil, nil //nolint:nilnil // No page is no fault.
@@ -90,7 +90,7 @@ func newPage(set bool) (http.Handler, error) {
 	return ui.NewHandler(ui.Options{Policies: policies})
 }
 
-// speakingHTTP offers both versions of HTTP where gRPC offers one.
+// speakingHTTP offers HTTP/1.1 in addition to HTTP/2.
 func speakingHTTP(c *tls.Config) *tls.Config {
 	protocols := []string{"h2", "http/1.1"}
 	c.NextProtos = protocols

@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/service/identity"
 )
 
-// Listen opens all listeners. If one cannot be opened, the server is done with.
+// Listen opens all listeners. If it fails, the server cannot be used again.
 func (d *Daemon) Listen(ctx context.Context) error {
 	if err := d.openAll(ctx); err != nil {
 		return errors.Join(err, d.close(), d.abandon(ctx))
@@ -71,7 +71,7 @@ func (d *Daemon) close() error {
 
 const unix = "unix"
 
-// addressOf is the address of a listener as a client would write it.
+// addressOf returns the address of a listener in the form that clients use.
 func addressOf(l net.Listener) string {
 	if l.Addr().Network() == unix {
 		return unix + ":" + l.Addr().String()
@@ -95,7 +95,7 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 	return l, err
 }
 
-// abandoned reports whether a socket exists on which no process listens, as a killed process leaves it.
+// abandoned reports whether a socket exists without a process that listens on it, as after a kill.
 func abandoned(ctx context.Context, path string) bool {
 	stat, err := os.Stat(path)
 	if err != nil || stat.Mode()&os.ModeSocket == 0 {

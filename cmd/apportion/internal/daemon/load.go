@@ -20,7 +20,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// loaded is what the live settings stand for, read from the files that they name.
+// loaded contains the values of the live settings, read from the files that they name.
 type loaded struct {
 	policies   map[string]*apportionv1.Policy
 	identities []identity.Identity
@@ -28,7 +28,7 @@ type loaded struct {
 	warnings   []warning
 }
 
-// warning is something suspicious in a policy's file.
+// warning is a warning about the file of a policy.
 type warning struct {
 	policy  string
 	warning *apportionv1.Warning
@@ -45,7 +45,7 @@ func (l *loaded) warn(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// load reads everything, and returns all that is wrong.
+// load reads everything, and returns all errors.
 func load(c *config.Config) (*loaded, error) {
 	l := &loaded{policies: map[string]*apportionv1.Policy{}}
 	var faults []error
@@ -98,13 +98,13 @@ func readUsers(name string) (extender.Users, error) {
 	return users, errors.Join(err, file.Close())
 }
 
-// readPolicy reads a policy from wherever a setting says.
+// readPolicy reads a policy from the file or the preset in a setting.
 func readPolicy(source string) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	kind, name := config.KindOf(source)
 	if kind == config.PresetPolicy {
 		preset, ok := client.Preset(name)
 		if !ok {
-			return nil, nil, fmt.Errorf("no preset %q: one of %s is expected", name, strings.Join(client.Presets(), ", "))
+			return nil, nil, fmt.Errorf("no preset %q; there are %s", name, strings.Join(client.Presets(), ", "))
 		}
 		return preset, nil, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/apportion/apportion/service/identity"
 )
 
-// metrics tell whether what is on disk is what is in force.
+// metrics report whether the configuration on disk is the current one.
 type metrics struct {
 	taken, success        prometheus.Gauge
 	reloads               *prometheus.CounterVec

@@ -14,14 +14,14 @@ import (
 	"github.com/apportion/apportion/service/telemetry"
 )
 
-// observing holds the observers of decisions that the settings ask for.
+// observing contains the observers of decisions that the settings enable.
 type observing struct {
 	observers []service.Observer
 	log       *decisionlog.Log
 	shadow    *shadow.Shadow
 }
 
-// newObservers starts the observers that the settings ask for.
+// newObservers starts the observers that the settings enable.
 func (d *Daemon) newObservers(ctx context.Context, loaded *loaded) (*observing, error) {
 	b, c := &observing{}, &d.settings.Config
 	if c.Metrics.Queues > 0 {
@@ -79,18 +79,18 @@ func (d *Daemon) newDecisionLog(ctx context.Context) (*decisionlog.Log, error) {
 	return decisionlog.New(o), nil
 }
 
-// checkMask refuses names that no field has: what is to be masked must not be written by a slip.
+// checkMask returns an error for names that no field has, so that a misspelt name does not leave a field unmasked.
 func checkMask(names []string) error {
 	known := decisionlog.Maskable()
 	for _, name := range names {
 		if !known[name] {
-			return fmt.Errorf("mask: no field with a text is called %s", strconv.Quote(name))
+			return fmt.Errorf("mask: no text field has the name %s", strconv.Quote(name))
 		}
 	}
 	return nil
 }
 
-// use takes the shadow's policy over. If there is none of its name any more, it stays as it was until a start.
+// use updates the shadow's policy. If no policy has its name any longer, the old one stays until a restart.
 func (b *observing) use(c *config.Config, loaded *loaded) error {
 	policy, ok := loaded.policies[c.Shadow.Policy]
 	if b.shadow == nil || !ok {
@@ -99,7 +99,7 @@ func (b *observing) use(c *config.Config, loaded *loaded) error {
 	return b.shadow.Use(policy)
 }
 
-// close writes down what is left to be written.
+// close writes the remaining entries.
 func (b *observing) close(ctx context.Context) error {
 	var faults []error
 	if b.shadow != nil {
@@ -111,7 +111,7 @@ func (b *observing) close(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// withName returns an error that names the part that did not end in time, or nil.
+// withName returns an error with the name of the part that did not end in time, or nil.
 func withName(what string, err error) error {
 	if err == nil {
 		return nil

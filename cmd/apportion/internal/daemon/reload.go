@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/config"
 )
 
-// files lists what is watched: the configuration, the files it names, and those of TLS.
+// files lists the watched files: the configuration, the files that it names, and those of TLS.
 func (d *Daemon) files() []string {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
@@ -32,7 +32,7 @@ func (d *Daemon) files() []string {
 	return files
 }
 
-// Reload reads the files again, and takes over what may change while the server runs.
+// Reload reads the files again, and applies the settings that may change while the server runs.
 func (d *Daemon) Reload(ctx context.Context) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
@@ -61,9 +61,9 @@ func (d *Daemon) reloadTLS(ctx context.Context) {
 	}
 }
 
-var errOpened = errors.New("identities: the list became empty, which would admit every client; restart the server for that")
+var errOpened = errors.New("identities: the list became empty, which would admit every client and requires a restart")
 
-// reloadConfig takes over policies and identities, both or none.
+// reloadConfig applies policies and identities, both or none.
 func (d *Daemon) reloadConfig(ctx context.Context) error {
 	next, err := config.Read(d.options.Sources)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 	if len(d.settings.Identities) > 0 && len(next.Identities) == 0 {
 		return errOpened
 	}
-	// Both were checked before, so that neither fails after the other was taken over.
+	// Both were checked before, so neither fails after the other was applied.
 	if err := d.server.SetPolicies(loaded.policies); err != nil {
 		return err
 	}

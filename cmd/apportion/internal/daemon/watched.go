@@ -12,16 +12,16 @@ import (
 	"github.com/apportion/apportion/service/telemetry"
 )
 
-// watched tells the observers of the service what Volcano's extender plugin asks: each of its sessions as a session of the service.
+// watched passes the sessions of Volcano's extender plugin to the observers of the service, each as a session of the service.
 type watched struct {
 	server    *service.Server
 	observers []service.Observer
-	// queues observe the shares with which a session begins, because questions within it are about one queue at a time. May be nil.
+	// queues observes the shares at the beginning of a session, because later questions are about one queue each. May be nil.
 	queues *telemetry.Queues
 	log    *slog.Logger
 }
 
-// watched returns an observer that tells those of the service.
+// watched returns an observer that calls the observers of the service.
 func (d *Daemon) watched() *watched {
 	w := &watched{server: d.server, log: d.log}
 	for _, observer := range d.observing.observers {
@@ -34,7 +34,7 @@ func (d *Daemon) watched() *watched {
 	return w
 }
 
-// Opened tells those who want to know of the session.
+// Opened begins the session for the observers that want it.
 func (w *watched) Opened(ctx context.Context, o *extender.Opening) extender.SessionObserver {
 	if w.queues != nil {
 		w.show(ctx, o)
@@ -58,7 +58,8 @@ func (w *watched) Opened(ctx context.Context, o *extender.Opening) extender.Sess
 	return s
 }
 
-// show shows the queues as the session finds them. The scheduler's path stands for its cluster, whose name Volcano does not tell.
+// show passes on the shares at the beginning of the session. The scheduler's path is used as the name of the cluster, which Volcano does
+// not send.
 func (w *watched) show(ctx context.Context, o *extender.Opening) {
 	shares := o.Ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}})
 	w.queues.Observe(withUser(ctx, o.User), &service.Decision{
@@ -67,16 +68,16 @@ func (w *watched) show(ctx context.Context, o *extender.Opening) {
 	})
 }
 
-// watchedSession is one session; its calls come one after the other.
+// watchedSession is one session. Its methods are called one after the other.
 type watchedSession struct {
 	*watched
 
 	observers []service.Observer
-	// decision is what all its decisions have in common.
+	// decision contains the fields that all its decisions share.
 	decision service.Decision
 }
 
-// Asked tells of a batch.
+// Asked passes on a batch.
 func (s *watchedSession) Asked(ctx context.Context, q *extender.Question) {
 	s.decision.Batch++
 	d := s.decision
@@ -85,7 +86,7 @@ func (s *watchedSession) Asked(ctx context.Context, q *extender.Question) {
 	s.tell(withUser(ctx, q.User), &d)
 }
 
-// Closed tells that the session is over.
+// Closed ends the session for the observers.
 func (s *watchedSession) Closed(ctx context.Context) {
 	s.decision.Batch++
 	d := s.decision
@@ -99,7 +100,7 @@ func (s *watchedSession) tell(ctx context.Context, d *service.Decision) {
 	}
 }
 
-// tellOne tells one observer. A panic of it is not the scheduler's.
+// tellOne calls one observer. Its panic does not affect the scheduler.
 func (s *watchedSession) tellOne(ctx context.Context, observer service.Observer, d *service.Decision) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +111,7 @@ func (s *watchedSession) tellOne(ctx context.Context, observer service.Observer,
 	observer.Observe(ctx, d)
 }
 
-// withUser tells the observers who asks.
+// withUser adds the user to the context, for the observers.
 func withUser(ctx context.Context, user string) context.Context {
 	if user == "" {
 		return ctx

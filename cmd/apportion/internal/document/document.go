@@ -1,5 +1,5 @@
-// Package document reads messages of the contract from the files that people write: YAML or JSON, with unknown names refused and faults
-// named by file, line and key, or the binary form.
+// Package document reads messages of the contract from files in YAML, JSON or the binary form. It refuses unknown names, and names faults
+// by file, line and key.
 package document
 
 import (
@@ -32,7 +32,7 @@ func Unmarshal(file string, data []byte, message proto.Message) error {
 		return err
 	}
 	if root.Kind == 0 {
-		return root.Fault("nothing is in it")
+		return root.Fault("the document is empty")
 	}
 	w := writer{line: 1}
 	if err := w.value(root, 0); err != nil {
@@ -44,7 +44,7 @@ func Unmarshal(file string, data []byte, message proto.Message) error {
 	return nil
 }
 
-// isBinary says whether data cannot be text: text holds no control characters but tabs and line ends.
+// isBinary reports whether data is not text, because it has control characters other than tabs and line ends.
 func isBinary(data []byte) bool {
 	for _, b := range data[:min(len(data), 1024)] {
 		if b < ' ' && b != '\t' && b != '\n' && b != '\r' {
@@ -54,7 +54,7 @@ func isBinary(data []byte) bool {
 	return false
 }
 
-// positionPattern finds the position in what the JSON library says.
+// positionPattern matches the position in errors of the JSON library.
 var positionPattern = regexp.MustCompile(`\(line (\d+):\d+\):\s*(.*)$`)
 
 func jsonFault(file string, err error) error {
@@ -64,22 +64,21 @@ func jsonFault(file string, err error) error {
 			return &tree.Fault{Source: file, Line: line, Text: match[2]}
 		}
 	}
-	// The library puts a space of either width behind its name, so that programs do not rely on the text.
+	// The library writes an ordinary or a wide space after its name, so that programs do not depend on the text.
 	message := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 	return &tree.Fault{Source: file, Text: message}
 }
 
-// maxDepth bounds how deep a document may nest.
+// maxDepth is the maximum nesting of a document.
 const maxDepth = 64
 
-// writer writes a YAML tree as JSON whose every token is on the line on which YAML has it, so that the faults of the JSON have the
-// lines of the YAML.
+// writer converts a YAML tree to JSON with every token on its line in the YAML, so that errors of the JSON have the lines of the YAML.
 type writer struct {
 	out  bytes.Buffer
 	line int
 }
 
-// advance ends lines until the given one.
+// advance writes line ends up to the given line.
 func (w *writer) advance(line int) {
 	for w.line < line {
 		w.out.WriteByte('\n')
@@ -122,7 +121,7 @@ func (w *writer) value(n tree.Node, depth int) error {
 	return w.scalar(n)
 }
 
-// close ends a list or object; it also begins one in which nothing is.
+// close ends a list or object; it also begins an empty one.
 func (w *writer) close(opening, between, closing byte) {
 	if between == opening {
 		w.out.WriteByte(opening)
@@ -130,7 +129,7 @@ func (w *writer) close(opening, between, closing byte) {
 	w.out.WriteByte(closing)
 }
 
-// scalar writes what YAML takes for a number, a truth value or null as such, everything else as a text.
+// scalar writes numbers, booleans and null of YAML as such, and everything else as a text.
 func (w *writer) scalar(n tree.Node) error {
 	switch n.ShortTag() {
 	case "!!null":
@@ -138,7 +137,7 @@ func (w *writer) scalar(n tree.Node) error {
 	case "!!bool":
 		var flag bool
 		if err := n.Decode(&flag); err != nil {
-			return n.Fault("neither true nor false: %s", n.Value)
+			return n.Fault("true or false is expected, got %s", n.Value)
 		}
 		w.out.WriteString(strconv.FormatBool(flag))
 	case "!!int", "!!float":

@@ -44,7 +44,7 @@ func YAML(raw []byte) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// block turns the flow style of JSON into that of YAML, except for short lists of numbers and for what is empty.
+// block converts the flow style of JSON to the block style of YAML, except for short lists of numbers and empty values.
 func block(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		n.Style = 0
@@ -61,7 +61,7 @@ func block(n *yaml.Node) {
 	}
 }
 
-// isRow says whether n is a list of plain numbers, such as amounts.
+// isRow reports whether n is a list of plain numbers, such as amounts.
 func isRow(n *yaml.Node) bool {
 	if n.Kind != yaml.SequenceNode {
 		return false

@@ -9,14 +9,14 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 )
 
-// The size of a plot, in units of its view box: the whole, and the part that curves and bars are drawn in.
+// The size of a plot in units of its view box: of the whole plot, and of the area with curves and bars.
 const (
 	plotWidth, plotHeight = 760.0, 260.0
 	left, right           = 56.0, 748.0
 	top, bottom           = 26.0, 228.0
 )
 
-// plot is a drawing and the table that says the same.
+// plot is a drawing and a table with the same content.
 type plot struct {
 	ID, Title, About string
 	Width, Height    float64
@@ -30,13 +30,13 @@ type plot struct {
 	Table        section
 }
 
-// tick is a line of a scale with its number.
+// tick is a labelled line of a scale.
 type tick struct {
 	At   float64
 	Text string
 }
 
-// curve is a line, of the class of a colour; Dashed: of what a queue is entitled to.
+// curve is a line with the class of its colour. Dashed curves show entitlements.
 type curve struct {
 	Color  int
 	Dashed bool
@@ -58,7 +58,7 @@ type key struct {
 	Name   string
 }
 
-// colors is how many colours there are; they repeat.
+// colors is the number of colours; they repeat.
 const colors = 8
 
 func at(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) }
@@ -82,7 +82,7 @@ func nice(most float64, n int) []float64 {
 	return list
 }
 
-// vertical makes the scale of the vertical axis and returns its end.
+// vertical adds the scale of the vertical axis and returns its end.
 func (p *plot) vertical(most float64, text func(float64) string) float64 {
 	const lines = 4
 	list := nice(most, lines)
@@ -93,7 +93,7 @@ func (p *plot) vertical(most float64, text func(float64) string) float64 {
 	return end
 }
 
-// times makes the scale of time, in seconds from one moment to another.
+// times adds the scale of time, in seconds from one moment to another.
 func (p *plot) times(from, to int64) {
 	const lines = 8
 	unit, name := float64(hour), "hours"
@@ -120,7 +120,7 @@ func line(values []float64, start, step, from, to int64, end float64) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plots are all drawings.
+// plots returns all drawings.
 func (r *Report) plots() []plot {
 	list := []plot{r.waitBars("plot-queues", "Mean wait of the jobs of each queue", r.queueNames(), queueWait)}
 	var classes []string
@@ -153,7 +153,7 @@ func classWait(run *rehearsal.Result, name string) (float64, bool) {
 	return 0, false
 }
 
-// waitBars draws a group of bars for each name, with a bar for each run. Where there are too many to be told apart it has the first.
+// waitBars draws a group of bars for each name, with a bar for each run. If there are too many to distinguish, it draws the first ones.
 func (r *Report) waitBars(id, title string, names []string, wait func(*rehearsal.Result, string) (float64, bool)) plot {
 	const mostGroups = 12
 	p := plot{ID: id, Title: title, Width: plotWidth, Height: plotHeight, YUnit: "hours"}
@@ -202,7 +202,7 @@ func (r *Report) waitBars(id, title string, names []string, wait func(*rehearsal
 	return p
 }
 
-// brief cuts a name that would run into the next.
+// brief shortens a name that would overlap the next one.
 func brief(name string) string {
 	const most = 14
 	if runes := []rune(name); len(runes) > most {
@@ -219,7 +219,7 @@ func (r *Report) runKeys() []key {
 	return keys
 }
 
-// scale is what plots over time have in common: the largest value, and from when to when.
+// scale contains the common scale of plots over time: the largest value, and the first and last time.
 func (r *Report) scale() (most float64, from, to int64) {
 	from, to = r.Trace.First, r.Trace.First+1
 	for _, run := range r.Runs {
@@ -255,7 +255,7 @@ func (r *Report) fairness() plot {
 	return p
 }
 
-// shares draws what each queue has, and is entitled to, over time.
+// shares draws the usage and the entitlement of each queue over time.
 func (r *Report) shares(i int, most float64, from, to int64) plot {
 	run := r.Runs[i]
 	p := plot{
@@ -287,7 +287,7 @@ type sampled struct {
 	text   func(float64) string
 }
 
-// overTime is a table of some moments. Series beyond one for each heading are shown in pairs.
+// overTime returns a table of some moments. Series beyond one for each heading are shown in pairs.
 func (r *Report) overTime(title string, from, to int64, list func(*[]string, *[]sampled)) section {
 	const rows = 12
 	s := section{Title: title, Names: 1, Head: []string{"after"}}

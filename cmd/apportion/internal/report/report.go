@@ -1,4 +1,4 @@
-// Package report shows how rehearsals went: as tables for a terminal, and as a page of HTML that needs nothing beside itself.
+// Package report formats the results of rehearsals: as tables for a terminal, and as one self-contained page of HTML.
 package report
 
 import (
@@ -12,23 +12,23 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
-// Report is what a rehearsal has found; its JSON form is that of `apportion rehearse -o json`.
+// Report is the result of a rehearsal. Its JSON form is that of `apportion rehearse -o json`.
 type Report struct {
 	Trace Trace `json:"trace"`
-	// Resource is what entitlement, fairness, losses and classes are measured in.
+	// Resource is the resource by which entitlement, fairness, losses and classes are measured.
 	Resource string `json:"resource"`
-	// Every and Checkpoint are in seconds; a checkpoint of 0 says that an evicted task loses all its work.
+	// Every and Checkpoint are in seconds. With a checkpoint of 0, an evicted task loses all its work.
 	Every      int64 `json:"every"`
 	Checkpoint int64 `json:"checkpoint"`
-	// EntitledBy names the policy whose deserved shares queues are entitled to.
+	// EntitledBy names the policy whose deserved shares are the entitlements of queues.
 	EntitledBy string              `json:"entitled_by"`
 	Runs       []*rehearsal.Result `json:"runs"`
 }
 
-// Trace says what was rehearsed.
+// Trace describes the rehearsed trace.
 type Trace struct {
 	Jobs int `json:"jobs"`
-	// Start is the moment of second 0, absent if the trace does not say.
+	// Start is the moment of second 0, absent if it is unknown.
 	Start *time.Time `json:"start,omitempty"`
 	// First and Last are the first and the last arrival, in seconds.
 	First int64    `json:"first_arrival"`
@@ -36,7 +36,7 @@ type Trace struct {
 	Notes []string `json:"notes"`
 }
 
-// Unit is what people count the measured resource in.
+// Unit is the displayed unit of the measured resource.
 func (r *Report) Unit() string {
 	switch {
 	case strings.HasSuffix(r.Resource, "gpu"):

@@ -9,11 +9,11 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// containerLists are the fields of a pod's specification that list containers.
+// containerLists are the fields of a pod's specification with lists of containers.
 var containerLists = []string{"initContainers", "containers"}
 
-// withRequests returns the specification of a pod as the API server completes it: a container that limits a resource and does not say what
-// it requests of it requests the limit.
+// withRequests returns the specification of a pod as the API server completes it: a container with a limit and without a request of a
+// resource requests the limit.
 func withRequests(spec map[string]any) map[string]any {
 	out := maps.Clone(spec)
 	for _, list := range containerLists {
@@ -46,7 +46,7 @@ func withContainerRequests(container any) any {
 	return fields
 }
 
-// completed returns the text of a stream of documents whose pods are completed likewise; data itself if nothing is missing in it.
+// completed returns a stream of documents whose pods are completed in this way; data itself if nothing is missing.
 func completed(data []byte, documents []tree.Node) ([]byte, error) {
 	changed := false
 	for _, root := range documents {
@@ -77,7 +77,7 @@ func completed(data []byte, documents []tree.Node) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// completeContainer adds the requests that are missing, and reports whether any are.
+// completeContainer adds the missing requests, and reports whether there were any.
 func completeContainer(container tree.Node) bool {
 	resources, _ := container.Field("resources")
 	limits, _ := resources.Field("limits")

@@ -11,13 +11,13 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// maxReplicas bounds how many pods a set has, and maxGroups how many PodGroups a workload.
+// maxReplicas is the maximum number of pods of a set, and maxGroups that of PodGroups of a workload.
 const (
 	maxReplicas = 100_000
 	maxGroups   = 1_000
 )
 
-// The annotations that pods are found by, and those that say what plain pods want.
+// The annotations that relate pods to their group, and those with the settings of plain pods.
 const (
 	groupNameKey = "scheduling.k8s.io/group-name"
 	roleKey      = "volcano.sh/task-spec"
@@ -25,30 +25,31 @@ const (
 	minMemberKey = "scheduling.volcano.sh/group-min-member"
 )
 
-// group is a PodGroup and its pods, as the controller of a workload makes them.
+// group is a PodGroup and its pods, as the controller of a workload creates them.
 type group struct {
 	name, namespace      string
 	queue, priorityClass string
 	minMember            int32
-	// minResources are those that the workload names; nil: the sum of what the sets count.
+	// minResources are those that the workload names; nil: the sum over the counted pods of the sets.
 	minResources map[string]any
 	sets         []podSet
 }
 
 // podSet is a number of equal pods.
 type podSet struct {
-	// role tells the sets of a group apart. name is what the names of its pods begin with, before their number.
+	// role distinguishes the sets of a group. name is the prefix of the names of its pods, before their number.
 	role, name string
 	replicas   int32
-	// minimum is that of the role; nil: it has none of its own.
+	// minimum is the minimum of the role; nil: it has none of its own.
 	minimum  *int32
 	template template
-	// counted is how many of its pods the group's minimum resources hold. later says that its pods come after the others have started.
+	// counted is the number of its pods in the group's minimum resources. later is true if its pods are created after the others have
+	// started.
 	counted int32
 	later   bool
 }
 
-// template is what is read of the template of a pod.
+// template contains the fields of a pod template that are read.
 type template struct {
 	Metadata struct {
 		Labels      map[string]string `json:"labels"`
@@ -57,7 +58,7 @@ type template struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// scheduler is the name of the scheduler that the template names.
+// scheduler returns the scheduler that the template names.
 func (t *template) scheduler() string {
 	name, _ := t.Spec["schedulerName"].(string)
 	return name
@@ -142,7 +143,7 @@ func (g *group) pod(set *podSet, index int32) map[string]any {
 	}
 }
 
-// complete gives the job the minimum resources that the controller writes, and takes out the pods that come later.
+// complete sets the minimum resources that the controller writes, and removes the pods that are created later.
 func (g *group) complete(snapshot *lookup.Snapshot, job *apportionv1.Job) {
 	counted, later := make(map[string]int32, len(g.sets)), make(map[string]bool, len(g.sets))
 	for i := range g.sets {

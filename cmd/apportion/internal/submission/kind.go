@@ -12,13 +12,13 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// kind is a kind of workload: its API group, and how the PodGroups that it leads to are made.
+// kind is a kind of workload: its API group, and the function that builds its PodGroups.
 type kind struct {
 	group, name string
 	read        func(*workload) ([]*group, error)
 }
 
-// kinds are all that are read. The core group of Kubernetes is "".
+// kinds are the supported kinds. The core group of Kubernetes is "".
 var kinds = []kind{
 	{"batch.volcano.sh", "Job", (*workload).volcanoJob},
 	{"batch", "Job", (*workload).batchJob},
@@ -40,7 +40,7 @@ func Kinds() []string {
 	return names
 }
 
-// kindOf returns how a document is read, nil if it is no workload known here.
+// kindOf returns the kind of a document, nil if it is not a supported workload.
 func kindOf(root tree.Node) func(*workload) ([]*group, error) {
 	of, _, versioned := strings.Cut(textOf(root, "apiVersion"), "/")
 	i := slices.IndexFunc(kinds, func(k kind) bool { return versioned && k.name == textOf(root, "kind") && k.group == of })
@@ -53,12 +53,11 @@ func kindOf(root tree.Node) func(*workload) ([]*group, error) {
 // workload is a document that is read.
 type workload struct {
 	root tree.Node
-	// unscheduled says that its pods are scheduled by what their template names, where nothing else sets it: Volcano leaves them alone
-	// unless that is its own scheduler.
+	// unscheduled is true if the template alone names the scheduler of the pods: Volcano ignores them unless it is Volcano's.
 	unscheduled bool
 }
 
-// metadata is what is read of the metadata of a workload.
+// metadata contains the metadata of a workload that is read.
 type metadata struct {
 	Name        string            `json:"name"`
 	Namespace   string            `json:"namespace"`
@@ -66,7 +65,7 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// decode reads the document into a struct of the fields that matter. A field of a wrong type is a fault that names it.
+// decode reads the document into a struct of the needed fields. A field of a wrong type is a fault with its name.
 func (w *workload) decode(into any, meta *metadata) error {
 	var content map[string]any
 	if err := w.root.Decode(&content); err != nil {
@@ -91,7 +90,7 @@ func (w *workload) decode(into any, meta *metadata) error {
 	return nil
 }
 
-// fault returns an error about a path, on the line of the last key of it that exists.
+// fault returns an error about a path, with the line of the last key of the path that exists.
 func (w *workload) fault(path, format string, args ...any) error {
 	at := w.root.At(path)
 	at.Path = path
@@ -106,7 +105,7 @@ func (w *workload) replicasAt(path string, n int32) error {
 	return nil
 }
 
-// needTemplate refuses a template without containers.
+// needTemplate returns an error for a template without containers.
 func (w *workload) needTemplate(path string, t *template) error {
 	if len(t.Spec) == 0 {
 		return w.fault(path+".spec", "the specification of the pods is missing")
@@ -114,7 +113,7 @@ func (w *workload) needTemplate(path string, t *template) error {
 	return nil
 }
 
-// checkScheduler warns of pods that Volcano leaves to another scheduler, as they name none, and refuses those that name another one.
+// checkScheduler warns of pods that name no scheduler, which Volcano ignores, and returns an error for pods that name another scheduler.
 func (w *workload) checkScheduler(groups []*group, options []volcano.Option) ([]*apportionv1.Warning, error) {
 	own := volcano.Schedulers(options...)
 	for _, g := range groups {
@@ -135,7 +134,7 @@ func (w *workload) checkScheduler(groups []*group, options []volcano.Option) ([]
 	return nil, nil
 }
 
-// or is the value that a pointer points to, or another one.
+// or returns the value of a pointer, or another value for nil.
 func or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

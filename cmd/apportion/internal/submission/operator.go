@@ -66,7 +66,7 @@ const (
 	rayPriorityLabel = "ray.io/priority-class-name"
 )
 
-// rayClusterSpec is what is read of the specification of a RayCluster.
+// rayClusterSpec contains the fields of a RayCluster's specification that are read.
 type rayClusterSpec struct {
 	EnableInTreeAutoscaling *bool `json:"enableInTreeAutoscaling"`
 	HeadGroupSpec           struct {
@@ -144,8 +144,8 @@ func (w *workload) rayCluster() ([]*group, error) {
 	return []*group{g}, nil
 }
 
-// rayJob reads a RayJob of KubeRay. The pod that submits the job comes when the cluster runs; its resources count towards the minimum, the
-// pod itself does not.
+// rayJob reads a RayJob of KubeRay. The pod that submits the job is created when the cluster runs; its resources count towards the minimum,
+// the pod itself does not.
 func (w *workload) rayJob() ([]*group, error) {
 	var job struct {
 		Metadata metadata `json:"metadata"`

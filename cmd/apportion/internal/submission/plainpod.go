@@ -44,14 +44,14 @@ func (w *workload) replicas() ([]*group, error) {
 	return []*group{plainGroup(d.Metadata.Name, d.Metadata, replicas, &d.Spec.Template)}, nil
 }
 
-// jobSpec is what is read of the specification of a Job of Kubernetes.
+// jobSpec contains the fields of the specification of a Job of Kubernetes that are read.
 type jobSpec struct {
 	Parallelism *int32   `json:"parallelism"`
 	Completions *int32   `json:"completions"`
 	Template    template `json:"template"`
 }
 
-// atOnce is how many pods of a Job run at once.
+// atOnce returns the number of pods of a Job that run at the same time.
 func (s *jobSpec) atOnce() int32 {
 	parallel := or(s.Parallelism, 1)
 	return min(parallel, or(s.Completions, parallel))

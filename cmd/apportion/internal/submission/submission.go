@@ -1,4 +1,4 @@
-// Package submission reads a job that is not in the cluster yet, as its owner would submit it.
+// Package submission reads a job that is not in the cluster yet from the manifest that its owner would submit.
 package submission
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// Submission is the jobs of a file and the cluster that they are to enter, over the same dimensions.
+// Submission contains the jobs of a file and their cluster, with the same dimensions.
 type Submission struct {
 	Cluster  *volcano.Cluster
 	Snapshot *lookup.Snapshot
-	// Jobs are those that the file makes, in the order in which they are submitted: one, or several of a JobSet.
+	// Jobs contains the jobs of the file, in the order in which they are submitted: one, or several of a JobSet.
 	Jobs []*apportionv1.Job
 	// Warnings are about the file, not about the cluster.
 	Warnings []*apportionv1.Warning
@@ -47,7 +47,7 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 			continue
 		}
 		if len(documents) > 1 {
-			return nil, root.Fault("a %s stands alone in its file", textOf(root, "kind"))
+			return nil, root.Fault("a %s must be the only object in its file", textOf(root, "kind"))
 		}
 		w := &workload{root: root}
 		if groups, err = read(w); err != nil {
@@ -80,7 +80,7 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 	return submission, nil
 }
 
-// unreadable refuses kinds that make pods in a way that is not known here. Objects that make none are left to the reader of manifests.
+// unreadable returns an error for kinds that create pods and are not supported. Other objects are left to the reader of manifests.
 func unreadable(root tree.Node) error {
 	kind, named := root.Field("kind")
 	spec, _ := root.Field("spec")
@@ -145,7 +145,7 @@ func plain(root tree.Node, sources []volcano.Source, options []volcano.Option) (
 	return &Submission{Cluster: cluster, Snapshot: snapshot, Jobs: []*apportionv1.Job{job}}, nil
 }
 
-// among reads the job's objects together with the cluster's, and takes the jobs out again.
+// among reads the job's objects together with those of the cluster, and removes the jobs from the result.
 func among(file string, job, cluster []volcano.Source, options []volcano.Option) (*Submission, error) {
 	before, err := volcano.ReadManifests(cluster, options...)
 	if err != nil {
@@ -175,7 +175,7 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Jobs: added}, nil
 }
 
-// whyNone says why a file makes no job: what it names is left out, or nothing in it is a job.
+// whyNone returns why a file contains no job: its objects were left out, or none of them is a job.
 func whyNone(before, together *volcano.Cluster) string {
 	known := make(map[string]bool, len(before.Snapshot.GetLeftOut()))
 	for _, l := range before.Snapshot.GetLeftOut() {

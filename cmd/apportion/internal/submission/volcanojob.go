@@ -60,7 +60,7 @@ func (g *group) countTasks() {
 	g.countFirst(left)
 }
 
-// countFirst counts so many more pods, in the order of the sets.
+// countFirst counts this number of further pods, in the order of the sets.
 func (g *group) countFirst(left int32) {
 	for i := range g.sets {
 		set := &g.sets[i]

@@ -19,9 +19,9 @@ import (
 type Difference struct {
 	// Line of the file.
 	Line int
-	// Path is what the expectation is about, as written.
+	// Path is the path of the expectation, as written.
 	Path string
-	// Want is what is expected, Got what the answer says.
+	// Want is the expected value, Got the value in the answer.
 	Want, Got string
 
 	// place is the node of the file to update; nil if there is none.
@@ -29,7 +29,7 @@ type Difference struct {
 	fact  *Fact
 }
 
-// Compare returns what an answer to a step does not meet of an expectation, a mapping of paths to values. A step that fails is a
+// Compare returns the differences between an answer to a step and an expectation, a mapping of paths to values. A failed step is a
 // difference unless an error is expected. expect may be nil.
 func Compare(expect, ask *yaml.Node, facts *Fact) []Difference {
 	c := comparison{root: facts}
@@ -171,13 +171,13 @@ func listed(f *Fact) []string {
 	return keys
 }
 
-// fits reports whether a name is meant by what is written: the name itself, or its last part behind a slash.
+// fits reports whether a written name matches: the name itself, or its last part after a slash.
 func fits(name, written string) bool {
 	return name == written || written != "" && strings.HasSuffix(name, "/"+written)
 }
 
-// Select returns the fact that a path means: the one nearest to the root below which the keys of the path follow one another, other keys
-// between them left out. A key may join several by dots. nil: there is none, or there are several; the text says so.
+// Select returns the fact of a path: the one nearest to the root in whose path the keys occur in this order, possibly with other keys
+// between them. A key may contain several, separated by dots. nil: there is none, or there are several; the text describes this.
 func Select(root *Fact, path []string) (*Fact, string) {
 	level := []reached{{root, path, ""}}
 	for len(level) > 0 {
@@ -206,7 +206,7 @@ func Select(root *Fact, path []string) (*Fact, string) {
 	return nil, "no such part of the answer" + similar(root, path)
 }
 
-// reached is a fact on the way, and what is left of the path below it.
+// reached is a fact on the path, with the rest of the path below it.
 type reached struct {
 	fact *Fact
 	rest []string
@@ -220,7 +220,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// step returns what a key may leave of a path, if the path can begin with it.
+// step returns the possible rests of a path after a key, if the path can begin with it.
 func step(key string, path []string) [][]string {
 	if len(path) == 0 {
 		return nil
@@ -237,7 +237,7 @@ func step(key string, path []string) [][]string {
 	return rests
 }
 
-// similar suggests a key for one that does not exist.
+// similar suggests an existing key for an unknown one.
 func similar(root *Fact, path []string) string {
 	keys := map[string]bool{}
 	var walk func(*Fact)
@@ -261,7 +261,7 @@ func similar(root *Fact, path []string) string {
 // operator is a comparison that begins a text: `>= 20`, `contains GPU`.
 var operator = regexp.MustCompile(`^(>=|<=|>|<|contains|matches|not)\s+(.*)$`)
 
-// meets reports whether a fact is what a scalar expects.
+// meets reports whether a fact meets the expectation of a scalar.
 func meets(f *Fact, n *yaml.Node) bool {
 	if match := operator.FindStringSubmatch(n.Value); match != nil {
 		return compares(f, match[1], match[2])
@@ -321,7 +321,7 @@ func parse(dimension, operand string) (float64, error) {
 	return quantity.Parse(dimension, operand)
 }
 
-// is reports whether a fact is a value. A number with decimals is met by what rounds to it.
+// is reports whether a fact equals a value. A number with decimals equals every number that rounds to it.
 func is(f *Fact, want string) bool {
 	switch v := f.Value.(type) {
 	case bool:
@@ -372,7 +372,7 @@ func unitOf(dimension, written string) float64 {
 	return one * decimal(number)
 }
 
-// shown writes a value for people.
+// shown formats a value.
 func shown(value any) string {
 	switch v := value.(type) {
 	case Amount:
@@ -392,7 +392,7 @@ func shown(value any) string {
 	return ""
 }
 
-// got writes a fact for people: of a group its reason, or its keys.
+// got formats a fact; of a group, its reason or its keys.
 func got(f *Fact) string {
 	if f.Value != nil {
 		return shown(f.Value)

@@ -1,4 +1,4 @@
-// Package suite reads files of tests, compares answers with what their steps expect, and reports what differs.
+// Package suite reads files of tests, compares answers with the expectations of their steps, and reports the differences.
 package suite
 
 import (
@@ -16,7 +16,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Fact is a part of an answer, by names and in the units that people use.
+// Fact is a part of an answer, with names and in displayed units.
 type Fact struct {
 	// Key is the name of a field, or of the queue, job, task, node, plugin or resource that the fact is about.
 	Key string
@@ -34,7 +34,7 @@ type Amount struct {
 	Present bool
 }
 
-// Facts returns what an answer to a step says.
+// Facts returns the facts in an answer to a step.
 func Facts(step *apportionv1.Step, snapshot *lookup.Snapshot, basis *apportionv1.Basis, answer *apportionv1.Answer) *Fact {
 	root := &Fact{}
 	if failed := answer.GetError(); failed != nil {
@@ -63,7 +63,7 @@ func (f *Fact) find(key string) *Fact {
 	return nil
 }
 
-// group returns the group of a key directly below, and makes it if there is none.
+// group returns the group of a key directly below, and creates it if there is none.
 func (f *Fact) group(key string) *Fact {
 	if found := f.find(key); found != nil {
 		return found
@@ -71,7 +71,7 @@ func (f *Fact) group(key string) *Fact {
 	return f.add(key, nil)
 }
 
-// teller turns the fields of messages into facts.
+// teller converts the fields of messages to facts.
 type teller struct {
 	names    text.Names
 	snapshot *lookup.Snapshot
@@ -174,7 +174,7 @@ func (t *teller) list(to *Fact, f protoreflect.FieldDescriptor, list protoreflec
 	}
 }
 
-// identity returns the name of an entry of a list: that of what it is about, else its position.
+// identity returns the name of an entry of a list: that of its subject, or else its position.
 func (t *teller) identity(m protoreflect.Message, position int) string {
 	for _, key := range []protoreflect.Name{"task", "job", "queue", "node", "check", "name", "plugin"} {
 		if f := m.Descriptor().Fields().ByName(key); f != nil && !f.IsList() && f.Message() == nil && (!f.HasPresence() || m.Has(f)) {
@@ -209,7 +209,7 @@ func (t *teller) scalar(f protoreflect.FieldDescriptor, v protoreflect.Value) an
 	}
 }
 
-// naming returns what names the indices in a field; nil for a field of plain numbers.
+// naming returns the function that names the indices in a field; nil for a field of plain numbers.
 func (t *teller) naming(f protoreflect.FieldDescriptor) func(uint32) string {
 	switch f.Name() {
 	case "queue", "queues", "ancestors":
@@ -230,7 +230,7 @@ func (t *teller) naming(f protoreflect.FieldDescriptor) func(uint32) string {
 	return nil
 }
 
-// ordered returns what names the subjects of an order.
+// ordered returns the function that names the subjects of an order.
 func (t *teller) ordered() func(uint32) string {
 	switch t.step.GetOrder().GetSubject().(type) {
 	case *apportionv1.OrderStep_Jobs:

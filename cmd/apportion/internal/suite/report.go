@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Result is how a test went.
+// Result is the result of a test.
 type Result struct {
 	File string
 	Test *Test
-	// Fault keeps the test from being asked; nil: it was.
+	// Fault is the reason why the test could not run; nil: it ran.
 	Fault error
-	// Failed are the steps that are not as expected.
+	// Failed contains the steps with unexpected answers.
 	Failed []FailedStep
 	Took   time.Duration
 }
 
-// FailedStep is a step whose answer is not as expected.
+// FailedStep is a step with an unexpected answer.
 type FailedStep struct {
 	// Number counts from 1; Text is the step in one line.
 	Number      int
@@ -27,10 +27,10 @@ type FailedStep struct {
 	Differences []Difference
 }
 
-// Passed reports whether all is as expected.
+// Passed reports whether the test passed.
 func (r *Result) Passed() bool { return r.Fault == nil && len(r.Failed) == 0 }
 
-// Lines tell what is wrong, a line each.
+// Lines describes the failures, one per line.
 func (r *Result) Lines() []string {
 	if r.Fault != nil {
 		return strings.Split(r.Fault.Error(), "\n")
@@ -45,7 +45,7 @@ func (r *Result) Lines() []string {
 	return lines
 }
 
-// Report returns results in the form that is written as JSON.
+// Report returns the JSON form of results.
 func Report(results []*Result) any {
 	type difference struct {
 		Line     int    `json:"line"`

@@ -29,20 +29,20 @@ type Test struct {
 	Steps []Step
 }
 
-// Input is what a test asks about, as the flags of these names say it.
+// Input contains the cluster and the policy of a test. Its fields correspond to the flags of these names.
 type Input struct {
 	Cluster                  []string
 	Snapshot, Config, Policy string
 }
 
-// Step is a step of a scenario, and what its answer must say.
+// Step is a step of a scenario, with the expected answer.
 type Step struct {
 	Ask tree.Node
-	// Expect is nil where nothing is expected but an answer.
+	// Expect is nil if any answer is expected.
 	Expect *yaml.Node
 }
 
-// extensions are how files of tests end.
+// extensions are the extensions of files of tests.
 var extensions = []string{".test.yaml", ".test.yml"}
 
 // Find returns the files that are named, and those of tests in directories and below.
@@ -68,7 +68,7 @@ func Find(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(files) == found {
-			return nil, fmt.Errorf("%s: no file of tests (%s) is in it", path, strings.Join(extensions, ", "))
+			return nil, fmt.Errorf("%s: the directory contains no file of tests (%s)", path, strings.Join(extensions, ", "))
 		}
 	}
 	return files, nil
@@ -96,7 +96,7 @@ func Read(file string, data []byte) (*Suite, error) {
 	tests, listed := common["tests"]
 	if steps, single := common["steps"]; single {
 		if listed {
-			return nil, steps.Fault("excludes tests, which are given too")
+			return nil, steps.Fault("cannot be used together with tests")
 		}
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		test, err := readTest(name, root, []map[string]tree.Node{common}, variables)
@@ -194,7 +194,7 @@ func caseName(c *yaml.Node, position int) string {
 	return strings.Join(values, ",")
 }
 
-// readTest makes a test: what the first scope does not say, the next one says.
+// readTest returns a test. A setting that the first scope lacks comes from the next one.
 func readTest(name string, n tree.Node, scopes []map[string]tree.Node, variables map[string]tree.Node) (*Test, error) {
 	test := &Test{Name: name, Line: n.Line}
 	var steps []tree.Node
@@ -246,7 +246,7 @@ func content(place *string) tree.Reader {
 	}
 }
 
-// place makes the files of an input relative to the directory of the suite. A policy is a file if it ends like one.
+// place makes the files of an input relative to the directory of the suite. A policy is a file if it has the extension of one.
 func place(file string, in *Input) {
 	near := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
@@ -263,7 +263,7 @@ func place(file string, in *Input) {
 	}
 }
 
-// Split takes what is expected out of a step; nil if nothing is.
+// Split removes the expectation from a step and returns it; nil if there is none.
 func Split(n tree.Node) (ask tree.Node, expect *yaml.Node) {
 	if n.Kind != yaml.MappingNode || len(n.Content) != 4 {
 		return n, nil
@@ -281,8 +281,8 @@ func Split(n tree.Node) (ask tree.Node, expect *yaml.Node) {
 // variable is ${name} in a text.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// filled returns a copy of a value with the variables in its texts replaced. A text that is a variable alone becomes its value, whatever
-// that is.
+// filled returns a copy of a value with the variables in its texts replaced. A text that consists of one variable becomes its value, of any
+// type.
 func filled(n tree.Node, variables map[string]tree.Node) (tree.Node, error) {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -321,11 +321,11 @@ func replaced(n tree.Node, variables map[string]tree.Node) (tree.Node, error) {
 			n.Node = &copied
 			return n, nil
 		case value.Kind != yaml.ScalarNode:
-			return n, n.Fault("variable %q is not a text, and stands within one", match[1])
+			return n, n.Fault("variable %q is used within a text, but its value is not a text", match[1])
 		}
 		copied.Value = strings.ReplaceAll(copied.Value, match[0], value.Value)
 	}
-	// What was a text for its variables may be a number now.
+	// A text with variables may have become a number.
 	copied.Column = 0
 	if copied.Style == 0 {
 		copied.Tag = ""

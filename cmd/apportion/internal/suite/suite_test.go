@@ -127,10 +127,10 @@ func TestFaultsNameFileLineAndKey(t *testing.T) {
 		{"others: []", "f:1: others: no such key; there are cluster, config, policy, snapshot, steps, tests, variables"},
 		{"tests: [{steps: []}]", "f:1: tests[0].name: is needed"},
 		{"tests:\n- name: a", "f:2: tests[0].steps: is needed"},
-		{"tests: []\nsteps: []", "f:2: steps: excludes tests, which are given too"},
+		{"tests: []\nsteps: []", "f:2: steps: cannot be used together with tests"},
 		{"steps: [shares: '${x}']", `f:1: steps: no variable "x"`},
 		{"steps: [{shares, expect: 1}]", "f:1: expect: values by path are expected, as in deserved.gpu: 8"},
-		{"variables: {a: []}\nsteps: [shares: 'a${a}']", `f:2: steps: variable "a" is not a text, and stands within one`},
+		{"variables: {a: []}\nsteps: [shares: 'a${a}']", `f:2: steps: variable "a" is used within a text, but its value is not a text`},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			_, err := suite.Read("f", []byte(test.text))

@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Update writes what was answered in place of what was expected, into the text of a file. It changes scalars and lists in one line, and
-// leaves the rest as it stands: comparisons (`>= 8`), values of variables, and parts of the answer that do not exist. It returns the new
-// text, and how many expectations it replaced and left.
+// Update replaces expectations in the text of a file by the answers. It changes scalars and lists in one line, and leaves comparisons (`>=
+// 8`), values of variables, and parts of the answer that do not exist. It returns the new text and the numbers of expectations that it
+// replaced and left.
 func Update(data []byte, results []*Result) (updated []byte, replaced, left int) {
 	lines := strings.SplitAfter(string(data), "\n")
 	var all []Difference
@@ -89,7 +89,7 @@ func plain(text string) string {
 	return number(strings.TrimSuffix(string(encoded), "\n"), text)
 }
 
-// number leaves the quotes out that a number or a truth value has as a text.
+// number removes the quotes from a number or a boolean.
 func number(encoded, text string) string {
 	if strings.HasPrefix(encoded, `"`) && (scalar.MatchString(text) || text == "true" || text == "false") {
 		return text

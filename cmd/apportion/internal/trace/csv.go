@@ -79,7 +79,7 @@ type csvReader struct {
 	faults    Error
 	at        map[string]int
 	resources []column
-	// names are the jobs so far with their lines.
+	// names contains the jobs so far, with their lines.
 	names map[string]int
 	// moments are the arrivals of jobs that are given as times; dated says that arrivals are times, plain that they are seconds.
 	moments      []time.Time
@@ -98,7 +98,7 @@ func (c *csvReader) line() int {
 	return line
 }
 
-// broken notes an error of the CSV itself and reports whether reading goes on.
+// broken records a syntax error of the CSV and reports whether reading continues.
 func (c *csvReader) broken(err error) bool {
 	parse, ok := errors.AsType[*csv.ParseError](err)
 	if !ok {
@@ -264,7 +264,7 @@ func (c *csvReader) request(fields []string) []Amount {
 	return request
 }
 
-// arrive makes seconds of moments and puts the jobs in order.
+// arrive converts moments to seconds and sorts the jobs.
 func (c *csvReader) arrive() {
 	t := c.trace
 	if len(c.moments) > 0 {

@@ -21,10 +21,10 @@ const maxLogLine = 64 << 20
 
 // ReadLog reads the jobs that the snapshots of a decision log show. models finds a snapshot by digest.
 //
-// A log shows jobs when the server was asked, so that times are as exact as questions were frequent. A job arrives when it was created, or
-// at the first entry that shows it if that is not known. It runs from the first entry at which its minimum runs to the first one that does
-// not show it running any more. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that
-// ran to the end of the log count with the time until then. Both are counted in the notes.
+// A log shows the jobs at the times of questions, so the times are as exact as questions are frequent. A job arrives when it was created,
+// or at the first entry that shows it if that is not known. It runs from the first entry at which its minimum runs to the first one that
+// does not show it running any more. Jobs that were never seen running are left out, because the log does not say how long they take; jobs
+// that ran to the end of the log count with the time until then. Both are counted in the notes.
 func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error)) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
 	lines := bufio.NewScanner(r)
@@ -57,7 +57,7 @@ type logReader struct {
 	shown, forgotten int
 }
 
-// sighting is what a log shows of a job.
+// sighting is the history of a job in a log.
 type sighting struct {
 	job                   Job
 	arrived, began, ended time.Time
@@ -92,7 +92,7 @@ func (l *logReader) line(number int, line []byte) {
 	l.show(m, entry.Time)
 }
 
-// show notes the jobs of a snapshot.
+// show records the jobs of a snapshot.
 func (l *logReader) show(m *model.Model, now time.Time) {
 	for _, j := range m.JobOrder {
 		job := m.Jobs.At(j)
@@ -168,7 +168,7 @@ func amountsOf(m *model.Model, row resource.Row) []Amount {
 	return list
 }
 
-// trace makes a trace of what was seen.
+// trace returns the trace of the recorded jobs.
 func (l *logReader) trace() *Trace {
 	t := &Trace{}
 	uids := make([]string, 0, len(l.jobs))

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// SWF says how a trace in Standard Workload Format becomes jobs with queues and requests.
+// SWF configures how a trace in Standard Workload Format is converted to jobs with queues and requests.
 type SWF struct {
-	// QueueOf is the column that tells the queue: queue, user, group or partition.
+	// QueueOf is the column that determines the queue: queue, user, group or partition.
 	QueueOf string
 	// Queues names the queue of each value of that column; * is for all others. Without an entry the queue is named as the header names it
 	// (`; Queue: 1 batch`), or else as the column and the value: user-17.
 	Queues map[string]string
-	// Processor is what one processor asks for. Memory is added from the trace where it gives it and Processor does not.
+	// Processor is the request of one processor. If it has no memory, the memory in the trace is used.
 	Processor []Amount
-	// PerTask is how many processors a task has; the last task of a job has the rest. 0 counts as 1.
+	// PerTask is the number of processors of a task; the last task of a job has the rest. 0 counts as 1.
 	PerTask int
 }
 
-// QueueColumns are the columns that may tell the queue.
+// QueueColumns are the valid values of QueueOf.
 var QueueColumns = []string{"queue", "user", "group", "partition"}
 
 // The fields of a line, counted from 0 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html).
@@ -104,7 +104,7 @@ type swfReader struct {
 	trace             *Trace
 }
 
-// comment reads the comments that matter: when the trace starts and what queues are called.
+// comment reads the comments with the start of the trace and the names of queues.
 func (s *swfReader) comment(text string) {
 	name, value, found := strings.Cut(text, ":")
 	if !found {
@@ -188,7 +188,7 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 	s.trace.Jobs = append(s.trace.Jobs, job)
 }
 
-// queue is the queue of a value of the column.
+// queue returns the queue of a value of the column.
 func (s *swfReader) queue(value string) string {
 	if name, ok := s.Queues[value]; ok {
 		return name
@@ -202,7 +202,7 @@ func (s *swfReader) queue(value string) string {
 	return swfNames[s.column] + "-" + value
 }
 
-// request is what so many processors ask for; kilobytes of memory are those of one.
+// request returns the request of a number of processors; kilobytes is the memory of one.
 func (s *swfReader) request(processors int, kilobytes float64) []Amount {
 	request := make([]Amount, 0, len(s.Processor)+1)
 	memory := false

@@ -16,7 +16,7 @@ type Trace struct {
 	Jobs []Job
 	// Start is the moment of second 0; zero if the source does not say.
 	Start time.Time
-	// Notes say what of the source was left out, and what was estimated.
+	// Notes describe what was left out of the source, and what was estimated.
 	Notes []string
 }
 
@@ -28,25 +28,25 @@ type Job struct {
 	// Arrival is in seconds from the start of the trace, 0 or above.
 	Arrival  int64
 	Priority int32
-	// Min is how many tasks must run for the job to work: at least 1, at most the number of all tasks.
+	// Min is the number of tasks that must run for the job to make progress: at least 1, at most the number of all tasks.
 	Min int
-	// Seconds is how long the job takes with all its tasks, 1 or above. With half of them it takes twice as long.
+	// Seconds is the duration of the job with all its tasks, 1 or above. With half of them it takes twice as long.
 	Seconds int64
-	// Protected says that no task of the job may be evicted.
+	// Protected is true if no task of the job may be evicted.
 	Protected bool
-	// Groups hold the tasks; all tasks of a group ask for the same.
+	// Groups contains the tasks; all tasks of a group have the same request.
 	Groups []Group
 }
 
-// Group is a number of tasks that ask for the same.
+// Group is a number of tasks with the same request.
 type Group struct {
 	Role  string
 	Tasks int
-	// Request is what each task asks for, by name of the resource, each once.
+	// Request is the request of each task, by name of the resource, each once.
 	Request []Amount
 }
 
-// Amount is so much of a resource, in the unit of the contract: thousandths, but bytes for memory and pods one by one.
+// Amount is an amount of a resource in the unit of the contract: bytes of memory, whole pods, thousandths of all others.
 type Amount struct {
 	Resource string
 	Amount   float64
@@ -61,16 +61,16 @@ func (j *Job) Tasks() int {
 	return n
 }
 
-// Limits of a trace. They are far above any real one, and keep a faulty line from taking all memory.
+// Limits of a trace. They are far above real traces, and prevent an invalid line from using all memory.
 const (
 	MaxJobs    = 5_000_000
 	MaxTasks   = 100_000
 	maxSeconds = int64(100 * 366 * 24 * time.Hour / time.Second)
-	// maxAmount bounds an amount, so that sums of a whole trace stay exact enough.
+	// maxAmount limits an amount, so that sums over a trace are exact enough.
 	maxAmount = 1e18
 )
 
-// Resources returns the names of all resources that jobs ask for, sorted.
+// Resources returns the names of all requested resources, sorted.
 func (t *Trace) Resources() []string {
 	seen := map[string]bool{}
 	var names []string
@@ -102,25 +102,25 @@ func (t *Trace) Queues() []string {
 	return names
 }
 
-// Sort puts jobs in order of arrival, equal ones in the order in which the source lists them.
+// Sort sorts jobs by arrival, and jobs with equal arrival by their order in the source.
 func (t *Trace) Sort() {
 	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Arrival, b.Arrival) })
 }
 
-// Error lists what is wrong with a source: the first faults, and how many there are.
+// Error contains the first faults of a source, and their number.
 type Error struct {
 	Source string
 	Faults []Fault
 	Total  int
 }
 
-// Fault is what is wrong with a line. Column is empty where the line as a whole is wrong.
+// Fault is a fault in a line. Column is empty if the whole line is wrong.
 type Fault struct {
 	Line            int
 	Column, Message string
 }
 
-// mostFaults bounds the faults that are listed.
+// mostFaults is the maximum number of listed faults.
 const mostFaults = 20
 
 func (e *Error) add(line int, column, format string, args ...any) {
@@ -163,5 +163,5 @@ func shorten(text string) string {
 	return text
 }
 
-// fits reports whether an amount can be counted with.
+// fits reports whether an amount is in the valid range.
 func fits(amount float64) bool { return amount >= 0 && amount <= maxAmount && !math.IsNaN(amount) }

@@ -138,7 +138,7 @@ func jobField(apply func(*setting, *apportionv1.Job) error) func(*setting) error
 	}
 }
 
-// leaveNodes takes the tasks of a job off nodes that go.
+// leaveNodes removes the tasks of a job from removed nodes.
 func (e *edit) leaveNodes(job *apportionv1.Job) {
 	for _, group := range job.GetGroups() {
 		for _, task := range group.GetTasks() {
@@ -167,7 +167,7 @@ func nodeField(apply func(*setting, *apportionv1.Node) error) func(*setting) err
 func (s *setting) weight(q *apportionv1.Queue) error {
 	weight, err := strconv.ParseUint(s.value, 10, 31)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number from 0 to %d", s.value, math.MaxInt32)
+		return fmt.Errorf("%q is not a whole number from 0 to %d", s.value, math.MaxInt32)
 	}
 	s.before, s.after = "1", s.value
 	if q.Weight != nil {
@@ -180,7 +180,7 @@ func (s *setting) weight(q *apportionv1.Queue) error {
 func (s *setting) priority(at *int32) error {
 	priority, err := strconv.ParseInt(s.value, 10, 32)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number of 32 bits", s.value)
+		return fmt.Errorf("%q is not a whole number of 32 bits", s.value)
 	}
 	s.before, s.after = strconv.Itoa(int(*at)), s.value
 	*at = int32(priority)
@@ -190,21 +190,21 @@ func (s *setting) priority(at *int32) error {
 func (s *setting) minimum(j *apportionv1.Job) error {
 	minimum, err := strconv.ParseUint(s.value, 10, 31)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number from 0 to %d", s.value, math.MaxInt32)
+		return fmt.Errorf("%q is not a whole number from 0 to %d", s.value, math.MaxInt32)
 	}
 	s.before, s.after = strconv.FormatUint(uint64(j.GetMinAvailable()), 10), s.value
 	j.MinAvailable = uint32(minimum)
 	return nil
 }
 
-// role sets the minimum of a role, or what its waiting tasks ask for at most: ROLE.minAvailable or ROLE.request.RESOURCE.
+// role sets the minimum of a role, or the maximum request of its waiting tasks: ROLE.minAvailable or ROLE.request.RESOURCE.
 func (s *setting) role(j *apportionv1.Job) error {
 	field := s.resource
 	name, resource, isRequest := strings.Cut(field, ".request.")
 	if !isRequest {
 		var isMinimum bool
 		if name, isMinimum = strings.CutSuffix(field, ".minAvailable"); !isMinimum {
-			return errors.New("ROLE.minAvailable or ROLE.request.RESOURCE is expected behind role")
+			return errors.New("after the period, role needs NAME.minAvailable or NAME.request.RESOURCE")
 		}
 	}
 	at := slices.IndexFunc(j.GetGroups(), func(g *apportionv1.TaskGroup) bool { return g.GetRole() == name })
@@ -232,7 +232,7 @@ func (s *setting) role(j *apportionv1.Job) error {
 	return err
 }
 
-// request sets what each waiting task of a group asks for at most. What tasks hold stays.
+// request limits the request of each waiting task of a group. Running tasks keep theirs.
 func (s *setting) request(group *apportionv1.TaskGroup) error {
 	limit := &apportionv1.Resource{}
 	if err := s.amount(&limit); err != nil {
@@ -269,13 +269,13 @@ func (s *setting) request(group *apportionv1.TaskGroup) error {
 		}
 	}
 	if greatest == 0 {
-		return fmt.Errorf("no waiting task of the role asks for more than %s", s.after)
+		return fmt.Errorf("no waiting task of the role requests more than %s", s.after)
 	}
 	s.before = quantity.Format(s.edit.names[dimension], greatest)
 	return nil
 }
 
-// otherNode lets the waiting tasks of a job use a node besides those of their node sets.
+// otherNode lets the waiting tasks of a job use a node in addition to those of their node sets.
 func (s *setting) otherNode(j *apportionv1.Job) error {
 	node, err := s.edit.snapshot.Node(s.value)
 	if err != nil {
@@ -304,13 +304,13 @@ func (s *setting) otherNode(j *apportionv1.Job) error {
 		}
 	}
 	if len(wider) == 1 {
-		return errors.New("no waiting task of the job is kept from any node")
+		return errors.New("no node set restricts a waiting task of the job")
 	}
 	s.before, s.after = none, s.value
 	return nil
 }
 
-// widened returns the name of a node set of a job that has a node besides, and adds the set if it is new.
+// widened returns the name of a node set of a job with an additional node, and adds the set if it is new.
 func (e *edit) widened(name, job string, node uint32) string {
 	suffix := ", or other nodes for " + job
 	if at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name }); at >= 0 && strings.HasSuffix(name, suffix) {
@@ -374,7 +374,7 @@ func (s *setting) reclaimable(q *apportionv1.Queue) error {
 	return nil
 }
 
-// none is the value that takes an amount away.
+// none is the value that removes an amount.
 const none = "none"
 
 // amount sets the amount of a resource.
@@ -392,7 +392,7 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 	}
 	if s.value == none {
 		if at < 0 {
-			return fmt.Errorf("there is no %s to take away", name)
+			return fmt.Errorf("there is no %s to remove", name)
 		}
 		resource.Dimension, resource.Amount = slices.Delete(resource.Dimension, at, at+1), slices.Delete(resource.Amount, at, at+1)
 		return nil
@@ -413,11 +413,11 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 	return nil
 }
 
-// dimension finds a resource by its name, or by the part of it behind the slash.
+// dimension finds a resource by its name, or by the part after the slash.
 func (s *setting) dimension() (uint32, error) {
 	e := s.edit
 	if s.resource == "" {
-		return 0, errors.New("a resource is expected behind the field, such as capability.cpu")
+		return 0, errors.New("the field needs a resource, such as capability.cpu")
 	}
 	if at := slices.Index(e.names, s.resource); at >= 0 {
 		return uint32(at), nil

@@ -1,4 +1,4 @@
-// Package variation makes a Change of what people would like to try on a cluster: another weight, more nodes, a job that has ended.
+// Package variation converts the changes that users try on a cluster to a Change: another weight, more nodes, a job that has ended.
 package variation
 
 import (
@@ -14,32 +14,32 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Variation is what differs from a cluster, as flags say it. The order within each list is that of the flags.
+// Variation contains the changes of a cluster from flags. The order within each list is that of the flags.
 type Variation struct {
 	// Set holds KIND/NAME.FIELD=VALUE.
 	Set []string
-	// Add is how many nodes are added, and Like names in parallel the node that they are copies of.
+	// Add is the number of added nodes, and Like, in parallel, the name of the node that they copy.
 	Add  []int
 	Like []string
 	// Remove, Cordon and Uncordon name nodes, Finish jobs.
 	Remove, Cordon, Uncordon, Finish []string
 }
 
-// Empty reports whether nothing differs.
+// Empty reports whether there are no changes.
 func (v *Variation) Empty() bool {
 	return len(v.Set)+len(v.Add)+len(v.Like)+len(v.Remove)+len(v.Cordon)+len(v.Uncordon)+len(v.Finish) == 0
 }
 
-// Made is what a Variation makes of a cluster.
+// Made is a changed cluster.
 type Made struct {
 	// Base is the cluster with the dimensions of both.
 	Base   *lookup.Snapshot
 	Change *apportionv1.Change
-	// Lines say what changes, for people.
+	// Lines describe the changes.
 	Lines []string
 }
 
-// Of returns the Change of a cluster, or an error for each flag that does not fit it. jobs are submitted too.
+// Of returns the Change of a cluster, or an error for each flag that does not apply to it. The Change also submits jobs.
 func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made, error) {
 	e := &edit{
 		snapshot: cluster, names: slices.Clone(cluster.GetDimensions()),
@@ -118,10 +118,10 @@ func (v *Variation) added(e *edit) {
 	}
 }
 
-// mostAdded bounds how many nodes one flag adds.
+// mostAdded is the maximum number of nodes that one flag adds.
 const mostAdded = 100_000
 
-// edit is a Change while it is put together.
+// edit is a Change under construction.
 type edit struct {
 	snapshot *lookup.Snapshot
 	change   apportionv1.Change
@@ -130,7 +130,7 @@ type edit struct {
 	nodes  map[uint32]*apportionv1.Node
 	queues map[uint32]*apportionv1.Queue
 	jobs   map[uint32]*apportionv1.Job
-	// gone and ended are nodes and jobs that go, with the flag that says so.
+	// gone and ended contain the removed nodes and ended jobs, with their flags.
 	gone, ended map[uint32]string
 	sets        []*apportionv1.NodeSet
 	lines       []string
@@ -145,7 +145,7 @@ func (e *edit) fault(flag, format string, args ...any) {
 	e.faults = append(e.faults, fmt.Errorf("%s: "+format, append([]any{flag}, args...)...))
 }
 
-// made closes the edit.
+// made returns the finished edit.
 func (e *edit) made() *Made {
 	for _, index := range slices.Sorted(maps.Keys(e.nodes)) {
 		e.change.Nodes = append(e.change.Nodes, e.nodes[index])
@@ -167,7 +167,7 @@ func (e *edit) made() *Made {
 	return &Made{Base: base, Change: &e.change, Lines: e.lines}
 }
 
-// node finds a node that stays.
+// node finds a node that is not removed.
 func (e *edit) node(flag, name string) (uint32, bool) {
 	index, err := e.snapshot.Node(name)
 	if err != nil {
@@ -211,7 +211,7 @@ func (e *edit) cordon(flag, name string, on bool) {
 	}
 }
 
-// join puts nodes into each node set that a node is in.
+// join adds nodes to each node set that contains a node.
 func (e *edit) join(like uint32, positions []uint32) {
 	for i, set := range e.snapshot.GetNodeSets() {
 		if !slices.Contains(set.GetNodes(), like) {
@@ -228,7 +228,7 @@ func (e *edit) join(like uint32, positions []uint32) {
 	}
 }
 
-// tasksOn says how many tasks are on a node.
+// tasksOn returns the number of tasks on a node.
 func (e *edit) tasksOn(index uint32) string {
 	n := 0
 	for _, task := range e.snapshot.Tasks {
@@ -245,7 +245,7 @@ func (e *edit) tasksOn(index uint32) string {
 	return fmt.Sprintf(" (its %d tasks would be on no node)", n)
 }
 
-// finish ends a job, which leaves the cluster.
+// finish ends a job, which removes it from the cluster.
 func (e *edit) finish(flag, name string) {
 	index, ok := e.job(flag, name)
 	if !ok {
@@ -261,7 +261,7 @@ func (e *edit) finish(flag, name string) {
 	e.line("finish %s", lookup.JobName(job))
 }
 
-// job finds a job that stays.
+// job finds a job that is not removed.
 func (e *edit) job(flag, name string) (uint32, bool) {
 	index, err := e.snapshot.Job(name)
 	if err != nil {
@@ -275,7 +275,7 @@ func (e *edit) job(flag, name string) (uint32, bool) {
 	return index, true
 }
 
-// missing adds what there is to an error about a name that is unlike all others.
+// missing adds the existing names to an error about a name that is not similar to any.
 func (e *edit) missing(err error, things string) error {
 	if strings.Contains(err.Error(), "did you mean") {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/internal/spelling"
 )
 
-// meantField names the field that a part of NAME.FIELD may stand for.
+// meantField returns the field that a part of NAME.FIELD probably refers to.
 func meantField(rest string, known fields) string {
 	for part := range strings.SplitSeq(rest, ".") {
 		for field := range known {
@@ -36,7 +36,7 @@ func described(known fields) string {
 	return list(slices.Values(names))
 }
 
-// Completions returns what --set may continue with, for the shell.
+// Completions returns the completions of --set for the shell.
 func Completions(cluster *lookup.Snapshot) []string {
 	var out []string
 	add := func(kind, name string) {
