@@ -25,19 +25,20 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	r.restrict(snapshot, usedPlacements(present))
 	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
+	placed := make([][][]placed, 0, len(present))
 	for _, j := range present {
 		j.ending.set(j.message)
 		started = append(started, j.ending.started)
 		r.shareRequests(j)
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
-		origins = append(origins, j.written)
+		origins, placed = append(origins, j.written), append(placed, j.placed)
 	}
 	snapshot.LeftOut = r.leftOut
 	snapshot.Dimensions = r.dimensions.finish()
 	return &Cluster{
 		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty, Started: started, Unread: r.unread,
-		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins,
+		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins, placed: placed, candidates: r.candidates,
 	}, nil
 }
 

@@ -30,4 +30,9 @@ const (
 	volcanoGroup  = "scheduling.volcano.sh"
 	priorityGroup = "scheduling.k8s.io"
 	coreVersion   = "v1"
+	// volcanoVersion is the apiVersion of the kinds of volcanoGroup.
+	volcanoVersion = volcanoGroup + "/v1beta1"
 )
+
+// specField is the part of an object that says what is wanted.
+const specField = "spec"

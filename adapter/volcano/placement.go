@@ -98,6 +98,11 @@ var statedTaints = map[string]bool{
 	corev1.TaintNodeUnschedulable: true, corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true,
 }
 
+// keepsOff reports whether a taint keeps pods off a node that do not tolerate it, beside the reason why the node is unschedulable.
+func keepsOff(t *corev1.Taint, unschedulable bool) bool {
+	return t.Effect != corev1.TaintEffectPreferNoSchedule && (!unschedulable || !statedTaints[t.Key])
+}
+
 // restrict names the node set of each placement that a task of the snapshot has.
 func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	names := map[string]bool{}
@@ -147,9 +152,7 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 			unmatched = true
 			continue
 		}
-		looked := func(t *corev1.Taint) bool {
-			return t.Effect != corev1.TaintEffectPreferNoSchedule && (r.nodes[i].Unschedulable == nil || !statedTaints[t.Key])
-		}
+		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].Unschedulable != nil) }
 		tolerated := p.pod.Spec.Tolerations
 		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
 		if untolerated {

@@ -27,6 +27,9 @@ type Cluster struct {
 
 	// queues, jobs and nodes are the positions in the input of the snapshot's, by index.
 	queues, jobs, nodes []origin
+	// placed has the placements of the tasks of each job of the snapshot, by group; candidates are its nodes.
+	placed     [][][]placed
+	candidates []nodeCandidate
 }
 
 // Place returns where a queue, a job or a node of the snapshot was written, as `file:line`, given a path of a warning or of a violation

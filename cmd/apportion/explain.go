@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/contract/lookup"
@@ -48,11 +49,12 @@ key is not cause, the output is one table. priority and tasks sort in descending
 
 With --remedies, find the smallest change of each kind that would let the job run: a smaller minimum or
 request, another queue, a higher capability, guarantee, weight or deserved amount of its queue or of one
-above it, more nodes, nodes that are uncordoned, running jobs that end, tasks that are evicted, or
-waiting for running jobs whose end is known. Each change was tried on the cluster: with it the job runs,
-and with one step less of it the job does not. A remedy says which queues would deserve less, and the
-command below it shows the change in full. The end says what was not tried. Jobs that come first are not
-looked at. The exit code is 2 if nothing that was tried lets the job run.
+above it, more nodes, nodes that are uncordoned, nodes that taints, selectors or affinities leave out,
+running jobs that end, tasks that are evicted, or waiting for running jobs whose end is known. Each
+change was tried on the cluster: with it the job runs, and with one step less of it the job does not. A
+remedy says which queues would deserve less. The command below it shows the effect in full, and those of
+kubectl make the change; -o wide also shows the parts of the objects that change. The end says what was
+not tried. Jobs that come first are not looked at. The exit code is 2 if nothing that was tried lets the job run.
 
 If it is known when running jobs end, a forecast says when the job could start at the earliest if
 nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
@@ -105,10 +107,36 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 		if err != nil {
 			return err
 		}
-		response := &apportionv1.RemediesResponse{Basis: found.Basis, Remedies: found.Answer}
-		return cmp.Or(q.answer(found.Basis, response, func(p *render.Printer) { p.Remedies(found.Answer) }), verdict(found.Found()))
+		return cmp.Or(q.showRemedies(found, e.format == formatWide), verdict(found.Found()))
 	}
 	return e.one(ctx, q, index, job)
+}
+
+// remedied is an answer about remedies, with the command that tries each and the changes of objects that make it, in their order.
+type remedied struct {
+	Basis    message `json:"basis"`
+	Remedies message `json:"remedies"`
+	Trials   []toTry `json:"trials"`
+}
+
+type toTry struct {
+	Command string          `json:"command"`
+	Changes []volcano.Patch `json:"changes"`
+}
+
+// showRemedies writes remedies, with the parts of objects that change if wide.
+func (q *question) showRemedies(found *client.Remedies, wide bool) error {
+	answer, names := found.Answer, q.snapshot.Names(found.Basis)
+	p := &render.Printer{Snapshot: q.snapshot}
+	p.Program, p.Input = q.again()
+	out := remedied{Basis: message{found.Basis}, Remedies: message{answer}, Trials: []toTry{}}
+	var changes [][]volcano.Patch
+	for _, remedy := range answer.GetRemedies() {
+		patches := volcano.Patches(q.snapshot, names, q.cluster, answer.GetJob(), remedy)
+		changes = append(changes, patches)
+		out.Trials = append(out.Trials, toTry{p.Trial(answer.GetJob(), remedy), patches})
+	}
+	return q.answer(found.Basis, out, func(p *render.Printer) { p.RemediesWith(answer, changes, wide) })
 }
 
 // explainLeftOut says why a job or a pod is not considered.

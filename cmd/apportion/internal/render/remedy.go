@@ -5,17 +5,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // Remedies shows what would make a job run, with the command that tries each, and what was not tried.
-func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) {
+func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) { p.RemediesWith(a, nil, false) }
+
+// RemediesWith shows what would make a job run, with the command that tries each and the changes of objects that make it, and what was not
+// tried. With parts it shows the parts of the objects that change.
+func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcano.Patch, parts bool) {
 	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && len(a.GetRemedies()) > 0 {
 		p.Text("", p.Snapshot.JobName(a.GetJob())+" waits: "+reasons+".")
 		p.Line("")
 	}
-	p.remedyList(a, true)
+	p.remedyList(a, true, changes, parts)
 	for _, untried := range a.GetUntried() {
 		p.Text("", text.Untried(untried))
 	}
@@ -39,7 +44,7 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) {
 // RemedyList lists remedies in a sentence each.
 func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
 	p.Heading("%s that would let it run", text.Count(len(a.GetRemedies()), "change"))
-	p.remedyList(a, false)
+	p.remedyList(a, false, nil, false)
 	for _, untried := range a.GetUntried() {
 		if text.CutShort(untried) {
 			p.Text("", text.Untried(untried))
@@ -47,7 +52,7 @@ func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
 	}
 }
 
-func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool) {
+func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, changes [][]volcano.Patch, parts bool) {
 	const indent = "    "
 	width := p.textWidth() - len(indent)
 	for i, remedy := range a.GetRemedies() {
@@ -62,19 +67,46 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool) {
 		if !commands {
 			continue
 		}
-		words := append([]string{"whatif"}, remedy.GetWhatif()...)
-		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
-			words = []string{"plan", p.Snapshot.JobName(a.GetJob())}
+		p.Line("%s%s", indent, p.Paint(Strong, p.Trial(a.GetJob(), remedy)))
+		if i < len(changes) {
+			p.patches(changes[i], indent, parts)
 		}
-		p.Line("%s%s", indent, p.Paint(Strong, cmp.Or(p.Program, "apportion")+" "+quoted(append(words, p.Input...))))
 	}
 	if commands && len(a.GetRemedies()) > 0 {
 		p.Line("")
 	}
 }
 
-// quoted joins arguments as a shell reads them.
-func quoted(arguments []string) string {
+// Trial is the command that tries a remedy.
+func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
+	words := append([]string{"whatif"}, remedy.GetWhatif()...)
+	if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+		words = []string{"plan", p.Snapshot.JobName(job)}
+	}
+	return cmp.Or(p.Program, "apportion") + " " + Quoted(append(words, p.Input...))
+}
+
+// patches shows changes of objects: why, the command that makes each, and the part that changes if wanted or if there is no command.
+func (p *Printer) patches(list []volcano.Patch, indent string, parts bool) {
+	for _, patch := range list {
+		if patch.Why != "" {
+			for _, line := range wrap(patch.Why, p.textWidth()-len(indent)) {
+				p.Line("%s%s", indent, line)
+			}
+		}
+		if len(patch.Kubectl) > 0 {
+			p.Line("%s%s", indent, p.Paint(Strong, Quoted(patch.Kubectl)))
+		}
+		if parts || len(patch.Kubectl) == 0 {
+			for line := range strings.Lines(patch.YAML) {
+				p.Line("%s  %s", indent, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+}
+
+// Quoted joins arguments as a shell reads them.
+func Quoted(arguments []string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@+,"
 	words := make([]string, len(arguments))
 	for i, argument := range arguments {
