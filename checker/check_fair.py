@@ -6,7 +6,7 @@
 The request is an EvaluateSharesRequest with `shares.explain`, or a SimulateRequest whose first step is such a question; both files are in the
 protobuf JSON mapping. It prints each number that the rules do not make of the snapshot, and exits with 1 if there is one. Shares are not
 computed but checked: they must add up, keep their bounds, and no quantum may go to a later signpost than one that was refused.
-check_plan.py checks claims and plans on top.
+check_plan.py checks claims on top, and check_answer.py every other field of the answers.
 """
 import json, sys
 from fractions import Fraction
@@ -27,13 +27,13 @@ class Cluster:
         self.u = [stated.get(n, {"cpu": 1, "pods": 1, "memory": 1 << 20}.get(n, 1000)) for n in dims]
         index = {q["name"]: i for i, q in enumerate(self.queues)}
         self.root, self.parent = index.get("root"), {}
-        above = lambda i: self.root if self.queues[i].get("parent", "") in ("", "root") else index.get(self.queues[i]["parent"], -1)
+        above = self.above = lambda i: self.root if self.queues[i].get("parent", "") in ("", "root") else index.get(self.queues[i]["parent"], -1)
         for i in index.values():  # A queue whose way up does not reach the root is set aside.
             way, at = set(), i
             while at not in (self.root, -1) and at not in way:
                 way.add(at)
                 at = above(at)
-            if at == self.root:
+            if at == self.root and len(way) <= 256:
                 self.parent[i] = None if i == self.root else above(i)
         get = lambda q, field, otherwise: otherwise if q is None else self.queues[q].get(field, otherwise)
         self.age = lambda q: int(get(q, "createTime", 0)) or inf
@@ -47,6 +47,14 @@ class Cluster:
         closed = {q for q in self.order if get(q, "state", "QUEUE_STATE_OPEN") not in ("QUEUE_STATE_OPEN", "QUEUE_STATE_UNSPECIFIED")}
         self.open = {q: not closed & set(self.path(q)) for q in self.order}
         self.count(index)
+
+    def fault(self, q):
+        """Why a queue is set aside: what its way up meets instead of the root."""
+        way, at = set(), q
+        while q not in self.parent and at not in (self.root, -1) and at not in way:
+            way.add(at)
+            at = self.above(at)
+        return None if q in self.parent else "UNKNOWN_PARENT" if at == -1 else "TOO_DEEP" if at == self.root else "CYCLE"
 
     def row(self, resource, rounded, absent=0):
         out = [absent] * len(self.dims)
@@ -71,16 +79,22 @@ class Cluster:
         for job in self.s.get("jobs", []):
             q = index[job["queue"]]
             leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
-            j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0),
+            minimum = self.row(job["minResources"], ceil) if "minResources" in job else None
+            j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0), "queue": q, "tasks": 0, "fitting": 0, "counted": 0,
+                 "row": [0] * len(self.dims), "minimum": minimum, "phase": job.get("phase"),
                  "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
             self.jobs.append(j)
             for group in job.get("groups", []):
                 for t in [dict(t, one=1) for t in group.get("tasks", [])] + group.get("counts", []):
                     detail, n, status = t.get("detail", {}), t.get("count", t.get("one", 0)), t.get("status", "TASK_STATUS_PENDING")[12:]
                     r = self.row(detail.get("request", group.get("request")), ceil)
-                    t = {"r": r, "leaf": leaf, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
+                    own = t.get("uid") or "/".join(filter(None, (job.get("namespace") if t.get("name") else None, t.get("name"))))
+                    t = {"r": r, "leaf": leaf, "queue": q, "status": status, "preemptable": detail.get("preemptable", True), "name": own, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
                          "key": (-t.get("priority", 1), int(t.get("createTime", 0)), len(self.tasks)), "gate": detail.get("gate", t.get("gate"))}
                     self.tasks += [t] * t["one"]
+                    fits = any(within(r, offer[i]) and self.takes(i, t) for i in offer) or not offer and within(r, total) and not t["set"]
+                    j["tasks"] += t["one"]
+                    j["fitting"] += t["one"] and fits
                     occupies, many = status in HELD or status == "RELEASING", [n * x for x in r]
                     add = lambda row, sign=1: row.__setitem__(slice(None), [a + sign * x for a, x in zip(row, many)])
                     add(self.A if leaf == -1 else self.busy[None], -occupies if leaf == -1 else occupies)
@@ -91,7 +105,9 @@ class Cluster:
                     for place in {None, t["node"]}:
                         add(self.coming[place], (status == "RELEASING") - (status == "PIPELINED"))
                     held = status in HELD or status == "PIPELINED"
-                    counts = self.open[leaf] and (any(within(r, offer[i]) and self.takes(i, t) for i in offer) or not offer and within(r, total))
+                    counts = self.open[leaf] and fits
+                    j["counted"] += 0 if t["one"] else n * held
+                    j["row"] = [a + held * x for a, x in zip(j["row"], many)]
                     waits = counts and status in ("PENDING", "UNSPECIFIED") and t["gate"] != "TASK_GATE_OTHER"
                     add(self.held[leaf], held)
                     add(self.demand[leaf], held or waits or counts and status == "RELEASING")
@@ -103,6 +119,7 @@ class Cluster:
                 sums[self.parent[q]] = [a + b for a, b in zip(sums[self.parent[q]], sums[q])]
         idle = lambda i: [a - b for a, b in zip(self.A if i is None else [o - x for o, x in zip(offer[i], used[i])], self.busy[i])]
         self.free = {i: [min(a, a + c) for a, c in zip(idle(i), self.coming[i])] for i in self.busy}
+        self.future = {i: [a + c for a, c in zip(idle(i), self.coming[i])] for i in self.busy}
 
     def bounds(self, d, sated):
         """Section 2: per queue lo, m, hi, G, D and capability, in quanta."""
@@ -150,7 +167,9 @@ class Cluster:
     def check_shares(self, fair):
         """All divisions and lines; entitlements are left in self.lines, in raw amounts."""
         expect("quanta", [int(x) for x in fair["quanta"]], self.u)
-        expect("total", list(zip(fair["total"]["dimension"], map(int, fair["total"]["amount"]))), list(enumerate(self.A)))
+        total = [fair["total"].get("dimension", []), list(map(float, fair["total"].get("amount", [])))]
+        expect("total: dimensions", [len(total[0]), len(set(total[0]))], [len(total[1])] * 2)
+        expect("total", sorted((d, x) for d, x in zip(*total) if x), [(d, x) for d, x in enumerate(self.A) if x])
         inner, share = [q for q in self.order if self.kids[q] or q == self.root], {}
         for name in ("sated", "divisions"):
             expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])
@@ -165,12 +184,14 @@ class Cluster:
         for name in ("sated", "divisions"):
             for i, x in enumerate(fair[name]):
                 d, root = x.get("dimension", 0), [("root", x["root"])] if "root" in x else []
+                expect(f"{name}[{i}]: the root's own numbers", "root" in x, name == "divisions" and x.get("queue") == self.root)
                 for at, p in [(f"children[{k}]", p) for k, p in enumerate(x.get("children", []))] + root:
                     want = self.lines[p.get("queue")][d]
                     expect(f"{name}[{i}].{at}.guaranteeLine", int(p.get("guaranteeLine", 0)), want[0])
                     expect(f"{name}[{i}].{at}.fairLine", int(p.get("fairLine", 0)), want[1])
                     if at == "root":
                         got = [p.get("queue"), *(int(p.get(f, 0)) for f in ("guaranteed", "begin", "useful", "share", "weight", "start", "ceiling", "base"))]
+                        expect(f"{name}[{i}].root.bound", p.get("bound"), None)
                         expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2], 0, 0, 0, 0])
 
 def check(request, response):
@@ -186,5 +207,5 @@ def check(request, response):
 
 if __name__ == "__main__":
     wrong = check(*(json.load(open(name)) for name in sys.argv[1:3]))[2]
-    print("\n".join(wrong) or "true: every number is what the rules make of the snapshot")
+    print("\n".join(wrong) or "true: every number of the certificate is what the rules make of the snapshot")
     sys.exit(bool(wrong))

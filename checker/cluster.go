@@ -1,5 +1,6 @@
-// Package checker checks whether the numbers of plugin `fair` in an answer follow from the snapshot by the rules of docs/fair.md. It shares
-// no code with the engine, so that a fault in one is not a fault in the other. check_fair.py and check_plan.py do the same in Python.
+// Package checker checks whether an answer follows from the request by the rules of docs/fair.md and docs/semantics.md: it forms the answer
+// anew and compares the two, field by field. It shares no code with the engine, so that a fault in one is not a fault in the other.
+// check_answer.py does the same in Python for plugin `fair`.
 package checker
 
 import (

@@ -304,7 +304,7 @@ func TestEveryMutantIsFound(t *testing.T) {
 	raced.Skip(t)
 	count, every, stride := newTally(), 97, 13
 	if *allMutants {
-		every, stride = 7, 1
+		every, stride = 41, 1
 	}
 	seed := 0
 	eachCase(t, every, func(t *testing.T, r *apportionv1.SimulateRequest) {

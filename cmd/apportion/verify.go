@@ -27,7 +27,7 @@ func newVerify(s streams) *cobra.Command {
 With -f or --snapshot: request the shares of all queues with their derivation and, under fair, the order
 of queues and the verdicts about waiting tasks, from a server with --server, and check them. With two
 files: check a SimulateRequest and its SimulateResponse, in JSON or YAML. --keep DIRECTORY writes both
-files, for checker/check_fair.py and checker/check_plan.py.
+files, for checker/check_answer.py.
 
 For plugin fair, the answers to shares, order (of queues), allocatable, preemptive, enqueue and reclaim
 must be what the rules make of the snapshot; a step must request the shares of all queues with explain.

@@ -1,0 +1,70 @@
+package checker_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/checker"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+var sampleFile = flag.String("mutant-sample", "", "write mutants with the verdict of this checker to a file, for the checkers in other languages")
+
+// sampled is a line of the sample: a request with a true response, or a mutant of the response before it.
+type sampled struct {
+	Request  json.RawMessage `json:"request,omitempty"`
+	Response json.RawMessage `json:"response"`
+	// Path and Kind say what was changed; Refused is the verdict of this checker.
+	Path    string `json:"path,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Refused bool   `json:"refused"`
+}
+
+// TestWriteASampleOfMutants writes some mutants of recorded answers, those of certificates and of everything else alike.
+func TestWriteASampleOfMutants(t *testing.T) {
+	if *sampleFile == "" {
+		t.Skip("run by scripts/test-checker.sh")
+	}
+	file, err := os.Create(*sampleFile)
+	require.NoError(t, err)
+	out := bufio.NewWriter(file)
+	encode := json.NewEncoder(out)
+	write := func(line sampled, response *apportionv1.SimulateResponse) {
+		data, err := protojson.Marshal(response)
+		require.NoError(t, err)
+		line.Response = data
+		require.NoError(t, encode.Encode(line))
+	}
+	cases := 0
+	eachCase(t, 29, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
+		response := answered(t, r)
+		request, err := protojson.Marshal(r)
+		require.NoError(t, err)
+		write(sampled{Request: request}, response)
+		cases++
+		for i, m := range mutants(response.ProtoReflect(), "") {
+			if (i+cases)%67 != 0 {
+				continue
+			}
+			m.do()
+			report, err := checker.Check(r, response)
+			require.NoError(t, err)
+			// A response that cannot be sent is no case.
+			if _, err := proto.Marshal(response); err == nil {
+				write(sampled{Path: m.path, Kind: m.kind, Refused: len(report.Faults) > 0}, response)
+			}
+			m.undo()
+		}
+	})
+	require.NoError(t, out.Flush())
+	require.NoError(t, file.Close())
+}
