@@ -77,7 +77,7 @@ test-whole:
 	$(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
-# cases, and long tests of one goroutine are left to test-whole, and so are the packages of the engine, which has no goroutines. It needs cgo.
+# cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. It needs cgo.
 .PHONY: test-race
 test-race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(TESTFLAGS) $$(scripts/concurrent.sh)
