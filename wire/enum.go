@@ -18,16 +18,18 @@ func statusOf(s apportionv1.TaskStatus) (model.Status, bool) {
 	return enum[model.Status](int32(s), int32(apportionv1.TaskStatus_TASK_STATUS_UNKNOWN))
 }
 
-func phaseOf(p apportionv1.JobPhase) (model.Phase, bool) {
+// PhaseOf returns the phase with a value of the contract; false: the value is not known.
+func PhaseOf(p apportionv1.JobPhase) (model.Phase, bool) {
 	return enum[model.Phase](int32(p), int32(apportionv1.JobPhase_JOB_PHASE_COMPLETED))
 }
 
-func queueStateOf(s apportionv1.QueueState) (model.QueueState, bool) {
+// QueueStateOf returns the state with a value of the contract; false: the value is not known.
+func QueueStateOf(s apportionv1.QueueState) (model.QueueState, bool) {
 	return enum[model.QueueState](int32(s), int32(apportionv1.QueueState_QUEUE_STATE_UNKNOWN))
 }
 
-// gateOf needs no shift: no gate is 0 on both sides.
-func gateOf(g apportionv1.TaskGate) (model.Gate, bool) {
+// GateOf returns the gate with a value of the contract; false: the value is not known. No gate is 0 on both sides.
+func GateOf(g apportionv1.TaskGate) (model.Gate, bool) {
 	return model.Gate(g & 3), g >= 0 && g <= apportionv1.TaskGate_TASK_GATE_OTHER
 }
 

@@ -94,7 +94,7 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	c.text(q.GetName())
 	c.text(q.GetParent())
 	var known bool
-	if spec.State, known = queueStateOf(q.GetState()); !known {
+	if spec.State, known = QueueStateOf(q.GetState()); !known {
 		c.b.Fault(fmt.Sprintf("queues[%d].state", i), "no state %d", q.GetState())
 	}
 	if a := q.GetNodeGroupAffinity(); a != nil {
@@ -137,7 +137,7 @@ func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue(), j.GetCondition()} {
 		c.text(s)
 	}
-	phase, known := phaseOf(j.GetPhase())
+	phase, known := PhaseOf(j.GetPhase())
 	if !known {
 		c.b.Fault(fmt.Sprintf("jobs[%d].phase", i), "no phase %d", j.GetPhase())
 	}
@@ -174,7 +174,7 @@ func (c *compiler) count(at place, count *apportionv1.TaskCount) {
 	if !known {
 		c.b.Fault(at.path("counts", "status"), "no status %d", count.GetStatus())
 	}
-	gate, known := gateOf(count.GetGate())
+	gate, known := GateOf(count.GetGate())
 	if !known {
 		c.b.Fault(at.path("counts", "gate"), "no gate %d", count.GetGate())
 	}
@@ -212,7 +212,7 @@ func (c *compiler) task(at place, t *apportionv1.Task) {
 
 func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDetail) {
 	var known bool
-	if spec.Gate, known = gateOf(d.GetGate()); !known {
+	if spec.Gate, known = GateOf(d.GetGate()); !known {
 		c.b.Fault(at.path("tasks", "detail.gate"), "no gate %d", d.GetGate())
 	}
 	if d.Preemptable != nil {

@@ -109,7 +109,7 @@ func (d *Decoder) sumJob(b []byte) bool {
 		return false
 	}
 	var known bool
-	if spec.Phase, known = phaseOf(apportionv1.JobPhase(int32(phase))); !known || !d.minimum(&spec, minimum, minima) {
+	if spec.Phase, known = PhaseOf(apportionv1.JobPhase(int32(phase))); !known || !d.minimum(&spec, minimum, minima) {
 		return false
 	}
 	spec.UID, spec.Name, spec.Namespace, spec.Condition = lent(uid), lent(name), lent(namespace), lent(condition)
@@ -219,7 +219,7 @@ func (d *Decoder) sumCount(b []byte, request int32) bool {
 		return false
 	}
 	status, known := statusOf(d.count.GetStatus())
-	gate, gated := gateOf(d.count.GetGate())
+	gate, gated := GateOf(d.count.GetGate())
 	if known && gated {
 		d.c.b.CountEqual(status, gate, d.count.GetCount(), request)
 	}

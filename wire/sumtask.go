@@ -167,7 +167,7 @@ func (d *Decoder) sumDetail(b []byte, request int32) (model.Gate, int32) {
 		}
 	}
 	var set model.Constraints
-	known, ok := gateOf(apportionv1.TaskGate(int32(gate)))
+	known, ok := GateOf(apportionv1.TaskGate(int32(gate)))
 	if !ok || !d.constraints(&set, d.task.detail.m.Unjudged) {
 		return 0, faulty
 	}

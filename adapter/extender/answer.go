@@ -69,9 +69,6 @@ type decision struct {
 
 func (r *request) predicate(body io.Reader) error {
 	task, node, err := readPredicate(body)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -91,9 +88,6 @@ func (r *request) predicate(body io.Reader) error {
 
 func (r *request) prioritize(body io.Reader) error {
 	task, nodes, err := readPrioritize(body, &r.kept)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -112,9 +106,6 @@ func (r *request) prioritize(body io.Reader) error {
 
 func (r *request) queueOverused(body io.Reader) error {
 	queue, err := readQueue(body)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -129,9 +120,6 @@ func (r *request) queueOverused(body io.Reader) error {
 
 func (r *request) jobEnqueueable(body io.Reader) error {
 	job, err := readJob(body, &r.kept)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -154,9 +142,6 @@ func (r *request) jobEnqueueable(body io.Reader) error {
 
 func (r *request) jobReady(body io.Reader) error {
 	job, err := readJob(body, &r.kept)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -170,9 +155,6 @@ func (r *request) jobReady(body io.Reader) error {
 // event applies an event of allocation. It never returns a failure to Volcano, which would roll the allocation back.
 func (r *request) event(body io.Reader) error {
 	task, err := readEvent(body)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}
@@ -188,9 +170,6 @@ func (r *request) event(body io.Reader) error {
 // jobEnqueued books a job that Volcano has admitted. Volcano sends it from version 1.16 on.
 func (r *request) jobEnqueued(body io.Reader) error {
 	job, err := readJob(body, &r.kept)
-	if err == nil {
-		err = drain(body)
-	}
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,21 @@ func object(d *jx.Decoder, member func(d *jx.Decoder, name []byte) error) error 
 	return unexpected(d)
 }
 
+// member reads one member of an object and skips the others.
+func member(d *jx.Decoder, name string, read func(d *jx.Decoder) error) error {
+	return object(d, only(name, read))
+}
+
+// only reads a member that has the name, and skips others.
+func only(name string, read func(d *jx.Decoder) error) func(d *jx.Decoder, found []byte) error {
+	return func(d *jx.Decoder, found []byte) error {
+		if string(found) != name {
+			return d.Skip()
+		}
+		return read(d)
+	}
+}
+
 // array calls element for each element of an array.
 func array(d *jx.Decoder, element func(d *jx.Decoder) error) error {
 	switch d.Next() {

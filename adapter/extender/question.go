@@ -25,10 +25,7 @@ func readState(d *jx.Decoder) (taskState, error) {
 		case "NodeName":
 			return setText(d, &t.node)
 		case statusField:
-			var status int32
-			err := setWhole(d, &status)
-			t.status = statusOf(status)
-			return err
+			return setStatus(d, &t.status)
 		}
 		return d.Skip()
 	})
@@ -37,19 +34,19 @@ func readState(d *jx.Decoder) (taskState, error) {
 
 // readEvent reads the body of an allocate or a deallocate.
 func readEvent(body io.Reader) (task taskState, err error) {
-	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
-		if string(name) != "task" {
-			return d.Skip()
-		}
+	err = decode(body, only("task", func(d *jx.Decoder) (err error) {
 		task, err = readState(d)
 		return err
-	})
+	}))
 	return task, err
 }
 
-// decode returns a decoder of the needed parts of a question, which reads it while it arrives.
-func decode(body io.Reader) *jx.Decoder {
-	return jx.Decode(prune(inParts(body, chunkOfQuestion), questionShape), chunkOfQuestion/4)
+// decode calls member for each needed member of a question, while it arrives, and reads the body to its end.
+func decode(body io.Reader, member func(d *jx.Decoder, name []byte) error) error {
+	if err := object(jx.Decode(prune(inParts(body, chunkOfQuestion), questionShape), chunkOfQuestion/4), member); err != nil {
+		return err
+	}
+	return drain(body)
 }
 
 // chunkOfQuestion is the size of one read of a question.
@@ -64,56 +61,46 @@ const (
 
 // readJob reads the body of a jobEnqueueable or a jobReady.
 func readJob(body io.Reader, kept *share) (job jobState, err error) {
-	err = object(decode(body), func(d *jx.Decoder, name []byte) error {
-		if string(name) != "job" {
-			return d.Skip()
+	task := func(d *jx.Decoder, _ []byte) error {
+		t, err := readState(d)
+		if err == nil {
+			err = kept.take(taskStateBytes + len(t.uid) + len(t.node))
 		}
+		job.tasks = append(job.tasks, t)
+		return err
+	}
+	err = decode(body, only("job", func(d *jx.Decoder) error {
 		return object(d, func(d *jx.Decoder, name []byte) error {
 			switch string(name) {
 			case "UID":
 				return setText(d, &job.uid)
 			case tasksField:
-				return object(d, func(d *jx.Decoder, _ []byte) error {
-					t, err := readState(d)
-					if err == nil {
-						err = kept.take(taskStateBytes + len(t.uid) + len(t.node))
-					}
-					job.tasks = append(job.tasks, t)
-					return err
-				})
+				return object(d, task)
 			}
 			return d.Skip()
 		})
-	})
+	}))
 	return job, err
 }
 
 // readName reads one text of an object and skips the rest.
-func readName(d *jx.Decoder, member string) (read string, err error) {
-	err = object(d, func(d *jx.Decoder, name []byte) error {
-		if string(name) != member {
-			return d.Skip()
-		}
-		return setText(d, &read)
-	})
+func readName(d *jx.Decoder, name string) (read string, err error) {
+	err = member(d, name, func(d *jx.Decoder) error { return setText(d, &read) })
 	return read, err
 }
 
 // readQueue reads the body of a queueOverused.
 func readQueue(body io.Reader) (queue string, err error) {
-	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
-		if string(name) != "queue" {
-			return d.Skip()
-		}
+	err = decode(body, only("queue", func(d *jx.Decoder) (err error) {
 		queue, err = readName(d, nameField)
 		return err
-	})
+	}))
 	return queue, err
 }
 
 // readPredicate reads the body of a predicate.
 func readPredicate(body io.Reader) (task, node string, err error) {
-	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
+	err = decode(body, func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")
@@ -129,7 +116,7 @@ func readPredicate(body io.Reader) (task, node string, err error) {
 
 // readPrioritize reads the body of a prioritize.
 func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, err error) {
-	err = object(decode(body), func(d *jx.Decoder, name []byte) (err error) {
+	err = decode(body, func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")

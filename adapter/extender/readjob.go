@@ -8,7 +8,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // job reads a JobInfo. It contains its tasks four times; Tasks is complete.
@@ -65,20 +65,14 @@ func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 	return object(d, func(d *jx.Decoder, name []byte) error {
 		switch string(name) {
 		case specField:
-			return object(d, func(d *jx.Decoder, name []byte) (err error) {
-				if string(name) != "minResources" {
-					return d.Skip()
-				}
+			return member(d, "minResources", func(d *jx.Decoder) (err error) {
 				j.minResources, err = p.vectors.quantities(d)
 				return err
 			})
 		case stateField:
-			return object(d, func(d *jx.Decoder, name []byte) error {
-				if string(name) != "phase" {
-					return d.Skip()
-				}
+			return member(d, "phase", func(d *jx.Decoder) error {
 				phase, err := text(d)
-				j.phase = phaseOf(volcano.JobPhase(phase))
+				j.phase, _ = wire.PhaseOf(volcano.JobPhase(phase))
 				return err
 			})
 		}
@@ -124,10 +118,7 @@ func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 			t.node, err = p.number(&p.places, d)
 			return err
 		case statusField:
-			var status int32
-			err = setWhole(d, &status)
-			t.status = statusOf(status)
-			return err
+			return setStatus(d, &t.status)
 		case "Priority":
 			return setWhole(d, &t.priority)
 		case "Preemptable":
@@ -144,7 +135,7 @@ func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 		t.index = int32(index)
 	}
 	t.created = p.pod.created
-	t.gate = gateOf(volcano.Gate(p.pod.gates, p.pod.gate))
+	t.gate, _ = wire.GateOf(volcano.Gate(p.pod.gates, p.pod.gate))
 	if detail := p.pod.detail(); detail != (model.Detail{}) {
 		t.detail = int32(len(p.details))
 		detail.PriorityClass = p.classes.keep(detail.PriorityClass)
@@ -176,6 +167,14 @@ func (n *names) keepNumber(name string) int32 {
 // keep returns the one copy of a text.
 func (n *names) keep(name string) string { return n.list[n.keepNumber(name)] }
 
+// setStatus reads the number of a status into *to.
+func setStatus(d *jx.Decoder, to *model.Status) error {
+	var number int32
+	err := setWhole(d, &number)
+	*to = statusOf(number)
+	return err
+}
+
 // statusOf returns the status with Volcano's number. An unknown number gives a status that holds no resources.
 func statusOf(number int32) model.Status {
 	switch number {
@@ -199,30 +198,4 @@ func statusOf(number int32) model.Status {
 		return model.Failed
 	}
 	return model.Unknown
-}
-
-func phaseOf(phase apportionv1.JobPhase) model.Phase {
-	switch phase {
-	case apportionv1.JobPhase_JOB_PHASE_UNSPECIFIED, apportionv1.JobPhase_JOB_PHASE_PENDING:
-		return model.PhasePending
-	case apportionv1.JobPhase_JOB_PHASE_INQUEUE:
-		return model.PhaseInqueue
-	case apportionv1.JobPhase_JOB_PHASE_RUNNING:
-		return model.PhaseRunning
-	case apportionv1.JobPhase_JOB_PHASE_COMPLETED:
-		return model.PhaseCompleted
-	case apportionv1.JobPhase_JOB_PHASE_UNKNOWN:
-	}
-	return model.PhaseUnknown
-}
-
-func gateOf(gate apportionv1.TaskGate) model.Gate {
-	switch gate {
-	case apportionv1.TaskGate_TASK_GATE_ADMISSION:
-		return model.GateAdmission
-	case apportionv1.TaskGate_TASK_GATE_OTHER:
-		return model.GateOther
-	case apportionv1.TaskGate_TASK_GATE_UNSPECIFIED:
-	}
-	return model.GateNone
 }

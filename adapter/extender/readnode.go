@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // node reads a NodeInfo. Most of its tasks are tasks of jobs and already known; the others count as usage by others.
@@ -19,16 +19,8 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 		case nameField:
 			return setText(d, &n.name)
 		case "Node":
-			return object(d, func(d *jx.Decoder, name []byte) error {
-				if string(name) != metadataField {
-					return d.Skip()
-				}
-				return object(d, func(d *jx.Decoder, name []byte) error {
-					if string(name) != "labels" {
-						return d.Skip()
-					}
-					return textUnder(d, volcano.NodeGroupKey, &n.group, &n.labelled)
-				})
+			return member(d, metadataField, func(d *jx.Decoder) error {
+				return member(d, "labels", func(d *jx.Decoder) error { return textUnder(d, volcano.NodeGroupKey, &n.group, &n.labelled) })
 			})
 		case "Allocatable":
 			read, err := p.vectors.resource(d)
@@ -49,7 +41,7 @@ func (p *push) node(d *jx.Decoder, _ []byte) error {
 // taskOfNode reads a task on a node, unless it belongs to a job. Pipelined tasks do not use the node yet.
 func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
 	stray := strayRecord{node: node}
-	known, pipelined := false, false
+	known, status := false, model.Unknown
 	err := object(d, func(d *jx.Decoder, name []byte) (err error) {
 		if known {
 			return d.Skip()
@@ -63,14 +55,11 @@ func (p *push) taskOfNode(d *jx.Decoder, node int32) error {
 			stray.request, err = p.vectors.request(d)
 			return err
 		case statusField:
-			var status int32
-			err = setWhole(d, &status)
-			pipelined = statusOf(status) == model.Pipelined
-			return err
+			return setStatus(d, &status)
 		}
 		return d.Skip()
 	})
-	if err == nil && !known && !pipelined {
+	if err == nil && !known && status != model.Pipelined {
 		p.strays = append(p.strays, stray)
 		err = p.held(stray.uid)
 	}
@@ -94,21 +83,13 @@ func (p *push) queue(d *jx.Decoder, _ []byte) error {
 			return object(d, func(d *jx.Decoder, name []byte) error {
 				switch string(name) {
 				case metadataField:
-					return object(d, func(d *jx.Decoder, name []byte) error {
-						if string(name) != "creationTimestamp" {
-							return d.Skip()
-						}
-						return setMoment(d, &q.created)
-					})
+					return member(d, "creationTimestamp", func(d *jx.Decoder) error { return setMoment(d, &q.created) })
 				case specField:
 					return object(d, func(d *jx.Decoder, name []byte) error { return p.queueSpec(d, name, &q) })
 				case stateField:
-					return object(d, func(d *jx.Decoder, name []byte) error {
-						if string(name) != "state" {
-							return d.Skip()
-						}
+					return member(d, "state", func(d *jx.Decoder) error {
 						state, err := text(d)
-						q.state = stateOf(volcano.QueueState(state))
+						q.state, _ = wire.QueueStateOf(volcano.QueueState(state))
 						return err
 					})
 				}
@@ -131,10 +112,7 @@ func (p *push) queueSpec(d *jx.Decoder, name []byte, q *queueRecord) (err error)
 	case "deserved":
 		q.deserved, err = p.vectors.quantities(d)
 	case "guarantee":
-		err = object(d, func(d *jx.Decoder, name []byte) (err error) {
-			if string(name) != "resource" {
-				return d.Skip()
-			}
+		err = member(d, "resource", func(d *jx.Decoder) (err error) {
 			q.guarantee, err = p.vectors.quantities(d)
 			return err
 		})
@@ -189,17 +167,4 @@ func terms(d *jx.Decoder) (*model.Terms, error) {
 		}
 		return err
 	})
-}
-
-func stateOf(state apportionv1.QueueState) model.QueueState {
-	switch state {
-	case apportionv1.QueueState_QUEUE_STATE_OPEN:
-		return model.Open
-	case apportionv1.QueueState_QUEUE_STATE_CLOSING:
-		return model.Closing
-	case apportionv1.QueueState_QUEUE_STATE_CLOSED:
-		return model.Closed
-	case apportionv1.QueueState_QUEUE_STATE_UNSPECIFIED, apportionv1.QueueState_QUEUE_STATE_UNKNOWN:
-	}
-	return model.StateUnknown
 }

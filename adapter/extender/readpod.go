@@ -45,10 +45,7 @@ func (r *podRecord) metadata(d *jx.Decoder, name []byte) error {
 
 // textUnder reads the text under one key of a map of texts.
 func textUnder(d *jx.Decoder, key string, to *string, present *bool) error {
-	return object(d, func(d *jx.Decoder, name []byte) error {
-		if string(name) != key {
-			return d.Skip()
-		}
+	return member(d, key, func(d *jx.Decoder) error {
 		*present = true
 		return setText(d, to)
 	})
@@ -64,12 +61,7 @@ func (r *podRecord) spec(d *jx.Decoder, name []byte) error {
 			if r.gates > 1 {
 				return d.Skip()
 			}
-			return object(d, func(d *jx.Decoder, name []byte) error {
-				if string(name) != "name" {
-					return d.Skip()
-				}
-				return setText(d, &r.gate)
-			})
+			return member(d, "name", func(d *jx.Decoder) error { return setText(d, &r.gate) })
 		})
 	}
 	return d.Skip()
