@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -57,4 +59,29 @@ of kubectl:
 	root.SetCompletionCommandGroupID("files")
 	root.SetHelpCommandGroupID("files")
 	return root
+}
+
+// pluginName is the file name under which kubectl finds the program as `kubectl apportion`.
+const pluginName = "kubectl-apportion"
+
+// isPlugin reports whether the program was started under the name of kubectl's plugin.
+func isPlugin(path string) bool {
+	return strings.TrimSuffix(filepath.Base(path), ".exe") == pluginName
+}
+
+// becomePlugin changes the command line to that of kubectl's plugin: commands read the live cluster unless files are named.
+func becomePlugin(root *cobra.Command) {
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl apportion"}
+	askLive(root)
+}
+
+// askLive lets a command and its subcommands read the live cluster by default.
+func askLive(parent *cobra.Command) {
+	for _, command := range parent.Commands() {
+		askLive(command)
+		if flag := command.Flags().Lookup("cluster"); flag != nil {
+			flag.DefValue = "true"
+			must(command, flag.Value.Set("true"))
+		}
+	}
 }

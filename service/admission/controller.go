@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/processor"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -345,4 +347,19 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 func newer(mean, value time.Duration) time.Duration {
 	const weight = 16
 	return (value - mean) / weight
+}
+
+// Options configure how much work a Controller admits. They are the settings overload.*.
+type Options = setting.Overload
+
+// complete replaces values that are not above zero by their defaults.
+func complete(o *Options) {
+	o.Wait = max(o.Wait, 0)
+	setting.Complete(o)
+	if o.Running <= 0 {
+		o.Running = processor.Count()
+	}
+	if o.Reserve <= 0 {
+		o.Reserve = 4 * o.Running
+	}
 }

@@ -14,6 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/apportion/apportion/client"
 )
 
 // Replica is one server on loopback.
@@ -146,4 +152,15 @@ func Free(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return listener.Addr().String(), listener.Close()
+}
+
+// Dial connects to all replicas, as with the addresses of a headless service, and balances round robin among those that report SERVING.
+func Dial(replicas []*Replica, options ...grpc.DialOption) (*client.Client, error) {
+	addresses := manual.NewBuilderWithScheme("replicas")
+	state := resolver.State{}
+	for _, r := range replicas {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.Address})
+	}
+	addresses.InitialState(state)
+	return client.Dial("replicas:///", client.WithPlaintext(), client.WithDialOptions(append(options, grpc.WithResolvers(addresses))...))
 }

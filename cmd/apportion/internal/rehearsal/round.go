@@ -88,7 +88,8 @@ type line struct {
 }
 
 // Len, Less and Swap are for package heap.
-func (l *line) Len() int           { return len(l.jobs) }
+func (l *line) Len() int { return len(l.jobs) }
+
 func (l *line) Less(i, k int) bool { return l.session.Order().CompareJobs(l.jobs[i], l.jobs[k]).Less }
 func (l *line) Swap(i, k int)      { l.jobs[i], l.jobs[k] = l.jobs[k], l.jobs[i] }
 
