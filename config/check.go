@@ -21,7 +21,7 @@ const (
 	unixPrefix   = "unix:"
 )
 
-// checker collects what is wrong with values that were read, each by itself or together.
+// checker collects the errors of values, single or in combination.
 type checker struct {
 	*Effective
 
@@ -140,16 +140,16 @@ func isLocal(address string) bool {
 func (c *checker) encryption() {
 	t := c.TLS
 	if t.Certificate == "" && t.Key != "" {
-		c.fail("tls.key", "a key without tls.certificate")
+		c.fail("tls.key", "requires tls.certificate")
 	}
 	if t.Certificate != "" && t.Key == "" {
-		c.fail("tls.certificate", "a certificate without tls.key")
+		c.fail("tls.certificate", "requires tls.key")
 	}
 	if t.Certificate == "" && t.ClientCA != "" {
-		c.fail("tls.client_ca", "clients show certificates only where the server does: set tls.certificate and tls.key")
+		c.fail("tls.client_ca", "requires tls.certificate and tls.key")
 	}
 	if t.ClientCA == "" && t.ClientCertificate == "optional" {
-		c.fail("tls.client_certificate", "clients show no certificates without tls.client_ca")
+		c.fail("tls.client_certificate", "requires tls.client_ca")
 	}
 	if t.Certificate != "" && t.Plaintext {
 		c.fail("tls.plaintext", "contradicts tls.certificate")
@@ -175,18 +175,18 @@ func (c *checker) identities() {
 	for i, id := range c.Identities {
 		path := element("identities", i)
 		if id.Name == "" {
-			c.fail(path, "an identity needs a name")
+			c.fail(path, "the identity has no name")
 		} else if names[id.Name] {
 			c.fail(path+".name", strconv.Quote(tree.Printable(id.Name))+" names two identities")
 		}
 		names[id.Name] = true
 		if len(id.SPIFFE)+len(id.DNS)+len(id.Tokens) == 0 {
-			c.fail(path, "no caller can have this identity: it needs spiffe, dns or tokens")
+			c.fail(path, "the identity needs spiffe, dns or tokens")
 		}
 		if len(id.SPIFFE)+len(id.DNS) > 0 {
 			shown = true
 			if c.TLS.ClientCA == "" {
-				c.fail(path, "clients show no certificates without tls.client_ca")
+				c.fail(path, "spiffe and dns require tls.client_ca")
 			}
 		}
 		c.each(path+".spiffe", id.SPIFFE, identity.CheckSPIFFE)
@@ -209,7 +209,7 @@ func (c *checker) identities() {
 		}
 	}
 	if c.TLS.ClientCA != "" && !shown {
-		c.fail("tls.client_ca", "no identity has spiffe or dns, so that no certificate would admit a caller")
+		c.fail("tls.client_ca", "no identity has spiffe or dns, so no client certificate would be accepted")
 	}
 }
 
@@ -275,20 +275,20 @@ func (c *checker) extender() {
 			{"extender.users", e.Users != ""},
 		} {
 			if given.set {
-				c.fail(given.path, "means something only with extender.listen")
+				c.fail(given.path, "requires extender.listen")
 			}
 		}
 		return
 	}
 	if e.TLS && c.TLS.Certificate == "" {
-		c.fail("extender.tls", "means something only with tls.certificate")
+		c.fail("extender.tls", "requires tls.certificate")
 	}
 	if !isLocal(e.Listen) && !e.Plaintext && !e.TLS {
 		c.fail("extender.listen",
 			e.Listen+" can be reached from other machines: set extender.tls, or extender.plaintext where something else encrypts")
 	}
 	if len(e.Schedulers) == 0 {
-		c.fail("extender.schedulers", "no scheduler is named")
+		c.fail("extender.schedulers", "at least one scheduler is required")
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.Schedulers)) {
 		if !strings.HasPrefix(path, "/") {
@@ -300,7 +300,7 @@ func (c *checker) extender() {
 	}
 	for i, path := range e.Shadow {
 		if _, ok := e.Schedulers[path]; !ok {
-			c.fail(element("extender.shadow", i), "no scheduler asks at "+strconv.Quote(tree.Printable(path)))
+			c.fail(element("extender.shadow", i), "extender.schedulers has no path "+strconv.Quote(tree.Printable(path)))
 		}
 	}
 }
@@ -311,17 +311,17 @@ func (c *checker) observers() {
 	const file = "file"
 	switch {
 	case l.Sink == file && l.File == "":
-		c.fail("decision_log.file", "a file is expected, because entries are to go to one")
+		c.fail("decision_log.file", "a file is required for decision_log.sink: file")
 	case l.Sink != file && l.File != "":
-		c.fail("decision_log.file", "means something only with decision_log.sink: file")
+		c.fail("decision_log.file", "requires decision_log.sink: file")
 	}
 	if l.Store != "" && len(l.Mask) > 0 {
-		c.fail("decision_log.mask", "snapshots are kept as they are: leave out decision_log.store, or mask nothing")
+		c.fail("decision_log.mask", "cannot be used with decision_log.store, which stores snapshots unmasked")
 	}
 	c.policy("shadow.policy", c.Shadow.Policy)
 	c.policy("shadow.of", c.Shadow.Of)
 	if c.Shadow.Policy == "" && c.Shadow.Of != "" {
-		c.fail("shadow.of", "means something only with shadow.policy")
+		c.fail("shadow.of", "requires shadow.policy")
 	}
 }
 

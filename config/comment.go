@@ -14,7 +14,7 @@ import (
 //go:embed config.go
 var source []byte
 
-// comment is the comment of a section or of a field: its help, and what a caller gets that exceeds a limit.
+// comment is the comment of a section or of a field: its help, and the result for a caller that exceeds a limit.
 type comment struct{ help, beyond string }
 
 // comments returns the comments of all sections and fields, by Section and Section.Field.

@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/setting"
 )
 
-// Config is what an operator may set. Package setting describes the tags and comments of the fields.
+// Config contains all settings of the server. Package setting describes the tags and comments of the fields.
 type Config struct {
 	// Addresses to serve gRPC on: host:port, or unix:PATH. An address beyond the machine itself needs TLS, or tls.plaintext.
 	Listen []string `yaml:"listen" default:"localhost:7171"`

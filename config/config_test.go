@@ -276,11 +276,11 @@ func TestWhatIsPrintedTellsWhereEachValueCameFromAndNoSecret(t *testing.T) {
 
 func TestWhatWorksBesideTheDecisionsIsChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		"decision_log: {sink: file}":                            "decision_log.file: a file is expected",
-		"decision_log: {file: a}":                               "decision_log.file: means something only with",
-		"decision_log: {sink: stdout, store: a, mask: [uid]}":   "decision_log.mask: snapshots are kept as they are",
+		"decision_log: {sink: file}":                            "decision_log.file: a file is required",
+		"decision_log: {file: a}":                               "decision_log.file: requires",
+		"decision_log: {sink: stdout, store: a, mask: [uid]}":   "decision_log.mask: cannot be used with decision_log.store",
 		"shadow: {policy: a}":                                   `shadow.policy: no policy "a" is configured`,
-		"{policies: {a: preset:x}, shadow: {of: a}}":            "shadow.of: means something only with shadow.policy",
+		"{policies: {a: preset:x}, shadow: {of: a}}":            "shadow.of: requires shadow.policy",
 		"{policies: {a: preset:x}, shadow: {policy: a, of: b}}": `shadow.of: no policy "b" is configured`,
 		"http: {listen: ':80'}":                                 "http.listen: :80 can be reached from other machines",
 	} {

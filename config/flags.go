@@ -41,13 +41,13 @@ func usage(s *Setting) string {
 	return text
 }
 
-// flag notes what is written for a setting; it is read when all sources are there.
+// flag stores the text of a setting's flag. It is parsed when all sources are known.
 type flag struct {
 	setting *Setting
 	flags   *Flags
 }
 
-// String gives what was written.
+// String returns the stored texts.
 func (f *flag) String() string {
 	if f.flags == nil {
 		return ""
@@ -55,13 +55,13 @@ func (f *flag) String() string {
 	return strings.Join(f.flags.given[f.setting.Path], " ")
 }
 
-// Set notes one occurrence.
+// Set stores one occurrence.
 func (f *flag) Set(text string) error {
 	f.flags.given[f.setting.Path] = append(f.flags.given[f.setting.Path], text)
 	return nil
 }
 
-// Type is what help shows behind the flag's name.
+// Type returns the placeholder in the help.
 func (f *flag) Type() string {
 	t := f.setting.field.Type
 	if form := setting.FormOf(t); form != nil {

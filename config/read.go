@@ -16,20 +16,20 @@ import (
 	"github.com/apportion/apportion/setting"
 )
 
-// Sources are what a configuration is made of.
+// Sources are the sources of a configuration.
 type Sources struct {
 	// File to read; "": the one that the variable APPORTION_CONFIG names, if any.
 	File string
 	// Environment as os.Environ gives it.
 	Environment []string
-	// Flags given on the command line: by the path of the setting, what was written, once or several times.
+	// Flags contains the values on the command line, one or several for each path of a setting.
 	Flags map[string][]string
 }
 
-// FileVariable names the file where no flag does.
+// FileVariable is the environment variable with the file, if no flag names it.
 const FileVariable = variablePrefix + "CONFIG"
 
-// Effective is a configuration that is complete and valid, and knows where each value came from.
+// Effective is a complete and valid configuration, with the origin of each value.
 type Effective struct {
 	Config
 
@@ -39,10 +39,10 @@ type Effective struct {
 	origins map[string]string
 }
 
-// byDefault is the origin of values that are not given.
+// byDefault is the origin of default values.
 const byDefault = "default"
 
-// Origin tells where a setting's value came from: "default", file:line, a variable or a flag.
+// Origin returns the origin of a setting's value: "default", file:line, a variable or a flag.
 func (e *Effective) Origin(path string) string {
 	for at := path; at != ""; at = parentOf(at) {
 		if origin, ok := e.origins[at]; ok {
@@ -52,12 +52,12 @@ func (e *Effective) Origin(path string) string {
 	return byDefault
 }
 
-// parentOf cuts the last name or index off a path.
+// parentOf removes the last name or index from a path.
 func parentOf(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// Default returns the configuration where nothing is given.
+// Default returns the default configuration.
 func Default() Config {
 	var c Config
 	setting.SetDefaults(reflect.ValueOf(&c).Elem())

@@ -50,7 +50,7 @@ func writeLimits(out *bytes.Buffer, section string) {
 	}
 }
 
-// anchor is what the heading of a setting is linked by.
+// anchor returns the anchor of a setting's heading.
 func anchor(path string) string { return strings.ReplaceAll(path, ".", "") }
 
 func code(text string) string {
@@ -60,7 +60,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// sectionHelp is what the comment of the struct says that a setting lies in.
+// sectionHelp returns the comment of the section of a setting.
 func sectionHelp(s *Setting) string {
 	t := reflect.TypeFor[Config]()
 	for _, i := range s.index[:len(s.index)-1] {
@@ -69,7 +69,7 @@ func sectionHelp(s *Setting) string {
 	return comments()[t.Name()].help
 }
 
-// factsOf lists what the type, the tags and the default of a field say, for people.
+// factsOf describes the type, the tags and the default of a field.
 func factsOf(f reflect.StructField, otherwise string, live bool) []string {
 	facts := []string{kindOf(f.Type)}
 	if allowed, ok := f.Tag.Lookup("oneof"); ok {
@@ -91,7 +91,7 @@ func factsOf(f reflect.StructField, otherwise string, live bool) []string {
 		facts = append(facts, "never printed")
 	}
 	if live {
-		facts = append(facts, "taken over while the server runs")
+		facts = append(facts, "applied while the server runs")
 	}
 	return facts
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/apportion/apportion/setting"
 )
 
-// Setting is one thing that can be set: a leaf of Config.
+// Setting is one setting: a leaf of Config.
 type Setting struct {
-	// Path is its name in the file, such as tls.min_version.
+	// Path is the name in the file, such as tls.min_version.
 	Path string
-	// Help is what the field's comment says.
+	// Help is the text of the field's comment.
 	Help string
-	// Beyond says what a caller gets that exceeds the setting, if it is a limit.
+	// Beyond is the result for a caller that exceeds the setting, if it is a limit.
 	Beyond string
 	// Default is the value where none is given, as text.
 	Default string
-	// Live says that a running server takes a new value over.
+	// Live is true if a running server applies a new value.
 	Live bool
 
 	field reflect.StructField
@@ -38,7 +38,7 @@ const variablePrefix = "APPORTION_"
 
 func (s *Setting) in(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
 
-// listed returns the struct of which a type is a list.
+// listed returns the element type of a list of structs.
 func listed(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
 		return t.Elem(), true
@@ -48,7 +48,7 @@ func listed(t reflect.Type) (reflect.Type, bool) {
 
 func keyOf(f reflect.StructField) string { return f.Tag.Get("yaml") }
 
-// Settings lists all that can be set, in the order of the struct.
+// Settings lists all settings, in the order of the struct.
 var Settings = sync.OnceValue(func() []*Setting {
 	var all []*Setting
 	collect(reflect.TypeFor[Config](), "", nil, &all)
@@ -81,7 +81,7 @@ func Changed(a, b *Config) []*Setting {
 	return changed
 }
 
-// Choices lists the values there are, if they are few.
+// Choices lists the valid values, if they are fixed.
 func (s *Setting) Choices() []string {
 	if s.field.Type.Kind() == reflect.Bool {
 		return []string{setting.True, setting.False}

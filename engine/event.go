@@ -46,30 +46,30 @@ func (s *Session) Deallocate(t model.TaskID, to model.Status) error {
 	return nil
 }
 
-// booked reports whether the plugins have booked a task. When a session opens those are booked that hold resources.
-func (s *Session) booked(t model.TaskID) bool { return s.view.Status(t).Holds() != s.astray[t] }
+// booked reports whether the plugins have booked a task. When a session opens, the tasks that hold resources are booked.
+func (s *Session) booked(t model.TaskID) bool { return s.view.Status(t).Holds() != s.diverged[t] }
 
-// note records whether a task that is about to get a status is booked, if the status does not imply it.
+// note records, before a task gets a status, whether the task is booked if the status does not imply it.
 func (s *Session) note(t model.TaskID, to model.Status, booked bool) {
-	astray, was := booked != to.Holds(), s.astray[t]
-	if astray == was {
+	diverged, was := booked != to.Holds(), s.diverged[t]
+	if diverged == was {
 		return
 	}
 	st := s.state
-	s.view.Journal.Undo(func() { st.stray(t, was) })
-	st.stray(t, astray)
+	s.view.Journal.Undo(func() { st.diverge(t, was) })
+	st.diverge(t, diverged)
 }
 
-// stray records whether a task's status contradicts its booking.
-func (s *state) stray(t model.TaskID, astray bool) {
-	if !astray {
-		delete(s.astray, t)
+// diverge records whether a task's status contradicts its booking.
+func (s *state) diverge(t model.TaskID, diverged bool) {
+	if !diverged {
+		delete(s.diverged, t)
 		return
 	}
-	if s.astray == nil {
-		s.astray = map[model.TaskID]bool{}
+	if s.diverged == nil {
+		s.diverged = map[model.TaskID]bool{}
 	}
-	s.astray[t] = true
+	s.diverged[t] = true
 }
 
 // unbook is Host.Unbook.

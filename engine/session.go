@@ -23,8 +23,8 @@ type state struct {
 	plugins []opened
 	by      table
 	scratch resource.Row
-	// astray are the tasks of which the status does not tell whether the plugins have booked them.
-	astray map[model.TaskID]bool
+	// diverged contains the tasks whose booking by the plugins contradicts their status.
+	diverged map[model.TaskID]bool
 	// permitted is true once a plugin has permitted an admission, which it may have booked.
 	permitted bool
 }

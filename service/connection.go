@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// connection is a connection that knows which responses its peer has not taken yet. One that stays for longer than AnswerTime ends the
+// connection is a connection with the responses that its peer has not read yet. One that stays for longer than AnswerTime ends the
 // connection: gRPC gives no way to end a stream whose handler has returned.
 type connection struct {
 	net.Conn

@@ -41,7 +41,7 @@ type Received struct {
 	Data []byte
 }
 
-// received tells the observers of a snapshot.
+// received passes a snapshot to the observers.
 func (s *Server) received(ctx context.Context, what Received) {
 	for _, o := range s.options.Observers {
 		if r, ok := o.(Receiver); ok {
@@ -136,7 +136,7 @@ func (s *Snapshot) Bytes() ([]byte, func()) {
 	return s.data, s.buffer.Free
 }
 
-// record collects what a call asks and is answered, for the metrics and for the observers that want it.
+// record collects the questions and answers of a call, for the metrics and for the observers that want them.
 type record struct {
 	Decision
 
@@ -189,7 +189,7 @@ func (r *record) close(ctx context.Context) {
 	r.end(ctx, nil)
 }
 
-// begin notes that the steps come to their turn.
+// begin records that execution of the steps begins.
 func (r *record) begin(ctx context.Context, basis *apportionv1.Basis) {
 	r.beginAt(ctx, basis, time.Now())
 }
@@ -208,7 +208,7 @@ func (r *record) beginAt(ctx context.Context, basis *apportionv1.Basis, now time
 
 // ask answers the steps of a unary call: all of them, or up to the first that fails where the method ends with that.
 //
-// bytes is about the size of the answers, and never less.
+// bytes is an upper estimate of the size of the answers.
 func (r *record) ask(
 	session *wire.Session, steps []*apportionv1.Step,
 ) (answers []*apportionv1.Answer, bytes int, err error) {
@@ -230,7 +230,7 @@ func (r *record) ask(
 	return answers, bytes, nil
 }
 
-// asked notes a step with its answer.
+// asked records a step with its answer.
 func (r *record) asked(session *wire.Session, step *apportionv1.Step, answer *apportionv1.Answer, err error) {
 	t := tally{into: r.server.metrics.decisions}
 	if err != nil {
@@ -249,7 +249,7 @@ func (r *record) asked(session *wire.Session, step *apportionv1.Step, answer *ap
 	}
 }
 
-// askedAll notes a list of steps with their answers, which there are unless all failed together.
+// askedAll records a list of steps with their answers, or the error of all of them.
 func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answers []*apportionv1.Answer, err error) {
 	t := tally{into: r.server.metrics.decisions}
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *record) askedAll(session *wire.Session, steps []*apportionv1.Step, answ
 	r.Steps, r.Answers, r.AnswerBytes = steps, answers, session.AnswerBytes()
 }
 
-// done notes that the steps were answered, or failed.
+// done records that the steps were answered, or failed.
 func (r *record) done() {
 	r.Took = time.Since(r.Began)
 	r.server.metrics.deciding[r.Method].Observe(r.Took.Seconds())
@@ -274,14 +274,14 @@ func (r *record) done() {
 	}
 }
 
-// refused notes that a call failed before its steps came to their turn.
+// refused records that a call failed before its steps were executed.
 func (r *record) refused(err error) {
 	t := tally{into: r.server.metrics.decisions}
 	t.failure(nil, err)
 	t.flush()
 }
 
-// end tells the observers. err is the status sent.
+// end calls the observers. err is the sent status.
 func (r *record) end(ctx context.Context, err error) {
 	if len(r.observers) > 0 {
 		d := r.Decision
@@ -294,7 +294,7 @@ func (r *record) end(ctx context.Context, err error) {
 	}
 }
 
-// observe tells one observer. A panic of it is not the caller's.
+// observe calls one observer. Its panic does not affect the caller.
 func (s *Server) observe(ctx context.Context, o Observer, d *Decision) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -310,7 +310,7 @@ const scope = "github.com/apportion/apportion/service"
 
 var noSpan = trace.SpanFromContext(context.Background())
 
-// phase shows a part of a call in its trace, if there is one; the function that is returned ends it.
+// phase begins a span for a part of a call, if the call is traced; the returned function ends it.
 func phase(ctx context.Context, name string) func() {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

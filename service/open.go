@@ -22,13 +22,13 @@ import (
 type opened struct {
 	session *wire.Session
 	basis   *apportionv1.Basis
-	// release takes back what was lent, memory or session.
+	// release releases the booked memory, or the session.
 	release func()
-	// audience is who may see a part of the answers alone; nil: the caller may see them whole.
+	// audience restricts the answers to the parts that the caller may see; nil: the caller may see everything.
 	audience *audience
 }
 
-// memory estimates what opening a session on an input takes, and answering steps in it.
+// memory estimates the memory for opening a session on an input and answering steps in it.
 func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
 	policy := c.server.policyOf(in)
 	switch source := in.GetSource().(type) {
@@ -80,7 +80,7 @@ func (s *Server) named(ctx context.Context, in *apportionv1.Input, prefix string
 	return e, err
 }
 
-// shown is named for a caller that may see all of the snapshot, or its own queues alone.
+// shown is like named, but also for a caller that may see only its own queues.
 func (s *Server) shown(ctx context.Context, in *apportionv1.Input, prefix string) (*entry, error) {
 	if source, ok := in.GetSource().(*apportionv1.Input_SnapshotName); ok {
 		v, err := s.newestShown(ctx, source.SnapshotName, prefix+"snapshot_name")
@@ -92,7 +92,7 @@ func (s *Server) shown(ctx context.Context, in *apportionv1.Input, prefix string
 	return s.findShown(ctx, in.GetSnapshotDigest(), prefix+"snapshot_digest")
 }
 
-// sizeOf counts what the snapshot of a request holds, whether or not its bytes were taken out. Bytes that are written again count twice.
+// sizeOf counts the contents of a request's snapshot, encoded or decoded. Bytes that must be encoded again count twice.
 func (c *call) sizeOf(decoded *apportionv1.Snapshot) *wire.Size {
 	if c.snapshot.data != nil {
 		return c.snapshot.measure()
@@ -101,18 +101,18 @@ func (c *call) sizeOf(decoded *apportionv1.Snapshot) *wire.Size {
 	return &size
 }
 
-// changeOf returns the bytes of the change of a request, and what it holds. Where it was decoded it is written again.
+// changeOf returns the encoded change of a request, and its size. A decoded change is encoded again.
 func (c *call) changeOf(in *apportionv1.Input) ([]byte, *wire.Size) {
 	if c.snapshot.change {
 		return c.snapshot.data, c.snapshot.measure()
 	}
-	// A text that is not UTF-8 is refused once the change is taken.
+	// Applying the change refuses a text that is not UTF-8.
 	data, _ := proto.Marshal(in.GetChange())
 	size := wire.Measure(data)
 	return data, &size
 }
 
-// stepMemory estimates what answering steps takes.
+// stepMemory estimates the memory for answering steps.
 func (s *Server) stepMemory(steps []*apportionv1.Step, e wire.Extent) int64 {
 	memory, _ := wire.StepMemory(steps, e, s.sessionOptions(nil))
 	return memory

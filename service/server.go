@@ -56,7 +56,7 @@ type Server struct {
 	digests         policyDigests
 	// offenders answer for connections that were closed because their calls were wasted.
 	offenders offenders
-	// numbered counts the sessions that observers were told of.
+	// numbered counts the sessions that observers received.
 	numbered  atomic.Uint64
 	cache     *cache
 	compiling singleflight.Group

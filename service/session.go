@@ -281,7 +281,7 @@ func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (
 			group[i].message.unbook()
 		}
 		group = group[answered:]
-		timeouts.heard(v.seen.ended())
+		timeouts.questioned(v.seen.ended())
 	}
 	switch {
 	case len(group) == 0:

@@ -31,10 +31,11 @@ func (s *Server) newTimeouts() *timeouts {
 	}
 }
 
-// heard notes when the client asked something. The timer of idle is left alone: setting it costs more than many a step.
-func (t *timeouts) heard(at time.Time) { t.asked = at }
+// questioned records the time of a question. It does not reset the timer idle, which costs more than many a step.
+func (t *timeouts) questioned(at time.Time) { t.asked = at }
 
-// idled reports, when the timer of idle has run out, whether nothing was asked since it was set. If something was, it is set anew.
+// idled is called when the timer idle has expired. It returns true if there was no question since the timer was set, and otherwise sets it
+// again.
 func (t *timeouts) idled() bool {
 	left := t.patience - time.Since(t.asked)
 	if left > 0 {

@@ -1,7 +1,7 @@
 // Package setting declares the settings of a server: each once, with its type, default, bounds and help.
 //
-// The comment of a field is its help in flags, schema and reference. A line that begins with "Beyond it:" says what a caller gets that
-// exceeds a limit. The tags are
+// The comment of a field is its help in flags, schema and reference. A line that begins with "Beyond it:" describes the result for a caller
+// that exceeds a limit. The tags are
 //
 //	yaml     the name in the file; flag and environment variable are made of it
 //	default  the value if none is given
@@ -233,7 +233,7 @@ type HTTP struct {
 	// Origins of pages that may call from a browser, such as https://example.org; ["*"]: all. Empty: none.
 	Origins []string `yaml:"origins"`
 	// Calls that are answered at a time; one identity gets as many as it leaves free: a half, if it is alone.
-	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, once the message has come.
+	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED, after the message has arrived.
 	Calls int `yaml:"calls" default:"64" min:"1" max:"1000000"`
 	// Serve the page for browsers at /ui/. Its files are the same for every reader and contain no data of this server; the calls that it
 	// makes need an identity as all calls do.
@@ -255,9 +255,9 @@ type Extender struct {
 	TLS bool `yaml:"tls" default:"false"`
 	// Serve other machines without encryption. Volcano sends passwords in clear text, so something else must encrypt.
 	Plaintext bool `yaml:"plaintext" default:"false"`
-	// Bytes of a scheduler's push that are buffered before they are read; beyond that the scheduler waits.
+	// Bytes of a scheduler's push that are buffered before they are read. Beyond these the scheduler waits.
 	BufferBytes Bytes `yaml:"buffer_bytes" default:"16MiB" min:"1MiB" max:"2047GiB"`
-	// How long a question waits for a snapshot to be built before it is left to Volcano to decide.
+	// How long a question waits for its snapshot to be built. After that Volcano decides.
 	Wait time.Duration `yaml:"wait" default:"500ms" min:"1ms" max:"1m"`
 }
 
@@ -278,7 +278,7 @@ type DecisionLog struct {
 	StoreBytes Bytes `yaml:"store_bytes" default:"1GiB" min:"1MiB" max:"2047GiB"`
 	// One of this many calls and sessions is logged.
 	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
-	// What is logged of questions: all, or their digest.
+	// Whether questions are logged in full, or only their digest.
 	Questions string `yaml:"questions" default:"full" oneof:"full,digest"`
 	// Fields whose texts are masked, as the contract names them (uid, name, queue), or identity, or policy_name.
 	Mask []string `yaml:"mask"`
@@ -299,7 +299,7 @@ const (
 	DropBlock       = "block"
 )
 
-// Shadow decides a share of the calls a second time, by another policy, and counts and logs where the answers differ. Callers get the first
+// Shadow decides a share of the calls a second time, by another policy, and counts and logs the differences. Callers get the first
 // answer only.
 type Shadow struct {
 	// Name of the policy that decides a second time. Empty: off.

@@ -23,7 +23,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// item is what waits to be written.
+// item is an entry or a snapshot that waits to be written.
 type item struct {
 	bytes   int64
 	write   func() error
@@ -53,9 +53,9 @@ type Log struct {
 	nonce   string
 	lost    atomic.Uint64
 	faulted time.Time
-	// held are the entries that the sink has taken and may still hold back, told what these have told of others that were lost.
-	held int
-	told uint64
+	// held counts the entries that the sink has buffered, and reported the lost entries that these report.
+	held     int
+	reported uint64
 
 	close   sync.Once
 	closing chan struct{}
@@ -118,12 +118,12 @@ func (l *Log) Collectors() []prometheus.Collector {
 	}
 }
 
-// Wants a share of the calls.
+// Wants reports whether to log a call: one of Settings.OneIn at random.
 func (l *Log) Wants(context.Context, string, string) bool {
 	return rand.IntN(l.options.Settings.OneIn) == 0 //nolint:gosec // A caller that predicts it gains nothing.
 }
 
-// entryBytes is about what an entry takes beside its messages.
+// entryBytes is the approximate memory of an entry without its messages.
 const entryBytes = 1 << 10
 
 // Observe queues an entry. Expensive work is done later.
@@ -167,7 +167,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	l.put(ctx, item{bytes: size, release: release, entry: true, write: func() error { return l.write(e, &kept, data) }})
 }
 
-// Received queues the bytes of a snapshot to be stored, if snapshots are.
+// Received queues the bytes of a snapshot for the store, if there is one.
 func (l *Log) Received(ctx context.Context, r service.Received) {
 	if l.options.Store == nil {
 		return
@@ -175,7 +175,7 @@ func (l *Log) Received(ctx context.Context, r service.Received) {
 	l.put(ctx, item{bytes: int64(len(r.Data)), release: func() {}, write: func() error { return l.store(r.Digest, r.Base, r.Data) }})
 }
 
-// store stores a snapshot, or the change that makes it of its base.
+// store stores a snapshot, or the change that produces it from its base.
 func (l *Log) store(digest, base string, data []byte) error {
 	if base != "" {
 		return l.options.Store.Change(digest, base, data)
@@ -213,7 +213,7 @@ func (l *Log) drop(i item, cause string) {
 	}
 }
 
-// run writes what is queued, until the log is closed and nothing is left.
+// run writes queued items until the log is closed and the queue is empty.
 func (l *Log) run() {
 	defer close(l.closed)
 	for {
@@ -244,25 +244,25 @@ func (l *Log) run() {
 	}
 }
 
-// flushed is how many entries the sink may hold back.
+// flushed is the maximum number of entries that the sink buffers.
 const flushed = 256
 
-// flush has the sink write what it holds back.
+// flush lets the sink write its buffer.
 func (l *Log) flush() { l.settle(l.options.Sink.Flush()) }
 
-// settle counts the entries that the sink held back as written, or, if it has failed, as lost: it is not known which of them are there.
+// settle counts the buffered entries as written or, if the sink has failed, as lost, because it is unknown which of them were written.
 func (l *Log) settle(err error) {
 	if err == nil {
 		l.written.Add(float64(l.held))
 	} else {
 		l.dropped.WithLabelValues(causeSink).Add(float64(l.held))
-		l.lost.Add(uint64(l.held) + l.told)
+		l.lost.Add(uint64(l.held) + l.reported)
 		l.report(err)
 	}
-	l.held, l.told = 0, 0
+	l.held, l.reported = 0, 0
 }
 
-// report logs a fault of the sink, but not each of thousands.
+// report logs an error of the sink, at most one in ten seconds.
 func (l *Log) report(err error) {
 	const pause = 10 * time.Second
 	if err != nil && time.Since(l.faulted) > pause {
@@ -298,11 +298,11 @@ func (l *Log) write(e *Entry, d *service.Decision, data []byte) error {
 	if err != nil {
 		return err
 	}
-	l.told += e.Lost
+	l.reported += e.Lost
 	return l.options.Sink.Write(e, line)
 }
 
-// basis completes what the answer rests on, and stores it.
+// basis adds the digests of the snapshot and the policy to an entry, and stores both.
 func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 	if e.SnapshotDigest == "" {
 		message := d.Snapshot.Message
@@ -336,7 +336,7 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 	return nil
 }
 
-// messages completes what was asked and answered.
+// messages adds the questions and the answers to an entry.
 func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
 	steps, answers := d.Steps, d.Answers
 	if len(l.mask) > 0 {

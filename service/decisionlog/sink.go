@@ -19,7 +19,7 @@ type Sink interface {
 	Close() error
 }
 
-// streamSink writes lines to a stream that is not ours to close.
+// streamSink writes lines to a stream, which it does not close.
 type streamSink struct{ *bufio.Writer }
 
 // NewStreamSink returns a sink that writes lines of JSON to a stream, such as standard output.
@@ -33,10 +33,10 @@ func (s streamSink) Write(_ *Entry, line []byte) error {
 	return s.WriteByte('\n')
 }
 
-// Close writes what is left.
+// Close writes the buffer.
 func (s streamSink) Close() error { return s.Flush() }
 
-// fileSink writes lines to a file, and to the next when it is full.
+// fileSink writes lines to a file, and rotates it when it is full.
 type fileSink struct {
 	settings setting.DecisionLog
 	file     *os.File
@@ -72,7 +72,7 @@ func (s *fileSink) open() error {
 	return nil
 }
 
-// endLine ends a line that was cut short, as by a disk that was full or a process that was killed, so that the next one begins anew.
+// endLine ends an incomplete line, such as after a full disk or a killed process, so that the next entry begins on a new line.
 func (s *fileSink) endLine() error {
 	file, err := os.Open(s.settings.File)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *fileSink) Write(_ *Entry, line []byte) error {
 	n, err := s.out.Write(append(line, '\n'))
 	s.bytes += int64(n)
 	if err != nil {
-		// A writer that has failed once fails for ever; the next entry begins anew.
+		// A bufio.Writer that has failed always fails again, so the next entry opens the file again.
 		err = errors.Join(err, s.file.Close())
 		s.file = nil
 	}
@@ -124,7 +124,7 @@ func (s *fileSink) rotate() error {
 	return s.open()
 }
 
-// Flush writes what is held back.
+// Flush writes the buffer.
 func (s *fileSink) Flush() error {
 	if s.file == nil {
 		return nil

@@ -55,13 +55,13 @@ type Shadow struct {
 	panics    prometheus.Counter
 }
 
-// beside is a session that is decided beside another.
+// beside is a session by the second policy, beside that of the caller.
 type beside struct {
 	session *wire.Session
 	next    uint64
 }
 
-// job is what is to be decided again.
+// job is a call to decide again.
 type job struct {
 	decision service.Decision
 	data     []byte
@@ -70,7 +70,7 @@ type job struct {
 	span     trace.SpanContext
 }
 
-// What became of a step that was decided again.
+// The results of a step that was decided again.
 const (
 	same      = "same"
 	different = "different"
@@ -132,7 +132,7 @@ func (s *Shadow) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{s.decisions, s.dropped, s.panics}
 }
 
-// Wants a share of the calls by the policy that is shadowed.
+// Wants reports whether to decide a call again: one of Settings.OneIn at random, if the settings select its policy.
 func (s *Shadow) Wants(_ context.Context, _, policyName string) bool {
 	c := &s.options.Settings
 	of := c.Of == "" || c.Of == policyName

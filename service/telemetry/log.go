@@ -23,7 +23,7 @@ type LogHandler struct {
 	dropped  prometheus.Counter
 }
 
-// slots bounds how many texts are counted apart; a text that falls on another's slot is counted with it.
+// slots is the number of counters. Texts with the same slot are counted together.
 const slots = 512
 
 // slot counts entries of one second.

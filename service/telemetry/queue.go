@@ -29,10 +29,10 @@ type Queues struct {
 	answers []shown
 }
 
-// source is who asked about which cluster by which policy.
+// source identifies answers: the caller, the cluster and the policy.
 type source struct{ identity, cluster, policy string }
 
-// shown is an answer that is shown.
+// shown is an exported answer.
 type shown struct {
 	source
 	at         time.Time
@@ -40,7 +40,7 @@ type shown struct {
 	plugins    []*apportionv1.PluginShares
 }
 
-// maxSources bounds the sources shown; the one asked longest ago makes room.
+// maxSources is the maximum number of exported sources; a new one replaces the oldest.
 const maxSources = 8
 
 // NewQueues returns empty gauges.
@@ -60,7 +60,7 @@ func (q *Queues) Wants(_ context.Context, method, _ string) bool {
 	return method == "EvaluateShares" || method == "Simulate" || method == "RunSession"
 }
 
-// Observe keeps an answer about shares, if it names queues.
+// Observe stores an answer about shares, if it names queues.
 func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
 	for _, answer := range d.Answers {
 		plugins := answer.GetShares().GetPlugins()
@@ -74,12 +74,12 @@ func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
 	}
 }
 
-// named says whether a plugin's shares name queues.
+// named reports whether a plugin's shares name queues.
 func named(p *apportionv1.PluginShares) bool {
 	return len(p.GetQueues()) > 0 && p.GetQueues()[0].GetName() != ""
 }
 
-// cut leaves out what would not be shown, so that it is not kept either.
+// cut removes the shares that would not be exported, so that they take no memory.
 func (q *Queues) cut(plugins []*apportionv1.PluginShares) []*apportionv1.PluginShares {
 	out := make([]*apportionv1.PluginShares, 0, len(plugins))
 	for _, p := range plugins {
@@ -115,7 +115,7 @@ var (
 
 const resourceUnits = " Cores of cpu, bytes of memory, units of other resources."
 
-// amounts are the parts of a share that are told for each resource.
+// amounts are the parts of a share with one gauge for each resource.
 var amounts = []struct {
 	desc *prometheus.Desc
 	of   func(*apportionv1.QueueShare) *apportionv1.Resource
@@ -186,7 +186,7 @@ func (s *shown) collect(to chan<- prometheus.Metric, room int) int {
 func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apportionv1.QueueShare) {
 	labels := []string{s.identity, s.cluster, s.policy, plugin, share.GetName()}
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		// A name that is no UTF-8 is not shown.
+		// A name that is not UTF-8 is not exported.
 		if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
 			to <- m
 		}
@@ -207,7 +207,7 @@ func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apporti
 	}
 }
 
-// scaleOf is how many of the contract's units make one of Prometheus' base units.
+// scaleOf returns the number of the contract's units in one of Prometheus' base units.
 func scaleOf(dimension string) float64 {
 	switch dimension {
 	case "memory", "pods":

@@ -2,8 +2,8 @@ package web
 
 import "sync"
 
-// places are shared by identities: one gets no more once it has as many as are left free, but one if there is any. So one identity may have
-// a half of them, two a third each, and something is left for the next.
+// places are shared by identities: an identity gets another place while it has fewer than are left free, and its first place if any is
+// free. So one identity may have a half of them, two a third each, and places are left for the next.
 type places struct {
 	all int
 

@@ -207,7 +207,7 @@ func (h *handler) begin(ctx context.Context, procedure string) (context.Context,
 	}
 }
 
-// carrier shows headers to a propagator.
+// carrier adapts headers to a propagator.
 type carrier metadata.MD
 
 // Get returns the first value.
@@ -218,7 +218,7 @@ func (c carrier) Get(key string) string {
 	return ""
 }
 
-// Set does nothing: headers that came are not changed.
+// Set does nothing, because received headers are not changed.
 func (carrier) Set(string, string) {}
 
 // Keys returns the names.
@@ -230,7 +230,7 @@ func (c carrier) Keys() []string {
 	return keys
 }
 
-// preflight says what browsers want to know of other origins, and reports whether that was all that was asked.
+// preflight sets the CORS headers, and reports whether the request was a preflight, which it then has answered.
 func (h *handler) preflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if len(h.options.Settings.Origins) == 0 || origin == "" {
