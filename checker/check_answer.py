@@ -18,7 +18,7 @@ from check_plan import check_claims
 EVICTORS = {"proportion": "proportion", "capacity": "capacity", "hierarchicalDrf": "drf", "gang": "gang", "conformance": "conformance",
             "cooldown": "cdp", "fair": "fair"}
 FAULT, CODE, LINES = "HIERARCHY_FAULT_", "REASON_CODE_", ("GUARANTEE", "FAIR_SHARE", "ENTITLEMENT")
-unchecked = {}
+unchecked, width = {}, 0
 
 
 def message(**fields):
@@ -55,7 +55,7 @@ def compare(path, got, want, but=()):
 
 def amounts(resource):
     d, a = resource.get("dimension", []), [plain(x) for x in resource.get("amount", [])]
-    return sorted((k, float(x)) for k, x in zip(d, a) if x) if len(d) == len(a) == len(set(d)) else "no resource"
+    return sorted((k, float(x)) for k, x in zip(d, a) if x) if len(d) == len(a) == len(set(d)) and max(d, default=0) < width else "no resource"
 
 
 class Answers:
@@ -572,7 +572,9 @@ def check(request, response):
 
 def answers_of(request, response):
     steps, answers = request.get("steps", [{"shares": request.get("shares")}]), response.get("answers", [response])
+    global width
     cluster, fair, _ = check_shares(request, response)
+    width = len(cluster.u)
     a = Answers(cluster, request)
     a.free = list(cluster.free[None])
     a.blocks, a.serving, a.aside = check_claims(cluster, fair.get("queues", []))

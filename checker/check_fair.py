@@ -169,6 +169,7 @@ class Cluster:
         expect("quanta", [int(x) for x in fair["quanta"]], self.u)
         total = [fair["total"].get("dimension", []), list(map(float, fair["total"].get("amount", [])))]
         expect("total: dimensions", [len(total[0]), len(set(total[0]))], [len(total[1])] * 2)
+        expect("total: dimensions that exist", max(total[0], default=0) < len(self.u), True)
         expect("total", sorted((d, x) for d, x in zip(*total) if x), [(d, x) for d, x in enumerate(self.A) if x])
         inner, share = [q for q in self.order if self.kids[q] or q == self.root], {}
         for name in ("sated", "divisions"):

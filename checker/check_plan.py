@@ -61,6 +61,7 @@ def check_claims(self, queues):
             got = [x[name].get("dimension", []), list(map(float, x[name].get("amount", [])))]
             expect(f"queues[{n}].{name}: dimensions", len(got[0]), len(got[1]))
             expect(f"queues[{n}].{name}: dimensions, once", len(got[0]), len(set(got[0])))
+            expect(f"queues[{n}].{name}: dimensions that exist", max(got[0], default=0) < len(self.u), True)
             expect(f"queues[{n}].{name}", sorted((d, v) for d, v in zip(*got) if v), [(d, v) for d, v in enumerate(want) if v])
         expect(f"queues[{n}].wants", x.get("wants", False), wants[q])
     return blocks, walk(self.root), {q: aside(q) for q in leaves}

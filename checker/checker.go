@@ -46,6 +46,7 @@ func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateR
 			c.bounds, c.sated = append(c.bounds, c.bound(d, false)), append(c.sated, c.bound(d, true))
 		}
 	}
+	c.width = len(c.dims)
 	c.compare("basis", orEmpty(response.GetBasis()), &apportionv1.Basis{Dimensions: c.dims}, ofBasis)
 	if len(response.GetAnswers()) != len(request.GetSteps()) {
 		c.wrong("answers has %d entries, not one for each of %d steps", len(response.GetAnswers()), len(request.GetSteps()))

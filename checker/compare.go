@@ -33,6 +33,8 @@ type Unchecked struct {
 
 // findings collects what is wrong and what is not checked.
 type findings struct {
+	// width is the number of dimensions.
+	width     int
 	faults    []string
 	checked   int
 	unchecked map[string]string
@@ -152,8 +154,8 @@ func (f *findings) resource(path string, got, want *apportionv1.Resource) {
 	}
 	left := amountsOf(want)
 	for i, d := range got.GetDimension() {
-		if slices.Contains(got.GetDimension()[:i], d) {
-			f.wrong("%s names dimension %d twice", path, d)
+		if slices.Contains(got.GetDimension()[:i], d) || int(d) >= f.width {
+			f.wrong("%s names dimension %d twice, or there is none", path, d)
 		}
 		if !near(got.GetAmount()[i], left[d]) {
 			f.wrong("%s: dimension %d is %v, not %v", path, d, got.GetAmount()[i], left[d])

@@ -177,7 +177,7 @@ func plain(response *apportionv1.SimulateResponse) *apportionv1.SimulateResponse
 		if r, ok := m.Interface().(*apportionv1.Resource); ok && len(r.GetAmount()) == len(r.GetDimension()) {
 			amounts := map[uint32]float64{}
 			for i, d := range r.GetDimension() {
-				if r.GetAmount()[i] != 0 {
+				if r.GetAmount()[i] != 0 || int(d) >= len(response.GetBasis().GetDimensions()) {
 					amounts[d] = r.GetAmount()[i]
 				}
 			}

@@ -27,16 +27,19 @@ type volcano struct {
 func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen []int, got *apportionv1.PluginShares) {
 	v := &volcano{
 		check: c, plugin: got, path: path, given: map[uint32]*apportionv1.QueueShare{},
-		tree: field == ofCapacity && got.HierarchyReady != nil,
+		tree: field == ofCapacity && c.inTree(),
 	}
 	for _, q := range got.GetQueues() {
 		v.given[q.GetQueue()] = q
 	}
 	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{
-		"PluginShares.hierarchy_ready": treeRule, "PluginShares.hierarchy_reasons": treeRule,
+		"PluginShares.hierarchy_reasons": treeRule,
 		"PluginShares.jobs": "the shares of jobs are not repeated here", "PluginShares.tree": "the tree of drf is not repeated here",
 		"QueueShare.inqueue": "the rules for admitted jobs are not repeated here",
 		"QueueShare.elastic": "the rules for jobs above their minimum are not repeated here",
+	}
+	if field == "hierarchical_drf" {
+		but["PluginShares.hierarchy_ready"] = treeRule
 	}
 	if v.tree {
 		for _, name := range []string{"guarantee", "deserved", "capability", "real_capability", "ancestors", "children"} {
@@ -46,8 +49,11 @@ func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen
 	if field == ofProportion && step.GetExplain() == nil {
 		but["QueueShare.deserved"] = "it follows from the rounds, which only answers with explain have"
 	}
+	if ready := c.isTree(); v.tree {
+		want.HierarchyReady = &ready
+	}
 	switch {
-	case v.tree && !got.GetHierarchyReady():
+	case v.tree && !c.isTree():
 		but["PluginShares.queues"], but["PluginShares.capacity"] = treeRule, treeRule
 	case field == ofProportion || field == ofCapacity:
 		v.sums = v.add()
@@ -62,6 +68,23 @@ func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen
 	want.Proportion, want.Capacity = got.GetProportion(), got.GetCapacity()
 	c.compare(path, got, want, but)
 	v.derivations(field, step)
+}
+
+// inTree reports whether capacity divides through the tree of queues.
+func (c *check) inTree() bool {
+	for _, tier := range c.policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if plugin.GetCapacity().GetHierarchical() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isTree reports whether the queues form a tree under a queue named root, with jobs on leaves alone.
+func (c *check) isTree() bool {
+	return c.top != root && len(c.refused) == 0 && !slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside })
 }
 
 const treeRule = "the rules of the tree are not repeated here"

@@ -1,7 +1,8 @@
 // Checks the shares of plugin `fair` against the snapshot, with code of its own: shares are not computed, but must be what the rules of
-// docs/fair.md make of the snapshot. checker/check_fair.py does the same. Amounts are whole numbers; Infinity stands for no limit.
+// docs/fair.md make of the snapshot. So must be the account of each queue. checker/check_answer.py does the same and more. Amounts are whole
+// numbers; Infinity stands for no limit.
 import { numberOf } from "./amount.ts";
-import type { FairDerivationJson, FairDivisionJson, FairJson, ResourceJson, SnapshotJson } from "./contract.ts";
+import type { FairDerivationJson, FairDivisionJson, FairJson, PluginSharesJson, QueueShareJson, ResourceJson, SnapshotJson } from "./contract.ts";
 
 type Queue = number | undefined;
 // Bounds of a queue in quanta: least, begin, most, guarantee, deserved, limit.
@@ -18,8 +19,11 @@ export interface Checked {
   readonly compared: number;
 }
 
-export function check(snapshot: SnapshotJson, settings: FairJson, dimensions: readonly string[], fair: FairDerivationJson): Checked {
-  return new Check(snapshot, settings, dimensions).shares(fair);
+// unchecked are the parts of the answer that are not checked here.
+export const unchecked = ["what queues claim and leave aside", "what admitted jobs still lack", "which queues are overused", "the order of queues"] as const;
+
+export function check(snapshot: SnapshotJson, settings: FairJson, dimensions: readonly string[], shares: PluginSharesJson): Checked {
+  return new Check(snapshot, settings, dimensions).shares(shares);
 }
 
 class Check {
@@ -33,6 +37,7 @@ class Check {
   readonly #children = new Map<Queue, number[]>();
   readonly #order: Queue[];
   readonly #demand = new Map<Queue, number[]>();
+  readonly #held = new Map<Queue, number[]>();
   #total: number[] = [];
 
   constructor(
@@ -140,7 +145,7 @@ class Check {
       const state = a === undefined ? undefined : this.#queues[a]?.state;
       return state === undefined || state === "QUEUE_STATE_OPEN" || state === "QUEUE_STATE_UNSPECIFIED";
     })]));
-    this.#order.forEach((q) => this.#demand.set(q, zeros()));
+    this.#order.forEach((q) => { this.#demand.set(q, zeros()); this.#held.set(q, zeros()); });
     const within = (r: readonly number[], room: readonly number[]): boolean => r.every((x, d) => x <= 0 || x <= (room[d] ?? 0));
     const fits = (r: readonly number[], set: string): boolean => offer.length === 0 ? within(r, whole) :
       offer.some((room, i) => within(r, room) && s.nodes?.[i]?.unschedulable === undefined && (set === "" || (sets.get(set)?.has(i) ?? false)));
@@ -167,6 +172,10 @@ class Check {
           known.set(key, room);
           const counts = (open.get(leaf) ?? false) && room;
           const waits = counts && (status === "PENDING" || status === "UNSPECIFIED") && gate !== "TASK_GATE_OTHER";
+          if (held.has(status)) {
+            const row = this.#held.get(leaf) ?? [];
+            r.forEach((x, d) => { row[d] = (row[d] ?? 0) + n * x; });
+          }
           if (held.has(status) || waits || (counts && released)) {
             const demand = this.#demand.get(leaf) ?? [];
             r.forEach((x, d) => { demand[d] = (demand[d] ?? 0) + n * x; });
@@ -176,8 +185,10 @@ class Check {
     }
     this.#total = total.map((x) => Math.max(0, x));
     for (const q of this.#order.slice(1).reverse()) {
-      const above = this.#demand.get(q === undefined ? undefined : this.#parent.get(q));
-      this.#demand.get(q)?.forEach((x, d) => { if (above !== undefined) { above[d] = (above[d] ?? 0) + x; } });
+      for (const rows of [this.#demand, this.#held]) {
+        const above = rows.get(q === undefined ? undefined : this.#parent.get(q));
+        rows.get(q)?.forEach((x, d) => { if (above !== undefined) { above[d] = (above[d] ?? 0) + x; } });
+      }
     }
   }
 
@@ -266,9 +277,10 @@ class Check {
     this.#expect(`${at}.level`, level, last === undefined ? "" : reduced(last[0], last[1]));
   }
 
-  shares(fair: FairDerivationJson): Checked {
-    this.#quanta.forEach((u, d) => this.#expect(`quanta[${d}]`, Number(fair.quanta?.[d] ?? 0), u));
-    this.#total.forEach((x, d) => this.#expect(`total of ${this.dimensions[d] ?? d}`, numberOf(fair.total?.amount?.[fair.total.dimension?.indexOf(d) ?? -1]), x));
+  shares(plugin: PluginSharesJson): Checked {
+    const fair: FairDerivationJson = plugin.fair ?? {};
+    this.#expect("quanta", (fair.quanta ?? []).map(Number).join(), this.#quanta.join());
+    this.#amounts("total", fair.total, this.#total);
     const inner = this.#order.filter((q) => this.#kids(q).length > 0 || q === this.#root);
     const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [] };
     const all = { sated: new Map<string, number>(), divisions: new Map<string, number>() };
@@ -290,7 +302,58 @@ class Check {
       });
     }
     this.#lines(given, all, key);
+    this.#accounts(plugin.queues ?? [], (d, q) => (all.divisions.get(key(d, q)) ?? 0) * (this.#quanta[d] ?? 1));
     return { faults: this.#faults, wrong: this.#wrong, compared: this.#compared };
+  }
+
+  // #amounts checks a resource. What it does not name is 0.
+  #amounts(path: string, resource: ResourceJson | undefined, want: readonly number[]): void {
+    const dimensions = resource?.dimension ?? [];
+    this.#expect(path, resource !== undefined, true);
+    this.#expect(`${path}: dimensions`, new Set(dimensions).size === dimensions.length && dimensions.every((d) => d < want.length), true);
+    this.#expect(`${path}: amounts`, resource?.amount?.length ?? 0, dimensions.length);
+    want.forEach((x, d) => {
+      const at = dimensions.indexOf(d);
+      this.#expect(`${path} of ${this.dimensions[d] ?? d}`, at < 0 ? 0 : numberOf(resource?.amount?.[at]), x === 0 ? 0 : x);
+    });
+  }
+
+  // #accounts checks the account of each queue: what it holds and requests, its limits, its entitlement, and its place in the tree.
+  #accounts(queues: readonly QueueShareJson[], entitled: (d: number, q: Queue) => number): void {
+    this.#expect("queues", queues.map((share) => share.queue ?? 0).join(), this.#queues.map((_, q) => q).join());
+    const bounds = this.#quanta.map((_, d) => this.#bounds(d, false));
+    const rank = (d: number): number => ["memory", "cpu"].indexOf(this.dimensions[d] ?? "");
+    const name = (d: number): string => this.dimensions[d] ?? "";
+    const ordered = [...this.dimensions.keys()].sort((a, b) => rank(b) - rank(a) || (name(a) < name(b) ? -1 : 1));
+    queues.forEach((share, q) => {
+      const path = `queues[${q}]`;
+      const queue = this.#queues[q];
+      this.#expect(`${path}.name`, share.name, queue?.name);
+      this.#expect(`${path}.participating`, share.participating ?? false, this.#parent.has(q));
+      if (queue === undefined || !this.#parent.has(q)) {
+        return;
+      }
+      const capability = (a: Queue): number[] => this.#row(a === undefined ? undefined : this.#queues[a]?.capability, Math.floor, Infinity);
+      const held = this.#held.get(q) ?? [];
+      this.#expect(`${path}.weight`, share.weight ?? 0, queue.weight ?? 1);
+      this.#amounts(`${path}.guarantee`, share.guarantee, this.#quanta.map((u, d) => (bounds[d]?.get(q)?.[3] ?? 0) * u));
+      this.#amounts(`${path}.deserved`, share.deserved, this.#quanta.map((_, d) => entitled(d, q)));
+      this.#amounts(`${path}.allocated`, share.allocated, held);
+      this.#amounts(`${path}.request`, share.request, this.#demand.get(q) ?? []);
+      this.#amounts(`${path}.capability`, share.capability, capability(q));
+      const most = this.#path(q).reduce((row, a) => row.map((x, d) => Math.min(x, capability(a)[d] ?? Infinity)), this.#total);
+      this.#amounts(`${path}.realCapability`, share.realCapability, most);
+      const part = (d: number): number => {
+        const u = this.#quanta[d] ?? 1;
+        const all = Math.floor((this.#total[d] ?? 0) / u) * u;
+        return all > 0 ? (held[d] ?? 0) / all : 0;
+      };
+      const greatest = Math.max(0, ...ordered.map(part));
+      this.#expect(`${path}.share`, numberOf(share.share), greatest);
+      this.#expect(`${path}.dominant`, share.dominant, greatest > 0 ? ordered.find((d) => part(d) === greatest) : undefined);
+      this.#expect(`${path}.ancestors`, (share.ancestors ?? []).join(), this.#path(q).slice(1).filter((a) => a !== undefined).reverse().join());
+      this.#expect(`${path}.children`, (share.children ?? []).join(), this.#kids(q).join());
+    });
   }
 
   // #lines checks the parts of each share: what is guaranteed, and what stays while all others want more.

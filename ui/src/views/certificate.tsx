@@ -1,7 +1,7 @@
 // The certificate of `fair`: every number with what proves it, checked here by the page's own code.
 import { useMemo } from "preact/hooks";
 
-import { check } from "../core/certificate.ts";
+import { check, unchecked } from "../core/certificate.ts";
 import type { FairJson, PolicyJson, StepJson } from "../core/contract.ts";
 import { having } from "../core/route.ts";
 import { Division } from "../parts/derivation.tsx";
@@ -20,10 +20,11 @@ export function CertificateView() {
   const { cluster, policies, policy, route, dimension } = usePage();
   const settings = fairOf(policy.policy);
   const { answer, fault } = useSteps(settings === undefined ? undefined : steps, policy);
-  const fair = answer?.answers[0]?.shares?.plugins?.find((p) => p.fair !== undefined)?.fair;
+  const shares = answer?.answers[0]?.shares?.plugins?.find((p) => p.fair !== undefined);
+  const fair = shares?.fair;
   const checked = useMemo(
-    () => (fair === undefined || settings === undefined ? undefined : check(cluster.snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, fair)),
-    [fair, settings, cluster, answer],
+    () => (shares === undefined || settings === undefined ? undefined : check(cluster.snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, shares)),
+    [shares, settings, cluster, answer],
   );
   const other = policies.find((p) => fairOf(p.policy) !== undefined);
   const divisions = (fair?.divisions ?? []).filter((x) => (x.dimension ?? 0) === dimension && (x.children ?? []).length > 0);
@@ -44,6 +45,7 @@ export function CertificateView() {
               ? `This page has checked ${checked.compared.toLocaleString("en-US")} numbers of the answer: each is what the rules make of the snapshot.`
               : `${checked.wrong.toLocaleString("en-US")} of ${checked.compared.toLocaleString("en-US")} numbers are not what the rules make of the snapshot.`}
           </p>
+          <p class="note">Not checked here: {unchecked.join(", ")}. The command <code>apportion verify</code> checks them too.</p>
           {checked.faults.length > 0 && <ul>{checked.faults.map((text) => <li key={text}>{text}</li>)}</ul>}
           <Resources />
           {divisions.slice(0, few).map((x, i) => <Division key={i} x={x} quantum={Number(fair?.quanta?.[dimension] ?? 1)} />)}
