@@ -40,3 +40,11 @@ for line in map(json.loads, open(sys.argv[1])):
     found, listed, same = found + refused, listed + (not refused and skipped), same + (not refused and not skipped)
 print(f"{found} changed answers were found, {listed} were changed where nothing is checked, {same} mean the same")
 PYTHON
+
+# The page's checker finds the same, of what it checks.
+if [[ -d ui/node_modules ]]; then
+  (cd ui && MUTANTS="$work/mutants.jsonl" node test.mjs >"$work/page.log") || { cat "$work/page.log"; exit 1; }
+  echo 'the checker of the page finds the same'
+else
+  echo 'the checker of the page is not compared: make ui installs what it needs' >&2
+fi

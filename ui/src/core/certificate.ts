@@ -366,6 +366,7 @@ class Check {
       given[name].forEach((x, i) => {
         const d = x.dimension ?? 0;
         const portions = [...(x.children ?? []).map((p, k) => [`children[${k}]`, p] as const), ...(x.root === undefined ? [] : [["root", x.root] as const])];
+        this.#expect(`${name}[${i}]: the root's own numbers`, x.root !== undefined, name === "divisions" && x.queue === this.#root);
         for (const [at, p] of portions) {
           const e = all.divisions.get(key(d, p.queue)) ?? 0;
           const [lo, m, hi] = bounds[d]?.get(p.queue) ?? [0, 0, 0];
@@ -373,7 +374,10 @@ class Check {
           this.#expect(`${path}.guaranteeLine`, Number(p.guaranteeLine ?? 0), Math.min(lo, e));
           this.#expect(`${path}.fairLine`, Number(p.fairLine ?? 0), Math.min(e, Math.max(lo, all.sated.get(key(d, p.queue)) ?? 0)));
           if (at === "root") {
-            [[p.guaranteed, lo], [p.begin, m], [p.useful, hi], [p.share, e]].forEach(([got, want], n) => this.#expect(`${path} (${n})`, Number(got ?? 0), want));
+            const own = [p.guaranteed, p.begin, p.useful, p.share, p.weight, p.start, p.ceiling, p.base].map((x) => Number(x ?? 0));
+            this.#expect(path, own.join(), [lo, m, hi, e, 0, 0, 0, 0].join());
+            this.#expect(`${path}.bound`, p.bound, undefined);
+            this.#expect(`${path}.queue`, p.queue, this.#root);
           }
         }
       });
