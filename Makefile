@@ -62,11 +62,11 @@ build: ## Build bin/apportion, stamped with the version, from the build cache th
 	$(GO) build -buildvcs=false -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/apportion ./cmd/apportion
 
 .PHONY: demo
-demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: who deserves what, why a job waits.
+demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: what queues deserve, and why a job waits.
 	scripts/demo.sh
 
 .PHONY: test
-test: vet test-whole test-race ## Vet, then run every test, and then, with less to try, under the race detector (TESTFLAGS='-run Reclaim').
+test: vet test-whole test-race ## Vet, run every test, and run them again under the race detector with fewer cases (TESTFLAGS='-run Reclaim').
 
 .PHONY: vet
 vet:
@@ -104,11 +104,11 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1, BENCHFLA
 	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(BENCHFLAGS)
 
 .PHONY: bench-wire
-bench-wire: ## Measure the service over loopback against the floor of grpc-go (WIREFLAGS='-only shares -rounds 3').
+bench-wire: ## Measure the service over loopback, compared with the minimum of grpc-go (WIREFLAGS='-only shares -rounds 3').
 	$(GO) run -pgo=$(PROFILE) $(strip ./bench/wire $(WIREFLAGS))
 
 .PHONY: profile
-profile: ## Profile the service and the engine for the compiler (cmd/apportion/release.pgo); `make bench-pgo` tells what it brings.
+profile: ## Profile the service and the engine for the compiler (cmd/apportion/release.pgo); `make bench-pgo` measures the effect.
 	rm -rf bin/profile && mkdir -p bin/profile
 	$(GO) run -pgo=$(PROFILE) ./bench/wire -rounds 4 -profile $(ROOT)/bin/profile
 	$(GO) test -run '^$$' -bench . -benchtime 500ms -cpuprofile $(ROOT)/bin/profile/cpu-engine.prof -o bin/bench.test ./bench
@@ -136,7 +136,7 @@ show-overload: ## Offer up to ten times what one server can do, and show its goo
 	$(GO) run $(strip ./bench/load overload $(OVERLOADFLAGS))
 
 .PHONY: show-fairness
-show-fairness: ## Ask small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
+show-fairness: ## Measure small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
 	$(GO) run $(strip ./bench/load fairness $(FAIRNESSFLAGS))
 
 .PHONY: show-attacks
@@ -154,7 +154,7 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOL
 	buf generate
 
 .PHONY: generate-config
-generate-config: ## Regenerate what is made of the settings: docs/configuration.schema.json and docs/configuration.md.
+generate-config: ## Regenerate docs/configuration.schema.json and docs/configuration.md from the settings.
 	$(GO) test ./config -run SchemaAndReference -update
 
 .PHONY: proto-lint
@@ -167,11 +167,11 @@ proto-format: $(TOOLS)/buf ## Format proto/ in place.
 	buf format --write
 
 .PHONY: proto-breaking
-proto-breaking: $(TOOLS)/buf ## Check that proto/ breaks nothing in the newest release.
+proto-breaking: $(TOOLS)/buf ## Check that proto/ is compatible with the newest release.
 	scripts/proto-breaking.sh
 
 .PHONY: conformance
-conformance: ## Write the conformance vectors anew: testdata/conformance, from its requests.
+conformance: ## Write the answers of the conformance vectors in testdata/conformance again.
 	$(GO) run ./internal/test/conformance
 
 .PHONY: generate-clients
@@ -183,7 +183,7 @@ test-clients: ## Play the examples of other languages and the conformance vector
 	scripts/clients.sh test $(LANGUAGES)
 
 .PHONY: test-checker
-test-checker: ## Let the checkers in Python look at true and at changed answers of plugin fair.
+test-checker: ## Run the Python checkers on correct and on changed answers of plugin fair.
 	scripts/test-checker.sh
 
 ##@ Page
@@ -193,7 +193,7 @@ ui: ## Build the page: ui/dist, which is checked in, from ui/src (needs Node.js 
 	scripts/ui.sh build
 
 .PHONY: ui-drift
-ui-drift: ## Fail if ui/dist is not what ui/src makes.
+ui-drift: ## Fail if ui/dist differs from what ui/src generates.
 	scripts/ui.sh drift
 
 .PHONY: test-ui
@@ -215,7 +215,7 @@ chart: ## Render deploy/chart with Helm's engine and check it against Kubernetes
 	cd tools/chart && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: generate-chart
-generate-chart: ## Take new settings of the server over into the chart's schema.
+generate-chart: ## Copy the schema of the server's settings into the chart's schema.
 	cd tools/chart && $(GO) test -run Schema . -update
 
 .PHONY: show-replicas
@@ -239,7 +239,7 @@ reproducible: test-release ## Release for this platform twice, in different plac
 	VERSION='$(VERSION)' PROFILE='$(PROFILE)' scripts/reproducible.sh
 
 .PHONY: vulnerabilities
-vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in what the code calls.
+vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in the called code.
 	scripts/vulnerabilities.sh ./...
 
 ##@ Code
@@ -272,7 +272,7 @@ check: test reference lint proto-lint proto-breaking drift tidy-check ## Everyth
 tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc $(TOOLS)/ghz $(TOOLS)/golangci-lint ## Build the pinned tools into .bin/.
 
 .PHONY: clean
-clean: ## Remove what was built, the tools included.
+clean: ## Remove all build results, including the tools.
 	rm -rf bin .bin dist
 
 # Each tool has a module of its own, so that no tool's dependencies move another's or the project's.

@@ -16,14 +16,14 @@ import (
 // attack is one way to harm a server.
 type attack struct {
 	name string
-	// play attacks a server and returns once nothing more is to be tried. What it opened stays open until ctx ends.
+	// play attacks a server and returns when the attack is complete. Its connections stay open until ctx ends.
 	play func(ctx context.Context, server string, scale float64) (outcome, error)
 }
 
-// outcome is what came of an attack.
+// outcome is the result of an attack.
 type outcome struct {
 	tried int
-	// let is how many of those the server let in, with the word for it; refused tells what became of the others.
+	// let is the number that the server accepted, with its unit; refused describes the others.
 	let     int
 	refused string
 }
@@ -35,7 +35,7 @@ var attacks = []attack{
 	{"idle connections", idleConnections},
 }
 
-// settle is how long the good caller goes on after an attack was played, while what it opened is still open.
+// settle is the time for which the good caller continues after an attack, while its connections are still open.
 const settle = 3 * time.Second
 
 // runAttacks plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much memory
@@ -56,7 +56,7 @@ func runAttacks(ctx context.Context, binary string, scale float64, wanted *regex
 	return err
 }
 
-// row plays an attack against a new server and adds what came of it to a table.
+// row plays an attack against a new server and adds its result to a table.
 func (a attack) row(ctx context.Context, table *sample.Table, binary string, scale float64) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()

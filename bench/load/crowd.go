@@ -26,14 +26,14 @@ type crowd struct {
 	answers *json.Decoder
 }
 
-// tallies is what became of the calls of a crowd so far.
+// tallies counts the results of a crowd's calls so far.
 type tallies struct {
 	// Answered counts the answers to each kind of question.
 	Answered []int64 `json:"answered"`
 	Refused  int64   `json:"refused"`
 }
 
-// since returns what was added to an earlier tally.
+// since returns the difference from an earlier tally.
 func (t tallies) since(earlier tallies) tallies {
 	for i := range t.Answered {
 		t.Answered[i] -= earlier.Answered[i]
@@ -84,7 +84,7 @@ func startCrowd(ctx context.Context, server string, callers int, held bool) (*cr
 	return c, nil
 }
 
-// count returns what became of the calls so far.
+// count returns the results of the calls so far.
 func (c *crowd) count() (t tallies, err error) {
 	if _, err = io.WriteString(c.ask, "count\n"); err == nil {
 		err = c.answers.Decode(&t)

@@ -91,7 +91,7 @@ func (s siege) report(idle, busy *latencies, hostile tallies) error {
 	return nil
 }
 
-// latencies is what became of one client's calls.
+// latencies contains the results of one client's calls.
 type latencies struct {
 	// times are in milliseconds.
 	times []float64

@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/bench/internal/sample"
 )
 
-// result is what became of the calls at one rate, in one round.
+// result contains the results of the calls at one rate, in one round.
 type result struct {
 	from, until time.Time
 	// cpu is the processor time in seconds that the server took meanwhile.
@@ -45,7 +45,7 @@ func (r *result) note(code codes.Code, began, ended time.Time) {
 
 func (r *result) within(t time.Time) bool { return !t.Before(r.from) && t.Before(r.until) }
 
-// load is what became of the calls at one rate in all rounds together. A machine that is not idle slows down and speeds up from second to
+// load contains the results of the calls at one rate in all rounds. A machine that is not idle slows down and speeds up from second to
 // second; all rates take turns at it.
 type load struct {
 	seconds, cpu           float64
@@ -69,7 +69,7 @@ func (l *load) goodPerCPU() float64 { return float64(len(l.took)) / max(l.cpu, 1
 
 var errShort = errors.New("goodput fell below 90 % of its peak, or memory rose above its bound")
 
-// goodput prints what was measured, and returns an error if it is not what is promised.
+// goodput prints the measurements, and returns an error if they are below the promised values.
 func goodput(loads []load, sustainable float64, peak int64) error {
 	best, bestOfCPU := 0.0, 0.0
 	for i := range loads {

@@ -114,14 +114,14 @@ func (p *pressure) run(ctx context.Context) (err error) {
 	return goodput(loads, sustainable, usage.Peak)
 }
 
-// ask makes the n-th call.
+// ask makes the nth call.
 func (p *pressure) ask(ctx context.Context, n int) error {
 	var answer floor.Bytes
 	return p.conns[n%len(p.conns)].Invoke(ctx, apportionv1.ApportionService_EvaluateShares_FullMethodName, &p.payload, &answer,
 		grpc.ForceCodecV2(floor.Codec{}))
 }
 
-// callers keep the server's processor busy, and no more.
+// callers is the number of concurrent callers that keeps the server's processor busy.
 const callers = 4
 
 // closedLoop returns the calls a second of as many callers as keep all processors busy.

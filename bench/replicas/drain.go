@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// drain shows what callers notice of servers that come and go: nothing. Three replicas, processes of the built binary, are
+// drain shows that callers do not notice when servers stop and start. Three replicas, processes of the built binary, are
 //
 //   - restarted one after the other under load by ghz, as a rolling update does it: no call fails;
 //   - robbed of one of them by SIGKILL, again and again, while the Go client asks questions, small ones and such as are larger than
@@ -68,5 +68,5 @@ func withReplicas(ctx context.Context, s *setting, do func([]*replica.Replica) e
 	return do(replicas)
 }
 
-// errFailed says that callers noticed.
+// errFailed is returned if calls failed.
 var errFailed = errors.New("calls failed")

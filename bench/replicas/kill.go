@@ -17,7 +17,7 @@ import (
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// killing is what came of the questions that were asked while replicas were killed.
+// killing contains the results of the questions while replicas were killed.
 type killing struct {
 	kills, largeBytes int
 	small, large      tally
@@ -72,7 +72,7 @@ func (k *killing) attempted(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// killOneByOne kills a replica, starts it anew and goes on to the next, while decisions are asked for.
+// killOneByOne kills and restarts one replica after the other, while decisions are requested.
 func killOneByOne(ctx context.Context, s *setting, replicas []*replica.Replica) (*killing, error) {
 	const callers, retryBuffer = 3, 256 << 10
 	k := &killing{kills: s.kills}

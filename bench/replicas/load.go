@@ -14,7 +14,7 @@ import (
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// caller asks one question again and again.
+// caller asks one question repeatedly.
 type caller struct {
 	client *client.Client
 	input  client.Input
@@ -30,7 +30,7 @@ func dialProxy(address string) (*client.Client, error) {
 	return client.Dial(address, client.WithPlaintext(), client.WithDialOptions(grpc.WithDisableHealthCheck()))
 }
 
-// dialAll knows every replica.
+// dialAll connects to every replica.
 func dialAll(c *cluster) (*caller, error) {
 	return newCaller(replica.Dial(c.replicas))
 }
@@ -59,9 +59,9 @@ func newCaller(asked *client.Client, err error) (*caller, error) {
 	return &caller{client: asked, input: client.Input{Snapshot: built, Policy: client.VolcanoDefault()}}, nil
 }
 
-// result is what became of the calls.
+// result contains the results of the calls.
 type result struct {
-	// took is how long the answered ones took, shortest first.
+	// took contains the durations of the answered calls, shortest first.
 	took   []time.Duration
 	failed int
 }

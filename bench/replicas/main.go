@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// setting is what is shown with.
+// setting contains the flags of a run.
 type setting struct {
 	binary  string
 	span    time.Duration

@@ -132,7 +132,7 @@ func mirrored(
 	return f.mirror.Sent(), time.Since(began), nil
 }
 
-// mirroring is what came of the questions about a mirror while replicas were restarted and killed.
+// mirroring contains the results of the questions about a mirror while replicas were restarted and killed.
 type mirroring struct {
 	restarts, kills int
 	all             tally
@@ -250,7 +250,7 @@ func (m *mirroring) disturb(ctx context.Context, s *setting, replicas []*replica
 	return nil
 }
 
-// again starts a replica anew, and leaves callers a second with it.
+// again restarts a replica, and gives callers a second to reconnect.
 func again(ctx context.Context, r *replica.Replica) error {
 	if err := r.Start(ctx); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// rolling is what came of a rolling restart under load.
+// rolling contains the results of a rolling restart under load.
 type rolling struct {
 	Count  int            `json:"count"`
 	Rate   float64        `json:"rps"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// slice is how long a process runs and rests together.
+// slice is the period in which a process runs and pauses once.
 const slice = 20 * time.Millisecond
 
 // hold lets a process run for a share of the time alone, by stopping and continuing it, until the function that it returns is called. So
@@ -21,7 +21,7 @@ func hold(process *os.Process, share float64) (release func()) {
 	ended, held := make(chan struct{}), sync.WaitGroup{}
 	run := time.Duration(share * float64(slice))
 	held.Go(func() {
-		// A process that has ended is signalled in vain.
+		// The signal has no effect on a process that has ended.
 		defer func() { _ = process.Signal(syscall.SIGCONT) }()
 		for {
 			for _, part := range []struct {

@@ -213,16 +213,16 @@ func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
 	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
 	for says, flags := range map[string][]string{
-		"extender.schedulers: requires extender.listen":       {"--extender-schedulers", "/a=house"},
-		"extender.schedulers: at least one scheduler is required":          {"--extender-listen", "127.0.0.1:0"},
-		"flag --extender-schedulers: NAME=VALUE is expected":  {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a"},
-		`no policy "home" is configured`:                      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=home"},
-		`"a" does not begin with /`:                           {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "a=house"},
-		`extender.schedulers has no path "/b"`:                {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-shadow", "/b"},
-		"nowhere: no such file":                               {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
-		"extender.listen: host:port or unix:PATH is expected": {"--extender-listen", "nowhere:x", "--extender-schedulers", "/a=house"},
-		"extender.tls: requires tls.certificate":              {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-tls"},
-		"0.0.0.0:0 can be reached from other machines":        {"--extender-listen", "0.0.0.0:0", "--extender-schedulers", "/a=house"},
+		"extender.schedulers: requires extender.listen":           {"--extender-schedulers", "/a=house"},
+		"extender.schedulers: at least one scheduler is required": {"--extender-listen", "127.0.0.1:0"},
+		"flag --extender-schedulers: NAME=VALUE is expected":      {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a"},
+		`no policy "home" is configured`:                          {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=home"},
+		`"a" does not begin with /`:                               {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "a=house"},
+		`extender.schedulers has no path "/b"`:                    {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-shadow", "/b"},
+		"nowhere: no such file":                                   {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-users", "nowhere"},
+		"extender.listen: host:port or unix:PATH is expected":     {"--extender-listen", "nowhere:x", "--extender-schedulers", "/a=house"},
+		"extender.tls: requires tls.certificate":                  {"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/a=house", "--extender-tls"},
+		"0.0.0.0:0 can be reached from other machines":            {"--extender-listen", "0.0.0.0:0", "--extender-schedulers", "/a=house"},
 	} {
 		var problems bytes.Buffer
 		code := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--policies", "house=" + conf}, flags...), nil, io.Discard, &problems)

@@ -1,4 +1,4 @@
-// Package floor is the least that a call over grpc-go costs: bytes up and bytes down that are not looked into.
+// Package floor measures the minimum cost of a call over grpc-go: it transfers bytes that neither side decodes.
 package floor
 
 import (
@@ -16,7 +16,7 @@ import (
 // Bytes is a message as it is on the wire.
 type Bytes []byte
 
-// Codec passes Bytes as they are. Its name is that of protobuf, which the bytes may well be.
+// Codec passes Bytes unchanged. It has the name of protobuf's codec, because the bytes may be protobuf.
 type Codec struct{}
 
 // Name returns the content subtype.
@@ -43,7 +43,7 @@ func (Codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // Methods of the server.
 const (
-	// Call answers with what was last given to Reply.
+	// Call answers with the bytes of the last call of Reply.
 	Call  = "/apportion.bench.Floor/Call"
 	Reply = "/apportion.bench.Floor/Reply"
 	// Echo and Stream answer with what they receive.

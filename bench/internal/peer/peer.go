@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// Usage is what a process has taken so far.
+// Usage contains the resources that a process has used so far.
 type Usage struct {
 	CPU time.Duration `json:"cpu"`
-	// Peak is the most memory that was resident at a time, in bytes; 0 where the system does not tell.
+	// Peak is the maximum resident memory in bytes; 0 if the system does not report it.
 	Peak int64 `json:"peak"`
 	// Faults are first touches of memory pages that the system had to provide.
 	Faults int64 `json:"faults"`
@@ -66,7 +66,7 @@ func Start(ctx context.Context, role string, environment ...string) (*Peer, erro
 	return p, nil
 }
 
-// Usage returns what the process has taken so far.
+// Usage returns the resources that the process has used so far.
 func (p *Peer) Usage() (Usage, error) {
 	var u Usage
 	if _, err := io.WriteString(p.ask, "usage\n"); err != nil {

@@ -26,19 +26,19 @@ const (
 	Service = "service"
 	// Patient is a Service that lets calls wait for a minute: where what is measured is how long they take, not who is sent away.
 	Patient = "patient"
-	// Bounded is a Service that may take no more than Bound.
+	// Bounded is a Service whose memory and calls are limited to Bound.
 	Bounded = "bounded"
-	// Floor carries bytes.
+	// Floor transfers bytes.
 	Floor = "floor"
 )
 
-// Bound is what a Bounded peer may take.
+// Bound contains the limits of a Bounded peer.
 var Bound = admission.Options{Memory: 96 << 20, Receiving: 96 << 20, Calls: 512}
 
-// RequestBytes lets the snapshot of a million tasks pass.
+// RequestBytes is the message limit, large enough for a snapshot of a million tasks.
 const RequestBytes = 256 << 20
 
-// Run is the whole life of a process that Start has started.
+// Run is the main function of a process that Start has started.
 func Run(role string) error {
 	switch role {
 	case Floor:

@@ -54,7 +54,7 @@ func converse(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// Used returns what this process has taken so far.
+// Used returns the resources that this process has used so far.
 func Used() Usage {
 	u := Usage{Peak: Peak(os.Getpid())}
 	var system syscall.Rusage

@@ -1,4 +1,4 @@
-// Package sample sums up what was measured: quantiles, tables in Markdown, and lines of name=value pairs that scripts compare.
+// Package sample summarises measurements: quantiles, tables in Markdown, and lines of name=value pairs that scripts compare.
 package sample
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Durations are measurements of one thing.
+// Durations are measurements of one operation.
 type Durations []time.Duration
 
 // Quantile returns the smallest duration that a fraction q of all does not exceed; 0 of none.
@@ -25,7 +25,7 @@ func (d Durations) Quantile(q float64) time.Duration {
 	return sorted[min(max(at, 0), len(sorted)-1)]
 }
 
-// Median returns the middle of some numbers, the lower of two; 0 of none.
+// Median returns the middle of some numbers, the lower one of two; 0 if there are none.
 func Median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
