@@ -206,6 +206,13 @@ func unsaid(warnings, said []*apportionv1.Warning) []*apportionv1.Warning {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool { return w.GetCode() == undecided })
 }
 
+// unprinted returns the warnings whose messages are not among those that were printed.
+func unprinted(warnings, printed []*apportionv1.Warning) []*apportionv1.Warning {
+	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool {
+		return slices.ContainsFunc(printed, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
+	})
+}
+
 // simulate sends steps. An error of any step is an error.
 func (q *question) simulate(ctx context.Context, steps ...*apportionv1.Step) (*client.Simulation, error) {
 	simulation, err := q.decider.Simulate(ctx, q.Input, steps...)

@@ -221,9 +221,7 @@ func (s *side) decide(ctx context.Context) error {
 // show writes the differences.
 func (d *differing) show(a, b *side, found *differences) error {
 	render.Warnings(d.err, a.warnings)
-	render.Warnings(d.err, slices.DeleteFunc(slices.Clone(b.warnings), func(w *apportionv1.Warning) bool {
-		return slices.ContainsFunc(a.warnings, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
-	}))
+	render.Warnings(d.err, unprinted(b.warnings, a.warnings))
 	var err error
 	if d.format == formatMarkdown {
 		_, err = d.out.Write([]byte(found.markdown()))

@@ -160,9 +160,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			if err != nil {
 				return nil, err
 			}
-			render.Warnings(r.err, slices.DeleteFunc(loaded.warnings, func(w *apportionv1.Warning) bool {
-				return slices.ContainsFunc(said, func(o *apportionv1.Warning) bool { return o.GetMessage() == w.GetMessage() })
-			}))
+			render.Warnings(r.err, unprinted(loaded.warnings, said))
 			said = append(said, loaded.warnings...)
 			actions, err := r.actionsOf(flags.config)
 			if err != nil {
