@@ -183,7 +183,7 @@ test-clients: ## Play the examples of other languages and the conformance vector
 	scripts/clients.sh test $(LANGUAGES)
 
 .PHONY: test-checker
-test-checker: ## Run the Python checkers on correct and on changed answers of plugin fair.
+test-checker: ## Run the checkers in Go, Python and the page on correct and on changed answers of plugin fair.
 	scripts/test-checker.sh
 
 ##@ Page

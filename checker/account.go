@@ -147,7 +147,8 @@ func (c *check) account(q int) *apportionv1.QueueShare {
 	share := &apportionv1.QueueShare{
 		Queue: uint32(q), Participating: true, Weight: uint32(c.weight(q)),
 		Guarantee: c.resourceOf(guarantee), Deserved: c.resourceOf(deserved), Allocated: c.resourceOf(c.held[q]),
-		Request: c.resourceOf(c.demand[q]), Inqueue: c.resourceOf(c.inqueue(q, nil)), Capability: c.resourceOf(c.capability[q]), RealCapability: c.resourceOf(most),
+		Request: c.resourceOf(c.demand[q]), Inqueue: c.resourceOf(c.inqueue(q, nil)),
+		Capability: c.resourceOf(c.capability[q]), RealCapability: c.resourceOf(most),
 		Overused: c.overused(q) != nil,
 	}
 	greatest := c.load(q)

@@ -137,8 +137,8 @@ type aboutVictims interface {
 	GetOmitNames() bool
 }
 
-// ownVictims checks that each victim is a candidate that some plugin named, that the eviction order has each victim once, and that no victim
-// is spared.
+// ownVictims checks that each victim is a candidate that some plugin named, that the eviction order has each victim once, and that no
+// victim is spared.
 func (c *check) ownVictims(path string, step aboutVictims, got *apportionv1.VictimsAnswer) bool {
 	candidates, ok := c.tasksOf(step.GetCandidates())
 	if step.GetCandidates() == nil {

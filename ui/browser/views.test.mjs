@@ -114,7 +114,7 @@ test("how a share comes about, by level and by division", async () => {
 });
 
 test("the certificate, checked by the page", () => look("#/certificate?policy=fair", async (page) => {
-  assert.match(await text(page, ".summary"), /^true This page has checked \d+ numbers/);
+  assert.match(await text(page, ".summary"), /^true This page has checked [\d,]+ numbers/);
 }));
 
 test("the certificate of a policy that has none", () => look("#/certificate", async (page) => {
