@@ -170,6 +170,9 @@ func (r *request) event(body io.Reader) error {
 // jobEnqueued books a job that Volcano has admitted. Volcano sends it from version 1.16 on.
 func (r *request) jobEnqueued(body io.Reader) error {
 	job, err := readJob(body, &r.kept)
+	if err == nil {
+		err = drain(body)
+	}
 	if err != nil {
 		return err
 	}
@@ -193,11 +196,9 @@ func (r *request) follow(apply func(s *snapshot) effect) {
 
 // evict chooses victims among the offered tasks and echoes them unchanged.
 func (r *request) evict(body io.Reader) error {
-	if !r.enter(r.victims) {
-		return errBusy
-	}
-	defer func() { <-r.victims }()
-	sent, err := readAll(body, r.options.VictimBytes)
+	bodies := share{of: &r.bodies}
+	defer bodies.giveBack()
+	sent, err := readAll(body, r.options.VictimBytes, &bodies)
 	if err != nil {
 		return err
 	}

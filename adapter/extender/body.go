@@ -36,15 +36,20 @@ func drain(body io.Reader) error {
 	return err
 }
 
-// readAll reads a body of no more than most bytes. It drains a larger one and returns errTooLarge.
-func readAll(body io.Reader, most int64) ([]byte, error) {
+// readAll reads a body of no more than most bytes, which takes its memory of a share as it grows. It drains a larger one and returns
+// errTooLarge.
+func readAll(body io.Reader, most int64, memory *share) ([]byte, error) {
 	var read bytes.Buffer
-	_, err := io.CopyN(&read, body, most)
-	if errors.Is(err, io.EOF) {
-		return read.Bytes(), nil
-	}
-	if err != nil {
-		return nil, err
+	for first := int64(4 << 10); int64(read.Len()) < most; first = int64(read.Len()) {
+		part := min(first, most-int64(read.Len()))
+		if err := memory.take(int(part)); err != nil {
+			return nil, err
+		}
+		if _, err := io.CopyN(&read, body, part); errors.Is(err, io.EOF) {
+			return read.Bytes(), nil
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	n, err := io.Copy(io.Discard, body)
 	if err == nil && n > 0 {

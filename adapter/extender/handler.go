@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -26,9 +25,9 @@ type Handler struct {
 	schedulers map[string]*scheduler
 	metrics    *metrics
 	tracer     trace.Tracer
-	// room bounds the concurrent requests, victims those that ask for victims, and kept the memory of their bodies.
-	room, victims chan struct{}
-	kept          allowance
+	// room bounds the questions that are decided at a time, kept the memory of their bodies, and bodies that of those that are read whole.
+	room         chan struct{}
+	kept, bodies allowance
 }
 
 func (h *Handler) bound() bound { return bound{Limits: h.options.Limits, memory: h.options.PushMemory} }
@@ -39,8 +38,8 @@ func New(options Options) (*Handler, error) {
 	h := &Handler{
 		options: options, log: options.Logger, schedulers: make(map[string]*scheduler, len(options.Schedulers)),
 		tracer: options.Tracer.Tracer("github.com/apportion/apportion/adapter/extender"),
-		room:   make(chan struct{}, options.Requests), victims: make(chan struct{}, victimQuestions),
-		kept: allowance{all: options.QuestionMemory},
+		room:   make(chan struct{}, options.Requests),
+		kept:   allowance{all: options.QuestionMemory}, bodies: allowance{all: bodiesAtOnce * options.VictimBytes},
 	}
 	if len(options.Schedulers) == 0 {
 		return nil, errors.New("no scheduler is configured")
@@ -135,68 +134,68 @@ func (r *request) serve() {
 		r.metrics.seconds.WithLabelValues(string(r.verb)).Observe(time.Since(r.begun).Seconds())
 	}()
 	limited := &limitedBody{from: r.in.Body, left: r.options.PushBytes}
-	body := io.Reader(limited)
-	// The begin and end of a session must be processed, or later questions would refer to the wrong session.
-	if r.verb != onSessionOpen && r.verb != onSessionClose {
-		if !r.enter(r.room) {
-			// Volcano reads the answer only after it has sent the whole request.
-			_ = drain(body)
-			r.abstain(busy)
-			return
-		}
-		defer func() { <-r.room }()
-		defer r.kept.giveBack()
-	}
-	var err error
-	switch r.verb {
-	case onSessionOpen:
-		err = r.open(limited)
-	case onSessionClose:
-		r.from.close(r.in.Context())
-		r.answer("")
-	case predicate:
-		err = r.predicate(body)
-	case prioritize:
-		err = r.prioritize(body)
-	case preemptable, reclaimable:
-		err = r.evict(body)
-	case queueOverused:
-		err = r.queueOverused(body)
-	case jobEnqueueable:
-		err = r.jobEnqueueable(body)
-	case jobEnqueued:
-		err = r.jobEnqueued(body)
-	case jobReady:
-		err = r.jobReady(body)
-	case allocate, deallocate:
-		err = r.event(body)
-	}
+	defer r.kept.giveBack()
+	err := r.read(limited)
 	switch {
 	case err == nil:
 		r.count(outcomeOK)
 	case errors.Is(err, errTooLarge) && r.verb != onSessionOpen:
 		// Volcano reads the answer only after it has sent the whole request.
-		_ = drain(body)
+		_ = drain(limited)
 		r.abstain(tooLarge)
 	case errors.Is(err, errBusy):
-		_ = drain(body)
+		_ = drain(limited)
 		r.abstain(busy)
 	default:
 		r.refuse(err)
 	}
 }
 
-// enter waits for a free place in room, and reports whether it got one in time.
-func (r *request) enter(room chan struct{}) bool {
+// read reads a request and answers it.
+func (r *request) read(body *limitedBody) error {
+	// Sessions must begin and end, or later questions would refer to the wrong one.
+	switch r.verb {
+	case onSessionOpen:
+		return r.open(body)
+	case onSessionClose:
+		r.from.close(r.in.Context())
+		r.answer("")
+		return nil
+	}
+	if err := r.kept.take(readingBytes); err != nil {
+		return err
+	}
+	switch r.verb {
+	case predicate:
+		return r.predicate(body)
+	case prioritize:
+		return r.prioritize(body)
+	case preemptable, reclaimable:
+		return r.evict(body)
+	case queueOverused:
+		return r.queueOverused(body)
+	case jobEnqueueable:
+		return r.jobEnqueueable(body)
+	case jobEnqueued:
+		return r.jobEnqueued(body)
+	case jobReady:
+		return r.jobReady(body)
+	default:
+		return r.event(body)
+	}
+}
+
+// enter waits for a free place in the room, and reports whether it got one in time.
+func (r *request) enter() bool {
 	select {
-	case room <- struct{}{}:
+	case r.room <- struct{}{}:
 		return true
 	default:
 	}
 	timer := time.NewTimer(r.options.Wait)
 	defer timer.Stop()
 	select {
-	case room <- struct{}{}:
+	case r.room <- struct{}{}:
 		return true
 	case <-timer.C:
 	case <-r.in.Context().Done():
@@ -259,15 +258,29 @@ func (r *request) decided(d *decision) {
 	r.log.LogAttrs(r.in.Context(), level, "decided", d.attrs...)
 }
 
-// ask waits for the snapshot, runs question under its lock, and sends the answer. Without a snapshot or an answer, and in shadow mode, it
-// sends the answer that leaves the decision to Volcano.
+// ask waits for a place and the snapshot, runs question under the snapshot's lock, and sends the answer. Without a place, a snapshot or an
+// answer, and in shadow mode, it sends the answer that leaves the decision to Volcano. The body was read before, so that a slow client
+// holds no place.
 func (r *request) ask(question func(s *snapshot) (d decision, known bool)) {
-	s, reason := r.from.wait(r.in.Context(), r.options.Wait)
-	if s == nil {
+	d, reason := r.decide(question)
+	if reason != "" {
 		r.abstain(reason)
 		return
 	}
-	var d decision
+	r.decided(&d)
+	r.send(d.body)
+}
+
+// decide returns a decision, or why there is none.
+func (r *request) decide(question func(s *snapshot) (d decision, known bool)) (d decision, reason string) {
+	if !r.enter() {
+		return d, busy
+	}
+	defer func() { <-r.room }()
+	s, reason := r.from.wait(r.in.Context(), r.options.Wait)
+	if s == nil {
+		return d, reason
+	}
 	if !s.locked(func(s *snapshot) (known bool) {
 		s.record.begin(r.verb, r.user)
 		if d, known = question(s); !known {
@@ -282,11 +295,9 @@ func (r *request) ask(question func(s *snapshot) (d decision, known bool)) {
 		s.record.end(r.in.Context(), d.sent)
 		return true
 	}) {
-		r.abstain(unknown)
-		return
+		return d, unknown
 	}
-	r.decided(&d)
-	r.send(d.body)
+	return d, ""
 }
 
 // locked runs a question under the snapshot's lock, which is released even if the question panics.

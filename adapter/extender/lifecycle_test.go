@@ -463,3 +463,26 @@ func TestAnAnswerThatNobodyTakesIsGivenUp(t *testing.T) {
 	end()
 	require.NoError(t, <-served)
 }
+
+// TestSlowQuestionsHoldNoPlace sends more questions than may be decided at a time, none of which arrives whole, and then another.
+func TestSlowQuestionsHoldNoPlace(t *testing.T) {
+	b := newBridge(t, proportionConf, func(o *extender.Options) { o.Requests = 1 })
+	b.asked("onSessionOpen", cluster(1))
+	require.False(t, b.overused())
+	var asking sync.WaitGroup
+	for _, verb := range []string{"queueOverused", "predicate", "jobEnqueueable", "reclaimable", "preemptable", "reclaimable", "preemptable", "allocate"} {
+		body, send := io.Pipe()
+		asking.Go(func() {
+			b.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, volcanoPath+"/"+verb, body))
+		})
+		_, err := send.Write([]byte(`{"que`))
+		require.NoError(t, err)
+		defer func() {
+			require.NoError(t, send.Close())
+			asking.Wait()
+		}()
+	}
+	before := b.counts("apportion_extender_abstentions_total")["busy queueOverused "]
+	require.False(t, b.overused())
+	require.InDelta(t, before, b.counts("apportion_extender_abstentions_total")["busy queueOverused "], 0)
+}

@@ -25,7 +25,8 @@ type Options struct {
 	PushBytes int64
 	// BufferBytes bounds the bytes of a push that have arrived and are not yet decoded; the scheduler waits beyond it. 0: 16 MiB.
 	BufferBytes int64
-	// Requests bounds the concurrent requests. Further ones wait, and are left to Volcano if they cannot begin within Wait. 0: 256.
+	// Requests bounds the questions that are decided at a time. Further ones wait, and are left to Volcano if they cannot begin within Wait.
+	// A question takes no place before it has arrived whole. 0: 256.
 	Requests int
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
 	VictimBytes int64
@@ -65,8 +66,8 @@ const (
 	defaultKept        = 256 << 20
 	// answerBytes bounds the victims in an answer. Volcano reads 10 MiB; the difference is for the enclosing JSON.
 	answerBytes = 10<<20 - 1<<10
-	// victimQuestions bounds how many bodies of VictimBytes are in memory at once.
-	victimQuestions = 4
+	// bodiesAtOnce is how many bodies of VictimBytes may be in memory at once; smaller ones may be more.
+	bodiesAtOnce = 4
 )
 
 func (o *Options) complete() {

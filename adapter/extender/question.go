@@ -49,8 +49,12 @@ func decode(body io.Reader, member func(d *jx.Decoder, name []byte) error) error
 	return drain(body)
 }
 
-// chunkOfQuestion is the size of one read of a question.
-const chunkOfQuestion = 32 << 10
+const (
+	// chunkOfQuestion is the size of one read of a question.
+	chunkOfQuestion = 32 << 10
+	// readingBytes is what reading a question takes beside what is kept of it.
+	readingBytes = chunkOfQuestion + chunkOfQuestion/4
+)
 
 // Memory that a list needs for each element, without its texts but with the spare capacity of a growing list.
 const (

@@ -99,7 +99,7 @@ func requireReadAlike(t require.TestingT, verb verb, body []byte, size func() in
 		require.Equal(t, q.Task.state(), task)
 	case preemptable, reclaimable:
 		var kept []byte
-		kept, err = readAll(from, int64(len(body)))
+		kept, err = readAll(from, int64(len(body)), nil)
 		require.NoError(t, err)
 		var e eviction
 		e, err = readEviction(kept, nil)
