@@ -470,6 +470,7 @@ func TestSlowQuestionsHoldNoPlace(t *testing.T) {
 	b.asked("onSessionOpen", cluster(1))
 	require.False(t, b.overused())
 	var asking sync.WaitGroup
+	defer asking.Wait()
 	for _, verb := range []string{"queueOverused", "predicate", "jobEnqueueable", "reclaimable", "preemptable", "reclaimable", "preemptable", "allocate"} {
 		body, send := io.Pipe()
 		asking.Go(func() {
@@ -477,10 +478,7 @@ func TestSlowQuestionsHoldNoPlace(t *testing.T) {
 		})
 		_, err := send.Write([]byte(`{"que`))
 		require.NoError(t, err)
-		defer func() {
-			require.NoError(t, send.Close())
-			asking.Wait()
-		}()
+		defer func() { require.NoError(t, send.Close()) }()
 	}
 	before := b.counts("apportion_extender_abstentions_total")["busy queueOverused "]
 	require.False(t, b.overused())
