@@ -11,7 +11,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// unlimited is a capability without a limit; root is a root that is not a queue, aside the leaf of a job that is set aside.
+// unlimited is a capability without a limit, root the position of a root that is not a queue, and aside that of the leaf of jobs that are
+// set aside.
 const (
 	unlimited = math.MaxInt64
 	root      = -1

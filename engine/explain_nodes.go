@@ -104,7 +104,7 @@ func (x *explainer) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	return room, nil
 }
 
-// spendOnNodes spends what looking at every node for a task costs.
+// spendOnNodes counts the work of checking every node for a task.
 func (x *explainer) spendOnNodes() error {
 	const rules = 32
 	return x.view.Work.Spend(len(x.nodes), x.view.Dims.Len()+rules)

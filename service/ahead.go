@@ -11,7 +11,7 @@ import (
 // arrival is a batch that was received, or the end of the stream.
 type arrival struct {
 	batch *apportionv1.StepBatch
-	// message is what is booked for the batch.
+	// message is the booking for the batch.
 	message message
 	err     error
 
@@ -20,7 +20,7 @@ type arrival struct {
 	answerBytes int64
 }
 
-// bytes is what the batch counts for among those that are read ahead.
+// bytes is the size of the batch in the limit of batches that are read ahead.
 func (a *arrival) bytes() int64 { return min(a.message.length, pendingBytes) }
 
 const (
@@ -39,7 +39,7 @@ type ahead struct {
 	arrived chan struct{}
 	// left receives a value when there is room again.
 	left chan struct{}
-	// most is how many may be unanswered.
+	// most is the maximum number of unanswered batches.
 	most int
 	// group is the memory of what was taken last.
 	group [group]arrival

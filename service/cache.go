@@ -61,7 +61,7 @@ func (e *entry) view() *apportionv1.SnapshotView {
 // ofOthers reports whether the snapshot is not the caller's own.
 func (e *entry) ofOthers() bool { return e.held.Load() || e.viewed != nil }
 
-// observed is what observers receive about the snapshot.
+// observed returns the description of the snapshot for observers.
 func (e *entry) observed() Snapshot {
 	return Snapshot{Digest: e.key.digest, Model: e.model, Named: e.cluster}
 }

@@ -26,7 +26,7 @@ type connection struct {
 	tenant string
 
 	mutex sync.Mutex
-	// credit is how many more calls may be wasted, as of a time.
+	// credit is the number of further calls that may be wasted, as of a time.
 	credit float64
 	asOf   time.Time
 	// offender answers for what is wasted: the address of the peer, or the first identity that a call has shown.

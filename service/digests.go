@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// mostDigests is how many digests are remembered, and longestPolicy the bytes up to which that of a policy is.
+	// mostDigests is the maximum number of remembered digests, and longestPolicy the size up to which the digest of a policy is remembered.
 	mostDigests   = 256
 	longestPolicy = 4 << 10
 )

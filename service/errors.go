@@ -90,9 +90,9 @@ func exceeded(limit string, value, maximum int64, text string) error {
 }
 
 const (
-	// sessionsRetry is when to try again where other sessions have taken all there is: they end at any time.
+	// sessionsRetry is the retry delay if other sessions use the whole limit, since they may end at any time.
 	sessionsRetry = time.Second
-	// agedRetry is when to try again where a session has ended for its age: another one can be opened at once.
+	// agedRetry is the retry delay if a session ended because of its age: a new one can be opened at once.
 	agedRetry = 10 * time.Millisecond
 )
 

@@ -26,7 +26,7 @@ type call struct {
 	transported bool
 	// snapshot is the inline snapshot of the first message; it is empty if the decoded request holds the snapshot.
 	snapshot snapshot
-	// reply is what is booked for the response that is sent next, nil for nothing.
+	// reply is the booking for the next response, nil if there is none.
 	reply *reply
 	// measured is nil for a call that does not come by gRPC.
 	measured *measured

@@ -102,7 +102,7 @@ func (s *Server) logEnd(ctx context.Context, method string, began time.Time, err
 // quiet reports whether a method is asked all the time and says nothing of interest: health and reflection.
 func quiet(method string) bool { return strings.HasPrefix(method, "/grpc.") }
 
-// levelOf is how loud an end of a call is: what only the server can mend is an error.
+// levelOf returns the log level for the end of a call: faults of the server are errors.
 func levelOf(code codes.Code) slog.Level {
 	switch code {
 	case codes.OK, codes.Canceled:
@@ -120,7 +120,7 @@ func errorAttr(err error) slog.Attr { return slog.String("error", err.Error()) }
 
 var errPanicked = errors.New("panicked")
 
-// recovered logs and counts a panic, and tells the caller nothing but that there was a fault.
+// recovered logs and counts a panic, and returns an error without its details to the caller.
 func (s *Server) recovered(ctx context.Context, p any) error {
 	s.metrics.panics.Inc()
 	s.log.LogAttrs(ctx, slog.LevelError, "a call panicked",

@@ -40,7 +40,7 @@ type sentVersion struct {
 }
 
 const (
-	// sentTime is how long a version is held after it was sent, and sentVersions how many such versions at most.
+	// sentTime is the time for which a version is held after it was sent, and sentVersions the maximum number of such versions.
 	sentTime     = time.Minute
 	sentVersions = 6
 )
@@ -307,5 +307,5 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 	return out, proto.Unmarshal(v.data, out.Snapshot)
 }
 
-// decodedSnapshot is how many times its encoded size a snapshot takes at most as messages.
+// decodedSnapshot is the maximum size of a snapshot as decoded messages, as a multiple of its encoded size.
 const decodedSnapshot = 40

@@ -17,7 +17,7 @@ const (
 	// leastMapped is the least memory that is mapped. What lies outside the heap no longer makes it grow, so that a small heap is collected
 	// more often: with 1 MiB here, a call about 100,000 tasks saw twice as many collections and took 4 % longer.
 	leastMapped = 8 << 20
-	// spareMapped is how many bytes of all sizes are kept for later messages when more is mapped.
+	// spareMapped is the maximum number of unused mapped bytes that are kept for later messages.
 	spareMapped = 32 << 20
 )
 

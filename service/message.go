@@ -24,16 +24,16 @@ import (
 // memory for it. Until then a client may have sent the window of the stream, and no more: gRPC's flow control sees to that.
 
 const (
-	// spareBytes is what each call may hold without it being booked: small messages are not worth it.
+	// spareBytes is the memory that each call may use without booking, because booking small messages costs too much.
 	spareBytes = 32 << 10
 	// streamWindow is what a client may send before the server reads, connectionWindow what may be on its way in all of a connection. A
 	// larger message waits for an update of the window, which takes a round trip.
 	streamWindow, connectionWindow = 96 << 10, 8 << 20
-	// pieceBytes is how much of a message gRPC holds before it is copied to its place.
+	// pieceBytes is the size of the piece of a message that gRPC buffers before it is copied to its place.
 	pieceBytes = 1 << 20
 	// otherMessageBytes bounds the messages that gRPC itself reads: those of health and reflection.
 	otherMessageBytes = 64 << 10
-	// decodedBytes is what questions take as messages for each of their bytes, about the worst there is.
+	// decodedBytes is the memory of decoded questions for each encoded byte, approximately in the worst case.
 	decodedBytes = 64
 )
 
@@ -44,12 +44,12 @@ type source interface {
 	RecvCompress() string
 }
 
-// inbox is where the messages of all calls are received.
+// inbox receives the messages of all calls.
 type inbox struct {
 	budget *admission.Budget
 	// maximum bounds one message, decompressed.
 	maximum int64
-	// patience is how long a call may wait for memory.
+	// patience is the maximum time that a call waits for memory.
 	patience time.Duration
 	limits   *setting.Limit
 	// small is small(limits).
@@ -88,7 +88,7 @@ func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 // message is a message that was received, in memory that is given back once it is not used any more.
 type message struct {
 	buffer mem.Buffer
-	// length is how many bytes came on the wire.
+	// length is the number of received bytes.
 	length int64
 	booked [2]admission.Booking
 }

@@ -12,7 +12,7 @@ import (
 // address of a peer that has shown none. Other clients of the address lose nothing while they waste no calls.
 
 const (
-	// forgiveAfter is how long it takes until a closing of a connection counts no more.
+	// forgiveAfter is the time after which a closing of a connection no longer counts.
 	forgiveAfter = 30 * time.Second
 	// leastCredit is what any connection begins with.
 	leastCredit = 16
@@ -26,7 +26,7 @@ type offenders struct {
 	of    map[string]offence
 }
 
-// offence is how many closings count, as of a time.
+// offence is the number of closings that count, as of a time.
 type offence struct {
 	closings int
 	asOf     time.Time

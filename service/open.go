@@ -200,7 +200,7 @@ func (c *call) openChanged(
 	return session, digest, err
 }
 
-// observed is what observers receive about an inline snapshot.
+// observed returns the description of an inline snapshot for observers.
 func (c *call) observed(decoded *apportionv1.Snapshot) Snapshot {
 	if c.snapshot.data != nil {
 		return Snapshot{data: c.snapshot.data, buffer: c.snapshot.buffer}
@@ -239,7 +239,7 @@ func (s *Server) permit(ctx context.Context, cluster func() string) error {
 	return s.options.Permit(ctx, cluster())
 }
 
-// guard is what compiling a snapshot for a call is held to.
+// guard returns the limits for compiling a snapshot for a call.
 func (s *Server) guard(stop func() bool) wire.Guard {
 	return wire.Guard{Limits: wire.LimitsOf(&s.options.Limit), Stop: stop}
 }

@@ -15,7 +15,7 @@ var pool buffers
 // spoil, if it is set, is given all memory that is no longer read. Tests overwrite it.
 var spoil func([]byte)
 
-// steps is how many sizes of memory there are from one power of two to the next.
+// steps is the number of buffer sizes between two powers of two.
 const steps = 8
 
 // buffers lends memory, at most an eighth more than is asked for. It implements mem.BufferPool.
@@ -63,7 +63,7 @@ func (b *buffers) Put(data *[]byte) {
 	}
 }
 
-// pooled is how much is lent where so much is asked for.
+// pooled returns the size of the buffer for a requested size.
 func pooled(n int64) int64 {
 	size, _ := sizeOf(int(n))
 	return int64(size)

@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// progress is what is done for one call or session: it has a turn while it works, and stops once its answer is no longer needed.
+// progress is the work for one call or session: it has a turn while it runs, and stops when its answer is no longer needed.
 type progress struct {
 	ctx    context.Context //nolint:containedctx // It is the call's.
 	tenant string

@@ -30,11 +30,11 @@ func newSessionMemory(limit int64) *sessionMemory {
 	})}
 }
 
-// reservation is what one session takes.
+// reservation is the memory booked for one session.
 type reservation struct {
 	of  *sessionMemory
 	key modelKey
-	// bytes is what is booked beside the model.
+	// bytes is the booked memory in addition to the model.
 	bytes int64
 }
 

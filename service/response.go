@@ -24,7 +24,7 @@ import (
 // outbox is the memory of responses from when they are made until the transport has sent them.
 type outbox struct {
 	budget *admission.Budget
-	// patience is how long a call may wait for memory.
+	// patience is the maximum time that a call waits for memory.
 	patience time.Duration
 	// sent holds the *reply of messages that are handed to the stream of a call, whose interceptors see the messages themselves.
 	sent sync.Map
@@ -41,7 +41,7 @@ type reply struct {
 	// measured is the call of the response, or nil. The call ends with a response that is its last.
 	measured *measured
 	last     bool
-	// room is where the response was made, nil if in memory of its own.
+	// room is the Room that contains the response, nil if the response has its own memory.
 	room *wire.Room
 
 	// before and after are its neighbours in the list of its connection, which holds it since that time.
@@ -51,7 +51,7 @@ type reply struct {
 }
 
 const (
-	// firstBytes is what is booked for a response before it is made. Most responses take no more.
+	// firstBytes is the memory booked for a response before it is made. Most responses need no more.
 	firstBytes = 64 << 10
 	// leastBytes is about what gRPC keeps of a stream whose response is not sent.
 	leastBytes = 4 << 10

@@ -147,7 +147,7 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 // processor, so that few of them are idle. Each further call that is open has a goroutine of its own.
 func workers() uint32 { return uint32(2 * processor.Count()) }
 
-// clientPings is how often a client may ask whether the connection still stands.
+// clientPings is the minimum time between two pings of a client.
 const clientPings = 10 * time.Second
 
 func (s *Server) grpcOptions() []grpc.ServerOption {
@@ -222,7 +222,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return serving.Wait()
 }
 
-// warnSessions asks the client of every session to open anew elsewhere; within is how long it may go on.
+// warnSessions asks the client of every session to open it again on another replica; within is the time until this server ends it.
 func (s *Server) warnSessions(within time.Duration) {
 	s.drainOnce.Do(func() {
 		s.drainEnd = time.Now().Add(within)

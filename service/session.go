@@ -57,13 +57,13 @@ type conversation struct {
 	seen    *record
 	// base is the snapshot that the session was opened on, or on a change of which, if that is held; else it is nil.
 	base *entry
-	// memory is what the session takes.
+	// memory is the memory that the session uses.
 	memory   *reservation
 	progress *progress
 	// began and limit bound the batch under way.
 	began time.Time
 	limit time.Duration
-	// message is that of the answers that are sent. It is used again where a Room is.
+	// message is the message with the answers. It is used again where a Room is.
 	message answersMessage
 }
 

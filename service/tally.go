@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// outcome is what became of a decision, as a label.
+// outcome returns the result of a decision as a label.
 type outcome uint8
 
 const (

@@ -10,7 +10,7 @@ type timeouts struct {
 	patience           time.Duration
 }
 
-// warning is how long before its end a session sends going_away, at most a tenth of the lifetime.
+// warning is the time before its end at which a session sends going_away, at most a tenth of its lifetime.
 const warning = time.Minute
 
 // never is longer than any session lasts.

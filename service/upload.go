@@ -95,7 +95,7 @@ type upload struct {
 	header   *apportionv1.UploadHeader
 	data     []byte
 	digest   string
-	// booked is what is booked to the service for data.
+	// booked is the memory booked for data.
 	booked int64
 }
 
@@ -111,7 +111,7 @@ func (u *upload) release() {
 	u.booked = 0
 }
 
-// receive takes chunks up to the last, and holds what came against what was announced.
+// receive receives all chunks, and checks them against the announced size and digest.
 func (u *upload) receive(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
 	announced, limit := u.header.GetSize(), uint64(u.server.options.Limit.SnapshotBytes)
 	if announced > limit {
@@ -159,7 +159,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 	return nil
 }
 
-// received is what one reading of a stream brought.
+// received is the result of one read from a stream.
 type received[M any] struct {
 	message M
 	err     error

@@ -119,7 +119,7 @@ func sizeOfModel(m *model.Model) Size {
 type changeHead struct {
 	data []byte
 	size *Size
-	// rest is what lies before the jobs and behind them.
+	// rest contains the bytes before and after the jobs.
 	rest       [2][]byte
 	dimensions []string
 	asOf       int64

@@ -37,7 +37,7 @@ type Budget struct {
 	waiting []*claim
 }
 
-// claim is what a caller waits for.
+// claim is the memory for which a caller waits.
 type claim struct {
 	identity string
 	bytes    int64

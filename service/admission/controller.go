@@ -95,16 +95,16 @@ type waiter struct {
 	admitted chan struct{}
 	// running says that it has a slot.
 	running bool
-	// ran is how long it had one.
+	// ran is the time for which it had a slot.
 	ran time.Duration
-	// charged is what its tenant was charged for it beyond what it ran.
+	// charged is the time charged to its tenant in addition to ran.
 	charged time.Duration
 }
 
 // estimate is the time that work of a size takes: about 2 GB of memory a second.
 func estimate(bytes int64) time.Duration { return time.Duration(bytes / 2) }
 
-// callCost is what any work is charged beside its time, so that even the smallest takes a turn.
+// callCost is the charge for any work in addition to its time, so that tenants with the smallest work take turns, too.
 const callCost = 50 * time.Microsecond
 
 // charge replaces what is left of the estimate by the time that the work ran.
@@ -343,7 +343,7 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 	c.forget(w.tenant)
 }
 
-// newer is what a new value moves a mean by.
+// newer is the weight of a new value in a mean.
 func newer(mean, value time.Duration) time.Duration {
 	const weight = 16
 	return (value - mean) / weight

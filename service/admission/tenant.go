@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// tenantQueue is what one tenant has waiting and under way.
+// tenantQueue is the waiting and running work of one tenant.
 type tenantQueue struct {
 	identity string
 	waiting  [Ranks][]*waiter
@@ -13,7 +13,7 @@ type tenantQueue struct {
 	parked []*waiter
 	// queued counts what waits for its first turn, coming the messages that are being received, running the work that has a slot.
 	queued, coming, running int
-	// bytes is what the work under way was estimated to take.
+	// bytes is the estimated memory of the running work.
 	bytes [pools]int64
 	// given is the time it was given, from what others had been given when it came.
 	given time.Duration

@@ -20,7 +20,7 @@ const (
 	mixedFor = time.Second
 	// mostDebt is the most that a tenant may be ahead of others.
 	mostDebt = 100 * time.Millisecond
-	// simulationWeight is what a second of simulation counts for.
+	// simulationWeight is the number of seconds that a second of simulation counts.
 	simulationWeight = 4
 )
 

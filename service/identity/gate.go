@@ -83,9 +83,9 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 	return context.WithValue(ctx, callerKey{}, caller), nil
 }
 
-// credential is what a call shows: a token, or the certificate of its connection.
+// credential is the credential of a call: a token, or the certificate of its connection.
 type credential struct {
-	// header is whether there is an authorization header, and bearer whether it holds a token.
+	// header is true if there is an authorization header, and bearer if it contains a token.
 	header, bearer bool
 	token          Hash
 	chain          []*x509.Certificate

@@ -23,10 +23,10 @@ const (
 	lastWords = 100 * time.Millisecond
 )
 
-// link is what is known of a connection.
+// link is the state of a connection.
 type link struct {
 	conn net.Conn
-	// chain is what the client showed, its own certificate first.
+	// chain is the certificate chain of the client, its own certificate first.
 	chain []*x509.Certificate
 
 	// shown is the identity that the chain belongs to, as of the table and the material; refused counts refusals since a call was let in.

@@ -34,7 +34,7 @@ type Authority struct {
 	current atomic.Pointer[material]
 }
 
-// material is what the files held at one time.
+// material contains the contents of the files at one time.
 type material struct {
 	sum    [sha256.Size]byte
 	config *tls.Config
@@ -75,7 +75,7 @@ func (a *Authority) Files() []string {
 	return files
 }
 
-// NotAfter is when the certificate in use expires.
+// NotAfter returns the time when the current certificate expires.
 func (a *Authority) NotAfter() time.Time { return a.current.Load().leaf.NotAfter }
 
 // Config returns a configuration that uses the current certificates at each handshake.

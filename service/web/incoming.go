@@ -95,7 +95,7 @@ func (in *incoming) withoutMessage(ctx context.Context) *http.Request {
 	return r
 }
 
-// mediaType is what the body of a POST is.
+// mediaType returns the media type of a POST's body.
 func (in *incoming) mediaType() string {
 	name, _, err := mime.ParseMediaType(in.request.Header.Get("Content-Type"))
 	if err != nil {

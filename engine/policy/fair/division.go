@@ -56,7 +56,7 @@ const placeWork = 16
 // settle divides what changed.
 func (s *State) settle() {
 	for m := s.division.stale; m != 0; m = m.Rest() {
-		// If there is no work left the division is made nevertheless, since much rests on it, but what is answered is discarded.
+		// The division is made even if no work is left, because other functions need it; the answer is then discarded.
 		s.v.Work.Use(s.tree.len(), placeWork)
 		s.v.Look()
 		d := m.First()

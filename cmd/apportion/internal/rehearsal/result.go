@@ -51,7 +51,7 @@ type Use struct {
 	Lost  float64 `json:"lost_hours"`
 }
 
-// Evictions counts tasks that were evicted, by cause. WithGang are those that left because too few tasks of their job still ran.
+// Evictions counts tasks that were evicted, by cause. WithGang counts the tasks that stopped because too few tasks of their job still ran.
 type Evictions struct {
 	Total     int `json:"total"`
 	Reclaimed int `json:"reclaimed"`
