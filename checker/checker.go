@@ -160,7 +160,6 @@ var notChecked = map[protoreflect.Name]string{
 	"nodes":    "the rules for nodes are not repeated here",
 	"inspect":  "it shows how the snapshot was read, and decides nothing",
 	"explain":  "the search for the cause is not repeated here",
-	"plan":     "the search is not repeated here",
 	"remedies": "the search is not repeated here",
 	"mark":     "it decides nothing",
 }

@@ -21,6 +21,8 @@ func (c *check) own(path string, step *apportionv1.Step, answer *apportionv1.Ans
 		return c.ownVictims(path, q.Reclaim, answer.GetReclaim())
 	case *apportionv1.Step_Preempt:
 		return c.ownVictims(path, q.Preempt, answer.GetPreempt())
+	case *apportionv1.Step_Plan:
+		return c.ownPlan(path, q.Plan, answer.GetPlan())
 	default:
 		return false
 	}

@@ -1,0 +1,69 @@
+package checker_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/checker"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+)
+
+// TestWhatAPlanPromisesIsChecked asks for plans of many jobs under several policies: true ones pass, and one that places a task elsewhere,
+// places one twice, or leaves its victims out does not.
+func TestWhatAPlanPromisesIsChecked(t *testing.T) {
+	made, evictions, found := 0, 0, 0
+	for _, policy := range []string{
+		preset, `tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { proportion {} } }`,
+		`tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { capacity {} } }`,
+	} {
+		for seed := range uint64(6) {
+			s := generate.Snapshot(generate.Shape{Queues: 6, Jobs: 40, Tasks: 400, Nodes: 3, Seed: seed, UIDs: true, NodeSets: int(seed % 3)})
+			for _, n := range s.GetNodes() {
+				for i := range n.GetAllocatable().GetAmount() {
+					n.Allocatable.Amount[i] /= 2
+				}
+			}
+			r := asked(t, s, policy)
+			for j := range s.GetJobs() {
+				r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+					Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
+				}}})
+			}
+			response := answered(t, r)
+			report, err := checker.Check(r, response)
+			require.NoError(t, err)
+			require.Empty(t, report.Faults)
+			for _, a := range response.GetAnswers() {
+				plan := a.GetPlan()
+				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
+					continue
+				}
+				made++
+				evictions += len(plan.GetVictims())
+				for _, m := range []mutant{
+					{"outcome", "", func() { plan.Outcome = apportionv1.PlanOutcome_PLAN_OUTCOME_NONE }, func() { plan.Outcome = apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }},
+					{"task", "", func() { plan.Placements[0].Task++ }, func() { plan.Placements[0].Task-- }},
+					{"node", "", func() { plan.Placements[0].Node++ }, func() { plan.Placements[0].Node-- }},
+				} {
+					m.do()
+					report, err := checker.Check(r, response)
+					require.NoError(t, err)
+					require.NotEmpty(t, report.Faults, m.path)
+					found++
+					m.undo()
+				}
+				if victims := plan.GetVictims(); len(victims) > 0 {
+					plan.Victims = victims[1:]
+					report, err := checker.Check(r, response)
+					require.NoError(t, err)
+					require.NotEmpty(t, report.Faults, "a victim is left out")
+					plan.Victims = victims
+				}
+			}
+		}
+	}
+	t.Logf("%d plans with %d victims, %d changes found", made, evictions, found)
+	require.Positive(t, evictions)
+}
