@@ -135,8 +135,8 @@ func (o *obstacle) patch(namespace string, pods []string) Patch {
 	}
 	out := Patch{YAML: yamlOf(part{specField: spec})}
 	if len(o.labels) > 0 || o.affinity {
-		why = append(why,
-			"Existing pods cannot be changed so: the template that makes them needs this; or label the nodes, if they are what is asked for.")
+		why = append(why, "Existing pods cannot be changed so: the template that makes them needs this; "+
+			"or label the nodes, if they are what is asked for.")
 	} else {
 		why = append(why, "The template that makes the pods needs these tolerations too, for pods that it makes later.")
 		out.Kubectl = o.kubectl(namespace, pods, spec["tolerations"])

@@ -3,6 +3,7 @@ package volcano
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 
 	"go.yaml.in/yaml/v3"
 
@@ -141,9 +142,7 @@ func (of target) patch(changed part) Patch {
 		metadata["namespace"] = of.namespace
 	}
 	whole := part{versionField: of.version, kindField: of.kind, metadataField: metadata}
-	for key, value := range changed {
-		whole[key] = value
-	}
+	maps.Copy(whole, changed)
 	return Patch{YAML: yamlOf(whole), Kubectl: append(kubectl, "--type=merge", "--patch="+string(data))}
 }
 

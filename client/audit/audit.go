@@ -141,8 +141,8 @@ func begin(ctx context.Context, decider Decider, in client.Input, limits Limits)
 // breaches looks for breaches of the properties.
 func (a *auditor) breaches(ctx context.Context, decider Decider, in client.Input) error {
 	if a.report.Unjudged {
-		a.report.Partial = "the snapshot has neither nodes nor a total: what there is to divide is not known, so neither what queues deserve " +
-			"and may use nor what may start was checked"
+		a.report.Partial = "the snapshot has neither nodes nor a total: what there is to divide is not known, " +
+			"so neither what queues deserve and may use nor what may start was checked"
 		return nil
 	}
 	a.shares(a.answer)

@@ -87,7 +87,8 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 		return 1
 	}
 	slices.SortStableFunc(c.found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(last(a), last(b)),
+			cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
 	})
 	return c.found, a.report, nil
 }

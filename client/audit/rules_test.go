@@ -113,8 +113,13 @@ func checkedIn(t *testing.T, preset string, nodes int, queues []client.Queue, jo
 }
 
 func TestARefusedQueueTreeIsTheFirstFinding(t *testing.T) {
-	queues := []client.Queue{{Name: "root"}, {Name: "lab", Parent: "root", Guarantee: client.Resources{"cpu": "9"}}, {Name: "vision", Parent: "lab"}}
-	job := client.Job{Namespace: "ml", Name: "train", Queue: "lab", MinAvailable: 1, Groups: []client.Group{{Request: client.Resources{"cpu": "1"}, Pending: 1}}}
+	queues := []client.Queue{
+		{Name: "root"}, {Name: "lab", Parent: "root", Guarantee: client.Resources{"cpu": "9"}}, {Name: "vision", Parent: "lab"},
+	}
+	job := client.Job{
+		Namespace: "ml", Name: "train", Queue: "lab", MinAvailable: 1,
+		Groups: []client.Group{{Request: client.Resources{"cpu": "1"}, Pending: 1}},
+	}
 	found, _ := checkedIn(t, "capacity-hierarchical", 1, queues, job)
 	require.Greater(t, len(found), 1)
 	require.Equal(t, "queue-tree-refused", found[0].Rule)
@@ -139,7 +144,8 @@ func TestAGangThatTheEmptyClusterCannotHoldIsAnError(t *testing.T) {
 	}
 	running := client.Job{Name: "r", Queue: "q", Groups: []client.Group{{Request: client.Resources{"cpu": "4"}, Running: 2}}}
 	found, _ := checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("3", 3), running)
-	require.Equal(t, "even empty, the nodes hold 2 of the 3 tasks that job ml/gang needs at the same time", rules(found)["larger-than-the-cluster"])
+	require.Equal(t, "even empty, the nodes hold 2 of the 3 tasks that job ml/gang needs at the same time",
+		rules(found)["larger-than-the-cluster"])
 	found, _ = checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("2", 3), running)
 	require.NotContains(t, rules(found), "larger-than-the-cluster", "two fit on a node once it is empty")
 	found, _ = checkedIn(t, "proportion", 2, []client.Queue{{Name: "q"}}, gang("5", 3), running)

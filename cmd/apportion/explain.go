@@ -42,10 +42,10 @@ changes that would let the job run, as --remedies does in full; with -o json or 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.
 
 With --all, explain why each waiting job waits, grouped by cause, largest group first. Jobs and pods
-that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait, and 2 if none waits that is considered, but the input
-holds others. --sort
-accepts keys: cause (the default) forms the groups, and further keys sort the jobs in each; if the first
-key is not cause, the output is one table. priority and tasks sort in descending order.
+that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait, and 2
+if none waits that is considered, but the input holds others. --sort accepts keys: cause (the default)
+forms the groups, and further keys sort the jobs in each; if the first key is not cause, the output is
+one table. priority and tasks sort in descending order.
 
 With --remedies, find the smallest change of each kind that would let the job run: a smaller minimum or
 request, another queue, a higher capability, guarantee, weight or deserved amount of its queue or of one

@@ -93,7 +93,7 @@ func apply(t *testing.T, objects []any, patch volcano.Patch) {
 			}
 		case operations == nil && pods && itsKind == "Pod" && spec["nodeName"] == nil, !pods && kind == itsKind && name == itsName:
 			objects[i] = merged(object, part)
-			if spec["unschedulable"] == false {
+			if cordoned, set := spec["unschedulable"].(bool); set && !cordoned {
 				delete(spec, "taints") // Kubernetes removes the taint of a cordon.
 			}
 		}

@@ -230,11 +230,11 @@ var noneThere = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY:  "none limits what the job asks for",
 	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:   "it is all there is already",
 	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:    "it is all there is already",
-	apportionv1.RemedyKind_REMEDY_KIND_NODES:       "the cluster has no node that the waiting tasks may use and that is large enough, for new ones to be like",
+	apportionv1.RemedyKind_REMEDY_KIND_NODES:       "no node that the waiting tasks may use is large enough for new ones to be like it",
 	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:    "no node is cordoned",
 	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:    "no other job holds resources",
 	apportionv1.RemedyKind_REMEDY_KIND_WAIT:        "the end of no running job is known",
-	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES: "no node that takes new tasks and is large enough is kept from them by a taint, a selector or an affinity",
+	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES: "nothing keeps them from a node that is large enough and takes new tasks",
 }
 
 // cutShort says which bound cut a search.
@@ -264,7 +264,8 @@ func cutShort(u *apportionv1.UntriedRemedy) string {
 
 // CutShort reports whether something was not tried that could have helped.
 func CutShort(u *apportionv1.UntriedRemedy) bool {
-	return u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND || u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT
+	return u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND ||
+		u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT
 }
 
 // Untried says what was not tried, and why.

@@ -313,7 +313,8 @@ func (s *setting) otherNode(j *apportionv1.Job) error {
 // widened returns the name of a node set of a job with an additional node, and adds the set if it is new.
 func (e *edit) widened(name, job string, node uint32) string {
 	suffix := ", or other nodes for " + job
-	if at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name }); at >= 0 && strings.HasSuffix(name, suffix) {
+	at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name })
+	if at >= 0 && strings.HasSuffix(name, suffix) {
 		if !slices.Contains(e.sets[at].GetNodes(), node) {
 			e.sets[at].Nodes = append(e.sets[at].Nodes, node)
 		}
