@@ -115,7 +115,7 @@ func sizeOfModel(m *model.Model) Size {
 	}
 }
 
-// changeHead is what must be known of a change before the rest is read.
+// changeHead contains the fields of a change that are needed for reading the others.
 type changeHead struct {
 	data []byte
 	size *Size

@@ -17,7 +17,7 @@ const (
 	// numberBytes is at least what a number in a list takes.
 	numberBytes = 10
 	reasonBytes = 64
-	// textBytes is what a text takes beside its bytes.
+	// textBytes is the memory of a text in addition to its bytes.
 	textBytes = 4
 )
 
@@ -30,12 +30,12 @@ type encoder struct {
 	limit string
 	// text puts a reason into words; nil: answers carry no texts.
 	text func(*apportionv1.Reason) string
-	// own is where messages are made unless there is a Room for them.
+	// own is the memory of messages if there is no Room.
 	own  Room
 	lent *Room
 }
 
-// memory is where messages are made.
+// memory is the memory of messages.
 func (e *encoder) memory() *Room {
 	if e.lent != nil {
 		return e.lent

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// changeBytes is what a change of one task leaves to be undone.
+// changeBytes is the memory for undoing a change of one task.
 const changeBytes = 8 << 10
 
 // tasksStep is a step that changes the tasks that it selects.

@@ -16,7 +16,7 @@ const (
 	maxConditions = 4
 )
 
-// evictedTasks is how many tasks an explanation takes away at most to see whether the rest leaves room.
+// evictedTasks is the maximum number of tasks that an explanation removes to find out whether the others leave room.
 const evictedTasks = 10_000
 
 // explainedJob is what the explanation of a job takes, and what finding it out does; each task costs explainedTask beside that.
@@ -268,7 +268,7 @@ type pendingGroup struct {
 	unjudged []apportionv1.PlacementConstraint
 }
 
-// cause is what the jobs of a group have in common.
+// cause is the common cause of the jobs of a group.
 type cause struct {
 	verdict     apportionv1.PendingVerdict
 	check       apportionv1.CheckKind
@@ -329,7 +329,7 @@ func (g *pendingGroups) sorted(names text.Names) []*apportionv1.PendingGroup {
 	return groups
 }
 
-// explanations is what explaining why jobs wait takes.
+// explanations returns the memory for explaining why jobs wait.
 func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 	n := a.jobs(q.GetJobs())
 	work = explainedTask*a.Tasks + a.session()

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/internal/spelling"
 )
 
-// leftOutField is where a Snapshot lists what is left out.
+// leftOutField is the number of the field left_out of Snapshot.
 const leftOutField = 20
 
 // leftOut reads what is left out of a snapshot.

@@ -62,7 +62,7 @@ type Size struct {
 	layout layout
 }
 
-// layout is where the jobs of a message lie, which a search for the rest need not pass through.
+// layout contains the place of the jobs in a message, which a search for other fields skips.
 type layout struct {
 	// All jobs lie between from and to; if they take as much as that, nothing else does.
 	from, to, taken int

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// answerFactor is what an answer takes in memory at most for each byte of its estimated size: messages of a few numbers take most.
+	// answerFactor is the maximum memory of an answer for each byte of its estimated size: messages of a few numbers need most.
 	answerFactor = 6
 	// explainFactor is the same for derivations, which are lists of numbers.
 	explainFactor = 4
-	// stepBytes is what the answer to a step takes that says next to nothing.
+	// stepBytes is the memory of the smallest answer to a step.
 	stepBytes = 256
 )
 
@@ -53,7 +53,7 @@ type asking struct {
 	explain int64
 	// named are the dimensions that changes name.
 	named map[string]bool
-	// undo is what the steps leave to be undone, added what they add to the model.
+	// undo is the memory for rollbacks of the steps, added the memory that they add to the model.
 	undo, added int64
 	// marked: a step sets a mark, without which nothing is left to be undone. reopened: a step opens the session anew.
 	marked, reopened bool
@@ -71,17 +71,17 @@ func (a *asking) resource() int64 { return sizeOf[apportionv1.Resource](1) + 8 +
 
 func (a *asking) reason() int64 { return sizeOf[apportionv1.Reason](1) + 32 }
 
-// verdict is what a verdict takes with two reasons.
+// verdict returns the memory of a verdict with two reasons.
 func (a *asking) verdict() int64 { return sizeOf[apportionv1.Verdict](1) + 8 + 2*a.reason() }
 
-// session is what opening a session anew on a changed model takes.
+// session returns the memory for opening a session again on a changed model.
 func (a *asking) session() int64 {
 	row := rowBytes(int(a.Dimensions))
 	return (40*a.Queues+10*a.Jobs+2*a.Nodes)*row + sizeOf[model.Queue](int(a.Queues)) + sizeOf[model.Node](int(a.Nodes)) +
 		(sizeOf[model.Job](1)+sizeOf[model.Account](1)+256)*a.Jobs + 16*a.Tasks
 }
 
-// jobs is how many jobs a selection names, which are all if it is absent or empty.
+// jobs returns the number of jobs in a selection, which are all if it is absent or empty.
 func (a *asking) jobs(selection *apportionv1.Jobs) int64 {
 	if n := selected(selection, 0); n > 0 {
 		return int64(n)

@@ -13,7 +13,7 @@ import (
 // go; where anything is wrong it is found again in one go, because only that counts positions from the first job on.
 
 const (
-	// partTasks is how many tasks a part is worth: about a millisecond of reading.
+	// partTasks is the minimum number of tasks in a part: about a millisecond of reading.
 	partTasks = 8 << 10
 	// partChanged is that of a change, whose tasks are also looked for in the base. Waking another processor costs more than a smaller
 	// part saves.
@@ -179,7 +179,7 @@ func (d *Decoder) join(p *Decoder) bool {
 	return d.c.b.Join(p.c.b)
 }
 
-// partStart is where a part begins and what lies before it. Groups and tasks are counted by Measure only.
+// partStart is the beginning of a part, with the numbers of entities before it. Only Measure counts groups and tasks.
 type partStart struct {
 	at     int
 	before model.Extent

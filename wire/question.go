@@ -64,7 +64,7 @@ type question[Q proto.Message] struct {
 	decision decision
 	// changes, marks and undoes are Question.Changes, Marks and Undoes.
 	changes, marks, undoes bool
-	// sums is what a policy must answer from sums of tasks so that the question needs no more.
+	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
 	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
 	added func(*Size, []byte)
@@ -137,7 +137,7 @@ func typeOf(step *apportionv1.Step) uintptr {
 	return reflect.ValueOf(reflect.TypeOf(step.GetStep())).Pointer()
 }
 
-// QuestionOf returns the kind of a step, or nil if it is of none that this version knows.
+// QuestionOf returns the kind of a step, or nil if this version has no such kind.
 func QuestionOf(step *apportionv1.Step) *Question {
 	if step.GetStep() == nil {
 		return nil

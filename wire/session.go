@@ -39,7 +39,7 @@ type Session struct {
 	engine engine.Host
 	// given is the policy as it was given, and canonical its canonical form, or nil until it is used.
 	given, canonical *apportionv1.Policy
-	// model is the one that out, named and depth are about.
+	// model is the model to which out, named and depth refer.
 	model  *model.Model
 	limits Limits
 
@@ -53,16 +53,16 @@ type Session struct {
 	checks  policy.Checks
 	paths   paths
 	undo    undo
-	// audience is who reads the answers; nil: one who may see everything.
+	// audience restricts the answers to the parts that their reader may see; nil: no restriction.
 	audience *Audience
 	// named gives names to what reasons refer to; nil: they are collected when the first text is made.
 	named *text.Names
-	// work is what the present question may still cost. plugins and depth are what steps cost for each thing they name.
+	// work is the remaining work of the current question. plugins and depth are the cost of steps for each entity that they name.
 	work           *policy.Work
 	plugins, depth int
-	// dividers is how many plugins divide.
+	// dividers is the number of plugins that divide.
 	dividers int
-	// layered says that the depth of queues counts.
+	// layered is true if the cost depends on the depth of queues.
 	layered bool
 }
 
@@ -98,7 +98,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	return s, nil
 }
 
-// follow adapts what the session knows of its model to the model that it has now, which steps replace.
+// follow updates the values that depend on the model, which steps replace.
 func (s *Session) follow() {
 	m := s.engine.View().Model
 	if m == s.model {

@@ -28,7 +28,7 @@ func ModelBytes(m *model.Model) int64 {
 		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
 }
 
-// sumBytes is what the sums of n queues take.
+// sumBytes returns the memory of the sums of n queues.
 func sumBytes(m *model.Model, n int) int64 {
 	return int64(n) * (8 + sizeOf[model.QueueSum](1) + (8+4)*6*int64(m.Dims.Len()))
 }
@@ -70,7 +70,7 @@ func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
 	return bytes
 }
 
-// members is what the nodes of all node sets take.
+// members returns the memory of the nodes of all node sets.
 func members(m *model.Model) int64 {
 	n := 0
 	for i := range m.NodeSets {

@@ -14,7 +14,7 @@ const markBytes = 1 << 10
 // undo keeps account of the memory that is held so that changes can be undone: a client could otherwise mark, and then change for ever.
 type undo struct {
 	maximum int64
-	// held is what states that were left behind take, at[i] what it was at mark i.
+	// held is the memory of former states, and at[i] its value at mark i.
 	held int64
 	at   []int64
 }

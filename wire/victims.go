@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// candidateBytes is what the tables take that plugins keep for each candidate while they choose victims.
+// candidateBytes is the memory of the plugins' tables for each candidate during the choice of victims.
 const candidateBytes = 768
 
 var reclaimQuestion = question[*apportionv1.ReclaimStep]{
@@ -47,7 +47,7 @@ func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) de
 	}
 }
 
-// victimsStep is what ReclaimStep and PreemptStep have in common.
+// victimsStep contains the common fields of ReclaimStep and PreemptStep.
 type victimsStep interface {
 	GetClaimant() *apportionv1.Tasks
 	GetCandidates() *apportionv1.Tasks
@@ -278,7 +278,7 @@ func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]
 	return spared
 }
 
-// taskName is what identifies a task to people, unless names are left out.
+// taskName returns the displayed identifier of a task, unless names are omitted.
 func (s *Session) taskName(t model.TaskID, omit bool) string {
 	if omit {
 		return ""

@@ -151,7 +151,7 @@ func (s *Session) changed(before *policy.View, c *apportionv1.Change) *apportion
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Change{Change: answer}}
 }
 
-// jobKey is what identifies a job.
+// jobKey identifies a job.
 func jobKey(j *apportionv1.Job) string {
 	switch {
 	case j.GetUid() != "":

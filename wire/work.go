@@ -16,7 +16,7 @@ func ofWork(err error) *Fault {
 	return Exceeded("work", e.Needed(), e.Maximum, "the question costs more than is allowed: "+e.Error())
 }
 
-// workOfTask is what a step costs for each task that it names.
+// workOfTask is the work of a step for each task that it names.
 func (s *Session) workOfTask() int { return s.engine.View().Dims.Len() * s.plugins * s.depth }
 
 // selection is a list of things by index and by uid.

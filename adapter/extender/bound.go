@@ -55,7 +55,7 @@ func (b *bound) short(texts ...string) error {
 	return nil
 }
 
-// size is what has been read so far. A task on a node that no job has is kept like any other.
+// size counts the entities read so far. A task on a node that no job has is kept like any other.
 func (p *push) size() wire.Size {
 	return wire.Size{
 		Bytes: p.read, Dimensions: int64(len(p.vectors.names.list)), Nodes: int64(len(p.nodes)), Queues: int64(len(p.queues)),

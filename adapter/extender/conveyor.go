@@ -12,7 +12,7 @@ type conveyor struct {
 	full, empty chan []byte
 	// made is the number of boxes allocated so far.
 	made, boxes int
-	// err is what follows the last box. It is set before full is closed.
+	// err is the error after the last box. It is set before full is closed.
 	err error
 
 	// box is the one that was read last, rest what Read has left of it.

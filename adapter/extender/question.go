@@ -52,7 +52,7 @@ func decode(body io.Reader, member func(d *jx.Decoder, name []byte) error) error
 const (
 	// chunkOfQuestion is the size of one read of a question.
 	chunkOfQuestion = 32 << 10
-	// readingBytes is what reading a question takes beside what is kept of it.
+	// readingBytes is the memory for reading a question in addition to the memory of its result.
 	readingBytes = chunkOfQuestion + chunkOfQuestion/4
 )
 

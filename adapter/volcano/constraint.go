@@ -50,7 +50,7 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 	return list
 }
 
-// obstacle is what keeps pods from nodes.
+// obstacle is a reason why pods cannot be placed on nodes.
 type obstacle struct {
 	*placement
 

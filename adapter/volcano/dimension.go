@@ -13,7 +13,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// unit is how a quantity of a resource becomes an amount.
+// unit is the conversion of a quantity of a resource to an amount.
 type unit uint8
 
 const (

@@ -31,7 +31,7 @@ type ending struct {
 	// at is the end and runtime the runtime that the annotations state; 0: none.
 	at      int64
 	runtime time.Duration
-	// started is when the first of its pods started, deadline when the last one is ended; 0: not known.
+	// started is the start of the first of its pods, deadline the time when the last one must have ended; 0: unknown.
 	started, deadline int64
 	// open: some pod has no deadline.
 	open bool

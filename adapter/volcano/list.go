@@ -11,7 +11,7 @@ import (
 // hundred times its size in memory.
 type itemList struct {
 	doc *document
-	// items are the parts of the text that hold one item each, as a list of one; rest is what stands around them.
+	// items are the parts of the text with one item each, as a list of one; rest is the text around them.
 	items []document
 	rest  []document
 }
@@ -63,7 +63,7 @@ func (l *itemList) cut(from, to, lines int) {
 	l.items = append(l.items, document{name: l.doc.name, data: l.doc.data[from:to], first: l.doc.first + lines, lines: true})
 }
 
-// itemsBegin is where the line after a top-level `items:` begins, and how many lines come before it; -1 if there is none.
+// itemsBegin returns the beginning of the line after a top-level `items:`, and the number of lines before it; -1 if there is none.
 func itemsBegin(data []byte) (at, lines int) {
 	for at < len(data) {
 		text := lineAt(data, at)

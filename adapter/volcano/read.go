@@ -47,7 +47,7 @@ func (c *Cluster) Place(path string) string {
 	return list[index].String()
 }
 
-// entityPath is how paths refer to an entity of a snapshot.
+// entityPath matches paths of an entity of a snapshot.
 var entityPath = regexp.MustCompile(`^(?:open\.)?(?:input\.)?snapshot\.(queues|jobs|nodes)\[(\d{1,9})\]`)
 
 // entityOf returns which list of a snapshot a path is about, and the position in it.

@@ -11,7 +11,7 @@ import (
 type Source struct {
 	// Name is the file name that errors and warnings show.
 	Name string
-	// Data is what the file holds.
+	// Data is the content of the file.
 	Data []byte
 	// Background is the rest of a cluster: its objects of a kind count only if no other source has one of that kind. The queues root and
 	// default, which Volcano makes by itself, count unless another source has a queue of their name.

@@ -17,7 +17,7 @@ const (
 	annotationsField = "annotations"
 )
 
-// kind is what a value is in JSON's terms.
+// kind is the JSON type of a value.
 type kind uint8
 
 const (

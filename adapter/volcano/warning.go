@@ -45,7 +45,7 @@ func (r *reader) warnDropped(v *value, format string, args ...any) {
 	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, v, format, args...)
 }
 
-// place is where a value was written, as `file:line: path`.
+// place is the position of a value, as `file:line: path`.
 func place(doc *document, v *value) string {
 	if path := v.path(); path != "" {
 		return fmt.Sprintf("%s:%d: %s", doc.name, doc.line(v.at), path)

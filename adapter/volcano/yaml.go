@@ -58,7 +58,7 @@ func yamlFault(err error) (line int, message string) {
 type builder struct {
 	doc   *document
 	found *problems
-	// depth is how deep the current node is, expanded how many values came from aliases.
+	// depth is the nesting of the current node, expanded the number of values from aliases.
 	depth, aliases, expanded int
 	full                     bool
 }

@@ -52,7 +52,7 @@ type Snapshot struct {
 	Tasks []Task
 	// queues, jobs and tasks by every name they answer to; a name that several share has the number ambiguous.
 	queues, jobs, tasks, nodes map[string]int
-	// registered is how many jobs have names.
+	// registered is the number of jobs with names.
 	registered int
 }
 

@@ -8,7 +8,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Forecast is when a job could start, what that rests on, and what is not known, in a few sentences.
+// Forecast returns when a job could start, what this depends on, and what is unknown, in a few sentences.
 func Forecast(names Names, e *apportionv1.Explanation) string {
 	f := foreseen{names, e, e.GetForecast()}
 	sentences := []string{f.start()}
@@ -48,7 +48,7 @@ func (f foreseen) start() string {
 	}
 }
 
-// when is the time of the start. Where it rests on deadlines alone the jobs may end sooner, but no later.
+// when returns the time of the start. If it depends only on deadlines, the jobs may end earlier but not later.
 func (f foreseen) when() string {
 	if !slices.ContainsFunc(f.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() }) {
 		return "by " + moment(f.GetTime())
@@ -56,7 +56,7 @@ func (f foreseen) when() string {
 	return "at " + moment(f.GetTime()) + " at the earliest"
 }
 
-// ends says what the time rests on.
+// ends returns the ends on which the time depends.
 func (f foreseen) ends() string {
 	if f.GetEndCount() == 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Plan is what a plan comes to, in a few sentences.
+// Plan summarises a plan in a few sentences.
 func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	p := planned{names, a}
 	if a.GetMiss() != nil {

@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Remedies is what the remedies of a job come to, in a few sentences. The texts of the remedies are set.
+// Remedies summarises the remedies of a job in a few sentences. The texts of the remedies are set.
 func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 	job := names.job(a.GetJob())
 	var head string

@@ -112,7 +112,7 @@ func isVolcanos(name string) bool {
 		slices.ContainsFunc(functions, func(f function) bool { return slices.Contains(f.others, name) })
 }
 
-// slot is where the extender stands: in a tier, before the plugin of this number.
+// slot is the position of the extender: in a tier, before the plugin of this number.
 type slot struct{ tier, place int }
 
 // choose returns the slot in which most functions can be delegated, of several the first one at the end of a tier; false if none can be.
