@@ -29,56 +29,76 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 			c.omit(path+"."+field, planOnly)
 		}
 	}
-	room := copyRooms(c.future)
-	// What tasks of jobs outside the tree release is not part of the room that is known here.
-	outside := slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside })
-	slack := map[int]int64{}
+	p := &planned{
+		check: c, job: int(got.GetJob()), omit: step.GetOmitNames(), room: copyRooms(c.future), slack: map[int]int64{}, seen: map[uint32]bool{},
+		outside: slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside }),
+	}
 	freed := make([]int64, len(c.dims))
-	seen := map[uint32]bool{}
 	for i, v := range got.GetVictims() {
-		at := fmt.Sprintf("%s.victims[%d]", path, i)
-		t := c.running(at, v, step.GetOmitNames())
-		if t == nil || seen[v.GetTask()] {
-			c.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
-			continue
-		}
-		seen[v.GetTask()] = true
-		add(freed, t.request, 1)
-		if t.node != nil {
-			add(room[int(*t.node)], t.request, 1)
-			slack[int(*t.node)]++
-		}
+		p.evict(fmt.Sprintf("%s.victims[%d]", path, i), v, freed)
 	}
 	if len(got.GetVictims()) > 0 {
 		c.frees(path+".freed", got.GetFreed(), freed)
 	}
-	for i, p := range got.GetPlacements() {
-		at := fmt.Sprintf("%s.placements[%d]", path, i)
-		n := int(p.GetNode())
-		if int(p.GetTask()) >= len(c.tasks) || n >= len(c.GetNodes()) || seen[p.GetTask()] {
-			c.wrong("%s places task %d on node %d, one of which does not exist, or which is named before", at, p.GetTask(), n)
-			continue
-		}
-		t := c.tasks[p.GetTask()]
-		seen[p.GetTask()] = true
-		name := c.GetNodes()[n].GetName()
-		if step.GetOmitNames() {
-			name = ""
-		}
-		expect(c, at+".uid", p.GetUid(), c.uid(t, step.GetOmitNames()))
-		expect(c, at+".node_name", p.GetNodeName(), name)
-		if t.job != int(got.GetJob()) || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !c.takes(n, t.set) {
-			c.wrong("%s: task %d does not wait in the job, or may not use node %d", at, p.GetTask(), n)
-		}
-		add(room[n], t.request, -1)
-		slack[n]++
-		for d, x := range t.request {
-			if x > 0 && room[n][d] < -slack[n] && !outside {
-				c.wrong("%s: node %d lacks %d of dimension %d for it", at, n, -room[n][d], d)
-			}
-		}
+	for i, placement := range got.GetPlacements() {
+		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
 	return true
+}
+
+// planned is a plan while it is checked.
+type planned struct {
+	*check
+
+	job  int
+	omit bool
+	// room is what is free of each node, slack how many requests were rounded up there.
+	room  map[int][]int64
+	slack map[int]int64
+	seen  map[uint32]bool
+	// outside: what tasks of jobs outside the tree release is not part of the room that is known here.
+	outside bool
+}
+
+// evict takes a victim from its node.
+func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed []int64) {
+	t := p.running(at, v, p.omit)
+	if t == nil || p.seen[v.GetTask()] {
+		p.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
+		return
+	}
+	p.seen[v.GetTask()] = true
+	add(freed, t.request, 1)
+	if t.node != nil {
+		add(p.room[int(*t.node)], t.request, 1)
+		p.slack[int(*t.node)]++
+	}
+}
+
+// put places a task.
+func (p *planned) put(at string, placement *apportionv1.PlannedPlacement) {
+	n := int(placement.GetNode())
+	if int(placement.GetTask()) >= len(p.tasks) || n >= len(p.GetNodes()) || p.seen[placement.GetTask()] {
+		p.wrong("%s places task %d on node %d, one of which does not exist, or which is named before", at, placement.GetTask(), n)
+		return
+	}
+	t, name := p.tasks[placement.GetTask()], p.GetNodes()[n].GetName()
+	p.seen[placement.GetTask()] = true
+	if p.omit {
+		name = ""
+	}
+	expect(p.check, at+".uid", placement.GetUid(), p.uid(t, p.omit))
+	expect(p.check, at+".node_name", placement.GetNodeName(), name)
+	if t.job != p.job || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !p.takes(n, t.set) {
+		p.wrong("%s: task %d does not wait in the job, or may not use node %d", at, placement.GetTask(), n)
+	}
+	add(p.room[n], t.request, -1)
+	p.slack[n]++
+	for d, x := range t.request {
+		if x > 0 && p.room[n][d] < -p.slack[n] && !p.outside {
+			p.wrong("%s: node %d lacks %d of dimension %d for it", at, n, -p.room[n][d], d)
+		}
+	}
 }
 
 // running is the task of a victim if it runs and is described as it is; else nil.
