@@ -69,9 +69,9 @@ func pooled(n int64) int64 {
 	return int64(size)
 }
 
-// idle keeps what is not in use for the next borrower: what was used last, first. A sync.Pool keeps one for every processor,
-// because none reaches what another put away for itself: twice the memory on two. Like a sync.Pool it drops what was not borrowed between
-// two collections of garbage. The zero value is empty.
+// idle contains the unused buffers, of which the most recently used one is lent first. A sync.Pool keeps one for every processor, because
+// none reaches what another put away for itself: twice the memory on two. Like a sync.Pool it drops what was not borrowed between two
+// collections of garbage. The zero value is empty.
 type idle[T any] struct {
 	mutex sync.Mutex
 	kept  []aged[T]

@@ -61,7 +61,7 @@ func (r *reader) podRequest(spec, status *value) *amounts {
 	return total
 }
 
-// listAt is the elements of a list.
+// listAt returns the elements of a list.
 func (r *reader) listAt(v *value) []*value {
 	if !r.is(v, array) {
 		return nil

@@ -86,7 +86,7 @@ type Reason struct {
 	Code   Code
 	// Queue is where the numbers were compared, or model.None.
 	Queue model.QueueID
-	// Dimension the numbers are of, or -1.
+	// Dimension of the numbers, or -1.
 	Dimension int
 	// Have, Need and Limit are what was compared; Code says how.
 	Have, Need, Limit float64

@@ -67,7 +67,7 @@ func SumsOf(p *apportionv1.Policy) Sums {
 	return sums
 }
 
-// Terms are words in which people read the numbers of a plugin that divides.
+// Terms are the displayed names of the numbers of a plugin that divides.
 type Terms struct {
 	// Deserved is what the division gives a queue, Would what it would give, Overused a queue that gets nothing more.
 	Deserved, Would, Overused string

@@ -176,7 +176,7 @@ func amountPointer(want any, name string) string {
 	return "/v/" + escape(name)
 }
 
-// areAll reports whether all that is there is of one kind, and something is there.
+// areAll reports whether there are values and all of them are of one kind.
 func areAll[T any](all []any) bool {
 	some := false
 	for _, v := range all {
