@@ -34,9 +34,10 @@ func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen
 	}
 	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{
 		"PluginShares.hierarchy_reasons": treeRule,
-		"PluginShares.jobs":              "the shares of jobs are not repeated here", "PluginShares.tree": "the tree of drf is not repeated here",
-		"QueueShare.inqueue": "the rules for admitted jobs are not repeated here",
-		"QueueShare.elastic": "the rules for jobs above their minimum are not repeated here",
+		"PluginShares.jobs":              "the shares of jobs are not repeated here",
+		"PluginShares.tree":              "the tree of drf is not repeated here",
+		"QueueShare.inqueue":             "the rules for admitted jobs are not repeated here",
+		"QueueShare.elastic":             "the rules for jobs above their minimum are not repeated here",
 	}
 	if field == "hierarchical_drf" {
 		but["PluginShares.hierarchy_ready"] = treeRule
