@@ -135,53 +135,49 @@ func (b *ChangeBuilder) SumTotal() { b.m.explicit = false }
 
 // RemoveNode removes a node.
 func (b *ChangeBuilder) RemoveNode(name string) {
-	path := fmt.Sprintf("remove_nodes[%d]", b.change.removed.nodes)
-	b.change.removed.nodes++
-	if !b.claim(b.change.nodeNames, "node", name, path) {
-		return
+	c := b.change
+	if n, _, ok := removed(b, "node", "remove_nodes", &c.removed.nodes, c.nodeNames, name, b.m.Node); ok {
+		b.takeNodes()
+		b.m.Nodes[n] = Node{Allocatable: resource.NewAccount(b.width), UsedByOthers: resource.NewAccount(b.width)}
+		c.nodesGone = append(c.nodesGone, n)
 	}
-	n, ok := b.m.Node(name)
-	if !ok {
-		b.faults.Add(path, "no node %q", name)
-		return
-	}
-	b.takeNodes()
-	b.m.Nodes[n] = Node{Allocatable: resource.NewAccount(b.width), UsedByOthers: resource.NewAccount(b.width)}
-	b.change.nodesGone = append(b.change.nodesGone, n)
 }
 
 // RemoveQueue removes a queue.
 func (b *ChangeBuilder) RemoveQueue(name string) {
-	path := fmt.Sprintf("remove_queues[%d]", b.change.removed.queues)
-	b.change.removed.queues++
-	if !b.claim(b.change.queueNames, "queue", name, path) {
-		return
+	c := b.change
+	if q, path, ok := removed(b, "queue", "remove_queues", &c.removed.queues, c.queueNames, name, b.m.Queue); ok {
+		b.takeQueues()
+		b.m.Queues[q] = Queue{}
+		c.queuesGone = append(c.queuesGone, gone[QueueID]{q, path})
 	}
-	q, ok := b.m.Queue(name)
-	if !ok {
-		b.faults.Add(path, "no queue %q", name)
-		return
-	}
-	b.takeQueues()
-	b.m.Queues[q] = Queue{}
-	b.change.queuesGone = append(b.change.queuesGone, gone[QueueID]{q, path})
 }
 
 // RemoveNodeSet removes a node set. No group and no task of the result may be restricted to it.
 func (b *ChangeBuilder) RemoveNodeSet(name string) {
-	path := fmt.Sprintf("remove_node_sets[%d]", b.change.removed.nodeSets)
-	b.change.removed.nodeSets++
-	if !b.claim(b.change.nodeSetNames, "node set", name, path) {
-		return
+	c := b.change
+	find := func(name string) (int32, bool) { return b.m.nodeSetIndex.find(name, b.m.nodeSetName) }
+	if s, path, ok := removed(b, "node set", "remove_node_sets", &c.removed.nodeSets, c.nodeSetNames, name, find); ok {
+		b.takeNodeSets()
+		b.m.NodeSets[s] = NodeSet{}
+		c.nodeSetsGone = append(c.nodeSetsGone, gone[NodeSetID]{NodeSetID(s), path})
 	}
-	s, ok := b.m.nodeSetIndex.find(name, b.m.nodeSetName)
-	if !ok {
-		b.faults.Add(path, "no node set %q", name)
-		return
+}
+
+// removed claims the next entity of a kind that a change removes, of which n came before, and returns its position and the path of its
+// removal.
+func removed[ID ~int32](
+	b *ChangeBuilder, kind, list string, n *int, claimed map[string]string, name string, find func(string) (ID, bool),
+) (id ID, path string, ok bool) {
+	path = fmt.Sprintf("%s[%d]", list, *n)
+	*n++
+	if !b.claim(claimed, kind, name, path) {
+		return id, path, false
 	}
-	b.takeNodeSets()
-	b.m.NodeSets[s] = NodeSet{}
-	b.change.nodeSetsGone = append(b.change.nodeSetsGone, gone[NodeSetID]{NodeSetID(s), path})
+	if id, ok = find(name); !ok {
+		b.faults.Add(path, "no %s %q", kind, name)
+	}
+	return id, path, ok
 }
 
 // RemoveJob removes a job.
