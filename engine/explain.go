@@ -88,35 +88,15 @@ const (
 
 // Explanation explains why a job waits.
 type Explanation struct {
-	Job     model.JobID
+	Judgement
+
 	Verdict Verdict
 	// Blocking is the position of the first finding that failed, or -1.
 	Blocking int
-	Findings []Finding
-	// Waiting counts pending tasks; Counted those of them given as counts; Gated those with a gate; Needed is the minimum number of listed
-	// ones that the gang needs.
-	Waiting, Counted, Gated, Needed int
 	// Rank is the position of the job's queue in queue order, or -1.
 	Rank int
-	// Unjudged are the placement constraints that the snapshot does not express.
-	Unjudged model.Constraints
 	// Forecast is when the job could start; nil if it was not asked for, or if no running job has an expected end.
 	Forecast *Forecast
-}
-
-func (e *Explanation) add(f Finding) *Finding {
-	e.Findings = append(e.Findings, f)
-	return &e.Findings[len(e.Findings)-1]
-}
-
-// find adds a finding about no particular task.
-func (e *Explanation) find(check CheckKind, outcome Outcome, reasons ...policy.Reason) *Finding {
-	return e.add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
-}
-
-// failed reports whether a check failed.
-func (e *Explanation) failed() bool {
-	return slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Outcome == Failed })
 }
 
 // conclude derives the verdict from the findings.
@@ -181,42 +161,20 @@ func (s *Session) Waiting() []model.JobID {
 	return slices.Concat(s.byQueue(s.waits)...)
 }
 
-// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
-func (s *Session) waits(j model.JobID) bool {
-	pending := s.view.Account(j).Tasks[model.Pending] > 0
-	switch s.view.Phase(j) {
-	case model.PhaseCompleted:
-		return false
-	case model.PhasePending, model.PhaseInqueue:
-		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
-	default:
-		return pending
-	}
-}
-
 // explainer explains jobs of one state, and remembers what is the same for several of them.
 type explainer struct {
-	*Session
+	*judge
 
-	nodes []model.NodeID
 	// plans requests a plan and a forecast for each blocked job.
 	plans bool
 	// rank is the position of each queue in queue order, -1 for one without jobs.
 	rank []int
-	// room is what the nodes have for each kind of task.
-	room map[kindKey]*kindRoom
 	// entry says how admission in turn goes for each pending job; nil until needed.
 	entry map[model.JobID]*turn
-	// queues says of each queue whether it is served; nil until needed.
-	queues []*Finding
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
-	// free is what the nodes have left; nil until needed.
-	free *freeNodes
-	// brief: the checks of a job end with the first that fails.
-	brief bool
 }
 
 // turn is how a job fares after those that come first.
@@ -230,10 +188,7 @@ type turn struct {
 
 func newExplainer(s *Session) *explainer {
 	v := s.view
-	x := &explainer{
-		Session: s, nodes: v.NodeOrder, rank: make([]int, len(v.Queues)), queues: make([]*Finding, len(v.Queues)),
-		room: make(map[kindKey]*kindRoom), turns: make(map[model.QueueID]map[model.JobID]*turn),
-	}
+	x := &explainer{judge: newJudge(s), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn)}
 	for q := range x.rank {
 		x.rank[q] = -1
 	}
@@ -264,53 +219,23 @@ func (s *Session) tried(change func() error) error {
 
 // explain makes all checks of a job.
 func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) {
-	job := x.view.Jobs.At(j)
 	w := x.waiting(j)
-	e := &Explanation{
-		Job: j, Waiting: len(w.tasks) + w.counted, Counted: w.counted, Gated: w.gated, Needed: len(w.needed), Rank: x.rank[job.Queue],
-		Unjudged: w.unjudged,
-	}
-	waits := x.waits(j)
-	if err := x.checks(e, w, waits); err != nil {
+	judged, err := x.judge.judge(j, w)
+	if err != nil {
 		return nil, err
+	}
+	e := &Explanation{Judgement: *judged, Rank: x.rank[x.view.Jobs.At(j).Queue]}
+	waits := x.waits(j)
+	if waits && e.first(Failed) == nil {
+		if err := x.order(e, w); err != nil {
+			return nil, err
+		}
 	}
 	e.conclude(waits)
 	if eviction && (e.Verdict == Blocked || e.Verdict == Undetermined) {
 		return e, x.helps(e, w)
 	}
 	return e, nil
-}
-
-// checks makes the checks of a job in their order.
-func (x *explainer) checks(e *Explanation, w *waiting, waits bool) error {
-	for _, check := range [...]func() error{
-		func() error { return x.admission(e, waits) },
-		func() error { return x.tasks(e, w) },
-		func() error { return x.placement(e, w) },
-		func() error { x.beyond(e, w); return nil },
-	} {
-		if err := check(); err != nil || x.brief && e.failed() {
-			return err
-		}
-	}
-	if waits && !e.failed() {
-		return x.order(e, w)
-	}
-	return nil
-}
-
-// placement asks whether the waiting tasks of a job may be placed.
-func (x *explainer) placement(e *Explanation, w *waiting) error {
-	if len(w.tasks) == 0 {
-		return nil
-	}
-	if x.queue(e); x.brief && e.failed() {
-		return nil
-	}
-	if x.share(e, w); x.brief && e.failed() {
-		return nil
-	}
-	return x.nodesFor(e, w)
 }
 
 // helps finds what would let a blocked job start: evictions, or the ends of running jobs.
@@ -328,119 +253,4 @@ func (x *explainer) helps(e *Explanation, w *waiting) error {
 	var err error
 	e.Forecast, err = x.Forecast(e.Job)
 	return err
-}
-
-// admission asks whether a job may enter its queue by itself.
-func (x *explainer) admission(e *Explanation, waits bool) error {
-	if !waits || x.view.Phase(e.Job) != model.PhasePending {
-		e.find(CheckAdmission, Passed)
-		return nil
-	}
-	if x.view.Jobs.At(e.Job).MinResources.Absent() {
-		e.find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
-		return nil
-	}
-	var why policy.Reasons
-	vote := policy.Permit
-	err := x.tried(func() error {
-		vote = x.Job(e.Job).EnqueueVote(&why)
-		return nil
-	})
-	if vote == policy.Reject {
-		e.find(CheckAdmission, Failed, why.List...)
-	} else {
-		e.find(CheckAdmission, Passed)
-	}
-	return err
-}
-
-// tasks asks whether a job has the tasks that its gang needs. Before admission it may have none yet: Volcano creates them afterwards.
-// Tasks that a gate holds back are missing if the gang lacks them once all others that it needs are placed.
-func (x *explainer) tasks(e *Explanation, w *waiting) error {
-	var why policy.Reasons
-	switch {
-	case x.createsTasks(e.Job):
-		e.find(CheckTasks, Noted)
-	case e.Gated > 0 && e.Waiting == 0:
-		gated := policy.Because("", policy.TasksGated, model.None)
-		gated.Have = float64(e.Gated)
-		e.find(CheckTasks, Failed, gated)
-	case !x.Job(e.Job).Valid(&why):
-		e.find(CheckTasks, Failed, why.List...)
-	case e.Gated > 0:
-		ready := true
-		err := x.tried(func() error {
-			// Tasks that are counted, not listed, cannot be placed to find out.
-			ready = e.Counted > 0 || x.readyWith(e.Job, w.needed, &why)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if !ready {
-			e.find(CheckTasks, Failed, why.List...)
-		} else {
-			e.find(CheckTasks, Noted)
-		}
-	default:
-		e.find(CheckTasks, Passed)
-	}
-	return nil
-}
-
-// queue asks whether the job's queue is served, once for all jobs of the queue.
-func (x *explainer) queue(e *Explanation) {
-	q := x.view.Jobs.At(e.Job).Queue
-	f := x.queues[q]
-	if f == nil {
-		f = &Finding{Check: CheckQueue, Outcome: Passed, Task: model.None}
-		var why policy.Reasons
-		if x.IsOverused(q, &why) {
-			f.Outcome, f.Reasons = Failed, why.List
-		}
-		x.queues[q] = f
-	}
-	e.add(*f)
-}
-
-// share asks whether the queue may use what each kind of task asks for, and what the gang needs.
-func (x *explainer) share(e *Explanation, w *waiting) {
-	var why policy.Reasons
-	for _, t := range w.kinds {
-		why = policy.Reasons{}
-		if !x.Allocatable([]model.TaskID{t}, policy.InSession, &why, nil) {
-			f := e.find(CheckShare, Failed, why.List...)
-			f.Task, f.Amount = t, x.view.Request(t)
-			return
-		}
-	}
-	outcome := Passed
-	// A gang of one task has been asked about.
-	if !slices.Equal(w.needed, w.kinds) || len(w.needed) > 1 {
-		why = policy.Reasons{}
-		if !x.Allocatable(w.needed, policy.InSession, &why, nil) {
-			outcome = Failed
-		}
-	}
-	e.find(CheckShare, outcome, why.List...).Amount = x.sum(w.needed)
-}
-
-// sum adds up what tasks ask for.
-func (s *Session) sum(tasks []model.TaskID) resource.Row {
-	sum := resource.NewRow(s.view.Dims.Len())
-	for _, t := range tasks {
-		sum.Add(s.view.Request(t))
-	}
-	return sum
-}
-
-// beyond notes what no check here can judge.
-func (x *explainer) beyond(e *Explanation, w *waiting) {
-	if w.unjudged != 0 {
-		e.find(CheckConstraints, NotKnown)
-	}
-	if w.counted > 0 && len(w.tasks) == 0 {
-		// Tasks without identity can be asked about neither shares nor nodes.
-		e.find(CheckNodes, NotKnown)
-	}
 }

@@ -73,14 +73,21 @@ func (x *explainer) serve(q model.QueueID) error {
 	jobs := x.queueJobs(q)
 	return x.tried(func() error {
 		var first []model.JobID
-		var booked []model.NodeID
+		brief := x.brief
+		x.booked, x.seats, x.brief = []model.NodeID{}, true, true
+		defer func() { x.booked, x.seats, x.brief = nil, false, brief }()
+		if len(x.beingReleased()) > 0 {
+			// Later it would have what is booked then.
+			if _, err := x.index(true); err != nil {
+				return err
+			}
+		}
 		for i, j := range jobs {
-			if i == maxTurns || len(booked) > maxPlaced {
+			if i == maxTurns || len(x.booked) > maxPlaced {
 				return nil
 			}
-			w := x.waiting(j)
 			t := &turn{first: slices.Clip(first)}
-			nodes, err := x.next(j, w, t, booked)
+			d, err := x.next(j, t)
 			if err != nil {
 				return err
 			}
@@ -88,10 +95,10 @@ func (x *explainer) serve(q model.QueueID) error {
 			if !t.ok {
 				continue
 			}
-			for k, task := range w.needed {
-				x.book(task, model.Allocated, nodes[k])
+			for k, task := range d.Tasks {
+				x.book(task, model.Allocated, d.Nodes[k])
 			}
-			booked = append(booked, nodes...)
+			x.booked = append(x.booked, d.Nodes...)
 			first = append(first, j)
 		}
 		return nil
@@ -114,30 +121,23 @@ func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
 	return x.served[q]
 }
 
-// next asks whether a job goes on in the present state, in which tasks have been booked on some nodes, and where.
-func (x *explainer) next(j model.JobID, w *waiting, t *turn, booked []model.NodeID) ([]model.NodeID, error) {
+// next asks whether a job goes on in the present state, and where.
+func (x *explainer) next(j model.JobID, t *turn) (*Judgement, error) {
+	w := x.waiting(j)
+	d := &Judgement{Job: j, Tasks: w.needed}
 	var why policy.Reasons
-	switch {
-	case len(w.tasks) == 0 || !x.Job(j).Valid(&why):
-		t.check = CheckTasks
-	case x.IsOverused(x.view.Jobs.At(j).Queue, &why):
-		t.check = CheckQueue
-	case !x.Allocatable(w.needed, policy.InSession, &why, nil):
-		t.check = CheckShare
-	default:
-		placement, err := x.place(w.needed, booked)
-		if err != nil {
-			return nil, err
-		}
-		if placement.Outcome == Placed {
-			t.ok = true
-			return placement.Nodes, nil
-		}
-		t.check = CheckNodes
-		_, why.List = placed(&placement, len(w.needed))
+	if len(w.tasks) == 0 || !x.Job(j).Valid(&why) {
+		t.check, t.reasons = CheckTasks, why.List
+		return d, nil
 	}
-	t.reasons = why.List
-	return nil, nil
+	if err := x.placement(d, w); err != nil {
+		return nil, err
+	}
+	against := d.against()
+	if t.ok = against == nil; !t.ok {
+		t.check, t.reasons = against.Check, against.Reasons
+	}
+	return d, nil
 }
 
 // byQueue lists the jobs that a condition holds for: a list for each queue that has some, in queue order, each in job order.

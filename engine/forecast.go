@@ -292,7 +292,7 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 	}
 	f.left--
 	starts := false
-	err := f.tried(func() (err error) {
+	err := f.tried(func() error {
 		if err := v.Work.Spend(v.Tasks.Len()+len(v.Nodes)*v.Dims.Len()+placementTrials, 1); err != nil {
 			return err
 		}
@@ -301,39 +301,16 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 				return err
 			}
 		}
-		f.nodes, starts, err = f.Session.starts(f.job)
-		return err
+		d, err := f.judged(f.job, f.waiting(f.job), true)
+		if err != nil {
+			return err
+		}
+		f.nodes, starts = d.Nodes, d.against() == nil
+		return nil
 	})
 	if _, ok := errors.AsType[*policy.WorkError](err); ok {
 		f.left, f.forecast.CutShort = 0, true
 		return false, nil
 	}
 	return starts, err
-}
-
-// starts reports whether a job could start now without evictions: it may enter its queue, and the tasks that its gang needs can be placed
-// on the nodes that are returned. A job without tasks starts when it enters.
-func (s *Session) starts(j model.JobID) ([]model.NodeID, bool, error) {
-	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}}
-	if s.createsTasks(j) {
-		enters := false
-		err := p.tried(func() error {
-			enters = p.enter(nil)
-			return nil
-		})
-		return nil, enters, err
-	}
-	waiting := s.waiting(j)
-	p.tasks, p.plan.Tasks = waiting.needed, waiting.needed
-	if miss, err := p.refusal(waiting); miss != nil || err != nil {
-		return nil, false, err
-	}
-	p.findReleased()
-	_, err := p.placeAll()
-	return p.plan.Nodes, p.plan.Outcome == PlanMade, err
-}
-
-// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
-func (s *Session) createsTasks(j model.JobID) bool {
-	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
 }

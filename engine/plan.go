@@ -141,18 +141,19 @@ const planWork = 1 << 18
 // by the events of the session, and undone. Every victim is necessary for its node or for a limit.
 //
 // The search visits each running task once and then, for each task to place, the few most promising nodes; if there are few victims and
-// candidates, it then tries every smaller set of victims. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
+// candidates, it then tries every smaller set of victims. Of tasks that differ it tries several choices. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
-	p := &planner{Session: s, question: q, plan: Plan{Job: q.Job}}
-	waiting := s.waiting(q.Job)
-	if p.tasks = q.Tasks; q.Tasks == nil {
-		p.tasks = waiting.needed
+	var w *waiting
+	if q.Tasks == nil {
+		w = s.waiting(q.Job)
+	} else {
+		w = s.waitingWith(q.Job, q.Tasks)
 	}
-	p.plan.Tasks = p.tasks
-	miss, err := p.refusal(waiting)
-	if miss == nil && err == nil {
-		miss, err = p.search()
-	}
+	p := &planner{judge: newJudge(s), question: q, queue: s.view.Jobs.At(q.Job).Queue}
+	p.seats, p.once, p.brief = true, true, q.Means == PlaceOnly
+	p.plan = Plan{Job: q.Job, Enters: s.view.Phase(q.Job) == model.PhasePending}
+	p.about(w.needed)
+	miss, err := p.find(w)
 	if err != nil {
 		return nil, err
 	}
@@ -164,20 +165,19 @@ func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 
 // planner searches a plan.
 type planner struct {
-	*Session
+	*judge
 
 	question *PlanQuestion
 	plan     Plan
 	tasks    []model.TaskID
 	// queue is that of the job.
 	queue model.QueueID
-	// place, reclaim and preempt are what the policy lets the job do; refused says why it may not reclaim.
-	place, reclaim, preempt bool
-	refused                 []policy.Reason
-	refusedBy               CheckKind
-	// released is what a node has more, once what is being released is gone and what waits for that has its place.
-	released map[model.NodeID]*resource.Row
-	pool     pool
+	// place, reclaim and preempt are what the policy lets the job do; refused says why it may not reclaim. asks: whether it may reclaim
+	// depends on what it asks for.
+	place, reclaim, preempt, asks bool
+	refused                       []policy.Reason
+	refusedBy                     CheckKind
+	pool                          pool
 	// hosts says that some task alone makes room for several; asked counts the nodes looked at since the search started afresh.
 	hosts bool
 	asked int
@@ -185,47 +185,79 @@ type planner struct {
 	missed *Miss
 }
 
-// refusal returns what keeps the job from any plan, and finds out what it may do.
-func (p *planner) refusal(w *waiting) (*Miss, error) {
-	v, j := p.view, p.question.Job
-	p.queue = v.Jobs.At(j).Queue
-	var why policy.Reasons
-	refuse := func(check CheckKind) (*Miss, error) {
-		p.plan.Outcome = NoPlan
-		return &Miss{Check: check, Reasons: why.List, Task: model.None, Node: model.None}, nil
+// about makes tasks those that the plan is about.
+func (p *planner) about(tasks []model.TaskID) { p.tasks, p.plan.Tasks = tasks, tasks }
+
+// find makes the plan, or returns what it lacks. What the judge says stands where no eviction can change it.
+func (p *planner) find(w *waiting) (*Miss, error) {
+	if p.view.Phase(p.question.Job) == model.PhaseCompleted {
+		return p.refuse(CheckAdmission, nil)
 	}
-	if len(p.tasks) == 0 {
-		if w.gated > 0 {
-			gated := policy.Because("", policy.TasksGated, model.None)
-			gated.Have = float64(w.gated)
-			why.Add(gated)
-		}
-		return refuse(CheckTasks)
-	}
-	if !p.Job(j).Valid(&why) {
-		return refuse(CheckTasks)
-	}
-	admitted, ready := true, true
-	err := p.tried(func() error {
-		if admitted = p.enter(&why); !admitted {
-			return nil
-		}
-		p.permitMeans()
-		ready = p.readyWith(j, p.tasks, &why)
-		return nil
-	})
-	switch {
-	case err != nil:
+	d, err := p.judge.judge(p.question.Job, w)
+	if err != nil {
 		return nil, err
-	case !admitted:
-		return refuse(CheckAdmission)
-	case !ready && p.question.Tasks == nil:
-		return refuse(CheckTasks)
-	case !p.place && !p.reclaim && !p.preempt:
-		why.List = p.refused
-		return refuse(p.refusedBy)
 	}
-	return nil, nil //nolint:nilnil // No refusal, no error.
+	against := d.against()
+	switch {
+	case against != nil && (against.Check == CheckAdmission || against.Check == CheckTasks):
+		return p.refuse(against.Check, against.Reasons)
+	case len(w.tasks) == 0 && w.counted == 0:
+		return p.refuse(CheckTasks, nil)
+	case len(w.tasks) == 0 || d.lacking && (against.Outcome != Failed || p.question.Means != PlaceOnly):
+		return &Miss{Check: CheckTasks, Task: model.None, Node: model.None}, nil
+	}
+	p.about(d.Tasks)
+	if against == nil {
+		p.plan.Least = true
+		return nil, p.conclude(&draft{nodes: d.Nodes})
+	}
+	proven := against.Outcome == Failed
+	if p.question.Means == PlaceOnly {
+		return p.unplaced(against, proven)
+	}
+	if err := p.tried(func() error {
+		p.enter(nil)
+		p.permitMeans()
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case !p.place && !p.reclaim && !p.preempt:
+		return p.refuse(p.refusedBy, p.refused)
+	case against.Check == CheckQueue && d.Nodes != nil && p.options(w) == nil:
+		// The tasks have room, so that no victim would be necessary.
+		miss, err := p.refuse(CheckQueue, p.refused)
+		miss.Placed = len(p.tasks)
+		return miss, err
+	case !p.reclaim && !p.preempt && (!p.asks || p.options(w) == nil):
+		if proven {
+			p.plan.Outcome = NoPlan
+		}
+		return p.lacking()
+	}
+	return p.evicting(w, proven)
+}
+
+// refuse says that there is no plan.
+func (p *planner) refuse(check CheckKind, reasons []policy.Reason) (*Miss, error) {
+	p.plan.Outcome = NoPlan
+	return &Miss{Check: check, Reasons: reasons, Task: model.None, Node: model.None}, nil
+}
+
+// unplaced says what a plan without evictions lacks.
+func (p *planner) unplaced(against *Finding, proven bool) (*Miss, error) {
+	if proven {
+		p.plan.Outcome = NoPlan
+	}
+	if against.Check != CheckNodes {
+		return &Miss{Check: against.Check, Reasons: against.Reasons, Task: against.Task, Node: model.None}, nil
+	}
+	miss, err := p.lacking()
+	if err == nil && miss.Check != CheckNodes {
+		miss = &Miss{Check: CheckNodes, Task: model.None, Node: model.None, Placed: int(against.Reasons[0].Have)}
+	}
+	return miss, err
 }
 
 // enter admits the job if it waits for that, and reports whether it may go on.
@@ -262,7 +294,14 @@ func (p *planner) permitMeans() {
 		p.refuseEviction(p.refused)
 		return
 	}
-	why = policy.Reasons{}
+	p.asks = true
+	p.permitReclaim()
+}
+
+// permitReclaim sets whether the policy lets the job take from other queues for its tasks.
+func (p *planner) permitReclaim() {
+	var why policy.Reasons
+	p.reclaim = false
 	for i := 0; i < len(p.tasks) && !p.reclaim; i++ {
 		why.List = why.List[:0]
 		if p.Reclaim().Plans() {
@@ -279,42 +318,5 @@ func (p *planner) permitMeans() {
 func (p *planner) refuseEviction(reasons []policy.Reason) {
 	if p.place || p.refusedBy == 0 {
 		p.refused, p.refusedBy = reasons, CheckEviction
-	}
-}
-
-// future sets row to what a node will have left once what is being released is gone.
-func (p *planner) future(n model.NodeID, row *resource.Row) {
-	p.view.Idle(n, row)
-	if more := p.released[n]; more != nil {
-		row.Add(*more)
-	}
-}
-
-// findReleased sums what is being released, less what waits for it, by node.
-func (p *planner) findReleased() {
-	v := p.view
-	p.released = map[model.NodeID]*resource.Row{}
-	for _, j := range v.Present() {
-		account := v.Account(j)
-		if account.Tasks[model.Releasing]+account.Tasks[model.Pipelined] == 0 {
-			continue
-		}
-		job := v.Jobs.At(j)
-		for t := job.FirstTask; t < job.EndTask; t++ {
-			status, n := v.Status(t), v.NodeOf(t)
-			if n == model.None || status != model.Releasing && status != model.Pipelined {
-				continue
-			}
-			row := p.released[n]
-			if row == nil {
-				made := resource.NewRow(v.Dims.Len())
-				row, p.released[n] = &made, &made
-			}
-			if status == model.Releasing {
-				row.Add(v.Request(t))
-			} else {
-				row.Sub(v.Request(t))
-			}
-		}
 	}
 }

@@ -157,7 +157,7 @@ func (p *planner) carryOut(d *draft, then func(*carried)) (*carried, error) {
 
 func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried, error) {
 	groups, limits := p.shared(d, lump)
-	c := &carried{released: p.waits(d)}
+	c := &carried{released: p.afterRelease(p.tasks, d.nodes, d.victims)}
 	allowed := false
 	err := p.tried(func() error {
 		if !p.enter(nil) {
@@ -176,7 +176,7 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 				return policy.ErrStopped
 			}
 		}
-		c.ready = allowed && p.Job(p.question.Job).Ready(nil)
+		c.ready = allowed && p.settled(p.question.Job, nil)
 		allowed = allowed && (c.ready || p.question.Tasks != nil) && p.calm(d, before)
 		if allowed && then != nil {
 			then(c)
@@ -204,35 +204,6 @@ func evictingFirst(groups [][]model.TaskID) []int {
 		}
 	}
 	return order
-}
-
-// waits returns which tasks have room only after tasks that are being released are gone.
-func (p *planner) waits(d *draft) []bool {
-	released := make([]bool, len(p.tasks))
-	if len(p.released) == 0 {
-		return released
-	}
-	gone := make(map[model.TaskID]bool)
-	rows := make(map[model.NodeID]*resource.Row)
-	for _, t := range d.victims {
-		gone[t] = true
-	}
-	for i, n := range d.nodes {
-		row := rows[n]
-		if row == nil {
-			made := resource.NewAccount(p.view.Dims.Len())
-			p.view.Idle(n, &made)
-			for t := range gone {
-				if p.view.NodeOf(t) == n {
-					made.Add(p.view.Request(t))
-				}
-			}
-			row, rows[n] = &made, &made
-		}
-		released[i] = !resource.Covers(*row, p.view.Request(p.tasks[i]))
-		row.SubWithin(p.view.Request(p.tasks[i]))
-	}
-	return released
 }
 
 // put places a task if the policy and the node allow it.

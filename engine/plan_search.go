@@ -18,101 +18,128 @@ type draft struct {
 	miss *Miss
 }
 
-// search makes the plan, or returns what it lacks.
-func (p *planner) search() (*Miss, error) {
-	p.findReleased()
-	proven, err := p.placeAll()
-	if err != nil || p.plan.Outcome == PlanMade {
-		return nil, err
-	}
-	if p.plan.Outcome == NoPlan {
-		return &Miss{Check: CheckQueue, Reasons: p.refused, Placed: len(p.tasks), Task: model.None, Node: model.None}, nil
-	}
-	if !p.reclaim && !p.preempt {
-		if proven {
-			p.plan.Outcome = NoPlan
-		}
-		return p.lacking()
-	}
-	if err := p.fillPool(); err != nil {
-		return nil, err
-	}
-	best, err := p.drafts()
-	if err != nil {
-		return nil, err
-	}
-	if p.question.Quick {
-		return p.quick(best)
-	}
-	all, err := p.smaller(&best, proven)
-	if err != nil {
-		return nil, err
-	}
-	if best == nil {
-		if all {
-			p.plan.Outcome = NoPlan
-		}
-		return p.lacking()
-	}
-	return p.least(best, all, proven)
+// planChoices bounds the choices of tasks for which evictions are searched.
+const planChoices = 8
+
+// attempt is the search for evictions for one choice of tasks.
+type attempt struct {
+	*planner
+
+	// best is the best plan found, nil if none.
+	best *draft
+	// every: every smaller set of victims was tried, or all if there is no plan. bounded: no plan for these tasks has fewer victims.
+	every, bounded bool
 }
 
-// least concludes with the best plan, unless it evicts more tasks than are allowed. all: every smaller plan was tried. proven: placing the
-// tasks without evictions was tried in every way.
-func (p *planner) least(best *draft, all, proven bool) (*Miss, error) {
-	if most := p.question.MaxVictims; most > 0 && len(best.victims) > most {
-		if all {
-			p.plan.Outcome = NoPlan
+// evicting makes the plan with the fewest victims among the choices of tasks, or returns what it lacks. proven: there is no plan without
+// victims.
+func (p *planner) evicting(w *waiting, proven bool) (*Miss, error) {
+	choices, all := p.choices(w)
+	var first, best *attempt
+	every := true
+	for i, tasks := range choices {
+		if i > 0 && p.Host().SpendOnPlan() != nil {
+			all = false
+			break
 		}
-		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.victims)}, nil
-	}
-	if p.plan.Least = all || len(best.victims) == 1 && proven; !p.plan.Least {
-		least, err := p.leastByRoom()
+		a, err := p.attempt(tasks, proven)
 		if err != nil {
 			return nil, err
 		}
-		p.plan.Least = len(best.victims) <= least
-	}
-	return nil, p.conclude(best)
-}
-
-// quick makes a plan of the best draft.
-func (p *planner) quick(best *draft) (*Miss, error) {
-	if best == nil || p.question.MaxVictims > 0 && len(best.victims) > p.question.MaxVictims {
-		return p.lacking()
-	}
-	return nil, p.conclude(best)
-}
-
-// placeAll makes a plan without victims, if there is one; else proven says that there is none. Where the tasks have room but their queue is
-// not served, no victim would be necessary: then there is no plan at all.
-func (p *planner) placeAll() (proven bool, err error) {
-	var nodes []model.NodeID
-	err = p.tried(func() error {
-		p.enter(nil)
-		if !p.Allocatable(p.tasks, policy.InSession, nil, nil) {
-			proven = true
-			return nil
+		if first == nil {
+			first = a
+		} else {
+			p.plan.Looked += a.plan.Looked
+			p.plan.CutShort = p.plan.CutShort || a.plan.CutShort
 		}
-		placer := placer{session: p.Session, tasks: p.tasks, nodes: p.view.NodeOrder, room: p.future, trials: placementTrials}
-		placement, err := placer.place()
-		proven, nodes = placement.Outcome == NoPlacement, placement.Nodes
-		return err
+		if every = every && a.bounded; a.best == nil {
+			continue
+		}
+		if best == nil || p.compareVictimSets(a.best.victims, best.best.victims) < 0 {
+			best = a
+		}
+		if p.question.Quick {
+			break
+		}
+	}
+	every = every && all
+	if best == nil {
+		if every {
+			p.plan.Outcome = NoPlan
+		}
+		miss, err := first.lacking()
+		p.plan.Looked = max(p.plan.Looked, first.plan.Looked)
+		return miss, err
+	}
+	p.about(best.tasks)
+	if most := p.question.MaxVictims; most > 0 && len(best.best.victims) > most {
+		if every {
+			p.plan.Outcome = NoPlan
+		}
+		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.best.victims)}, nil
+	}
+	p.plan.Least = !p.question.Quick && (every || len(best.best.victims) == 1 && proven)
+	return nil, p.conclude(best.best)
+}
+
+// choices lists choices of the tasks that a gang needs, the one that the judge chose first, and reports whether these are all.
+func (p *planner) choices(w *waiting) (list [][]model.TaskID, all bool) {
+	list, all = [][]model.TaskID{p.tasks}, true
+	o := p.options(w)
+	if o == nil {
+		return list, true
+	}
+	all = !o.bounded
+	o.each(func(tasks []model.TaskID) bool {
+		switch {
+		case slices.Equal(tasks, p.tasks):
+		case len(list) == planChoices:
+			all = false
+			return false
+		default:
+			list = append(list, tasks)
+		}
+		return true
 	})
-	if err != nil || nodes == nil {
-		return proven || !p.place, err
+	return list, all
+}
+
+// attempt searches evictions for a choice of tasks.
+func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
+	a := &attempt{planner: p}
+	if !slices.Equal(tasks, p.tasks) {
+		other := *p
+		other.plan.Looked, other.plan.CutShort, other.missed, other.hosts, other.pool = 0, false, nil, false, pool{}
+		a.planner = &other
+		other.about(tasks)
+		if p.asks {
+			if err := other.tried(func() error {
+				other.enter(nil)
+				other.permitReclaim()
+				return nil
+			}); err != nil {
+				return nil, err
+			}
+		}
 	}
-	d := &draft{nodes: nodes}
-	c, err := p.carryOut(d, nil)
-	if err != nil || c == nil {
-		return !p.place, err
+	if err := a.fillPool(); err != nil {
+		return nil, err
 	}
-	if !p.place {
-		p.plan.Outcome = NoPlan
-		return true, nil
+	var err error
+	if a.best, err = a.drafts(); err != nil || p.question.Quick {
+		return a, err
 	}
-	p.plan.Least = true
-	return false, p.conclude(d)
+	if a.every, err = a.smaller(&a.best, proven); err != nil {
+		return nil, err
+	}
+	if a.bounded = a.every; a.best != nil && !a.every {
+		least, err := a.leastByRoom()
+		if err != nil {
+			return nil, err
+		}
+		a.bounded = len(a.best.victims) <= least
+	}
+	return a, nil
 }
 
 // drafts searches task by task and returns the best plan it finds, nil if none.

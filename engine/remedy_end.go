@@ -155,15 +155,14 @@ func (e *ender) forLimits(reasons []policy.Reason) {
 func (e *ender) forRoom() {
 	v := e.view
 	width := v.Dims.Len()
-	p := &planner{Session: e.Session}
-	p.findReleased()
+	g := newJudge(e.Session)
 	e.free, e.sum = resource.NewTable(len(v.Nodes), width), resource.NewTable(len(v.Nodes), width)
 	e.stamp = make([]model.JobID, len(v.Nodes))
 	for i := range e.stamp {
 		e.stamp[i] = model.None
 	}
 	for _, n := range v.NodeOrder {
-		p.future(n, &e.free[n])
+		g.future(n, &e.free[n])
 	}
 	for i := range e.dials {
 		e.eachHeld(e.dials[i].edit.Job, func(n model.NodeID, request resource.Row) { e.free[n].Add(request) })

@@ -101,6 +101,10 @@ func (r *remedier) list(kind RemedyKind, dials []dial) (bool, error) {
 	if err != nil || edits == nil {
 		return false, err
 	}
+	if changed := (&editor{Model: r.base, job: r.job, edits: edits}); kind == SmallerMinimum && changed.minimum() == 0 {
+		// A gang of no task is none.
+		return false, nil
+	}
 	return r.add(Remedy{Kind: kind, Edits: edits})
 }
 

@@ -20,40 +20,21 @@ type standing struct {
 // released. Of a job that waits to be admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
 func (s *Session) runs(j model.JobID) (standing, error) {
 	w := s.waiting(j)
-	p := &planner{Session: s, question: &PlanQuestion{Job: j, Means: PlaceOnly}, plan: Plan{Job: j}, tasks: w.needed}
-	p.plan.Tasks = p.tasks
-	if s.createsTasks(j) {
-		var why policy.Reasons
-		admitted := false
-		err := p.tried(func() error {
-			admitted = p.enter(&why)
-			return nil
-		})
-		return standing{runs: admitted, check: CheckAdmission, reasons: why.List}, err
-	}
 	if err := s.spendOnRun(w); err != nil {
 		return standing{}, err
 	}
-	miss, err := p.refusal(w)
-	if err != nil || miss != nil {
-		if miss == nil {
-			return standing{}, err
-		}
-		return standing{check: miss.Check, reasons: miss.Reasons}, nil
+	d, err := s.judged(j, w, true)
+	if err != nil {
+		return standing{}, err
 	}
-	var why policy.Reasons
-	allowed := false
-	err = p.tried(func() error {
-		p.enter(nil)
-		allowed = p.Allocatable(p.tasks, policy.InSession, &why, nil)
-		return nil
-	})
-	if err != nil || !allowed {
-		return standing{check: CheckShare, reasons: why.List}, err
+	against := d.against()
+	switch {
+	case against == nil:
+		return standing{runs: true}, nil
+	case against.Check == CheckNodes:
+		return standing{check: CheckNodes}, nil
 	}
-	p.findReleased()
-	_, err = p.placeAll()
-	return standing{runs: p.plan.Outcome == PlanMade, check: CheckNodes}, err
+	return standing{check: against.Check, reasons: against.Reasons}, nil
 }
 
 // spendOnRun spends what asking whether a job runs costs: each task and node is looked at, and tasks of several kinds may call for a

@@ -177,6 +177,14 @@ func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
 		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]),
 	}
+	if s.audience != nil {
+		for _, reason := range out.GetReasons() {
+			if reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED {
+				// It names a node.
+				reason.Detail = ""
+			}
+		}
+	}
 	for _, count := range f.Counts {
 		out.Counts = append(out.Counts, uint32(count))
 	}

@@ -115,6 +115,9 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("best fit places %s of the %s tasks that the gang needs; whether all have room is not known",
 			f.have(), f.limit())
 	},
+	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
+		return f.with(f.reason.GetHave()) + " are being released on " + f.nodes()
+	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined("the node takes no new tasks", f.reason.GetDetail())
 	},

@@ -118,12 +118,25 @@ func (c *checked) nodes() string {
 	switch {
 	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_PASSED):
 		return "the nodes have room for " + c.needed()
+	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED):
+		return "no room now for " + c.needed() + ", but there will be: " + c.released()
 	case c.finding.Task != nil:
 		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": " + c.lacks()
 	case len(c.finding.GetReasons()) == 0:
 		return "the tasks are counted, not listed, so that their placement is not known"
 	}
 	return c.reasons()
+}
+
+// released says what is being released, and where.
+func (c *checked) released() string {
+	var amounts []string
+	where := ""
+	for _, reason := range c.finding.GetReasons() {
+		f := facts{names: c.names, reason: reason}
+		amounts, where = append(amounts, f.with(reason.GetHave())), f.nodes()
+	}
+	return and(amounts) + " are being released on " + where
 }
 
 // lacks says what every node lacks.

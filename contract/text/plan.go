@@ -136,6 +136,8 @@ func (p planned) none() string {
 		return head + ": " + lacking(p.names, miss) + "."
 	case len(miss.GetReasons()) > 0:
 		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
+	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS && p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NOT_FOUND:
+		return head + ": tasks of it are counted, not listed, so that their placement is not known."
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS:
 		return head + ": no task of it waits to be placed."
 	}
@@ -147,6 +149,9 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	placed := ""
 	if miss.GetTasks() > 1 {
 		placed = fmt.Sprintf("%d of %s have a place; ", miss.GetPlaced(), Count(int(miss.GetTasks()), "task"))
+	}
+	if miss.Task == nil {
+		return placed + "the nodes have no room for all of them at the same time"
 	}
 	if miss.Node == nil {
 		return placed + "no node takes " + names.task(miss.GetTask())

@@ -143,6 +143,14 @@ func (f facts) with(number float64) string {
 	return f.amount(number) + " " + f.names.Dimension(f.reason.GetDimension())
 }
 
+// nodes names the node of a reason, or says how many there are.
+func (f facts) nodes() string {
+	if name := f.reason.GetDetail(); name != "" {
+		return name
+	}
+	return Count(int(f.reason.GetLimit()), "node")
+}
+
 func (f facts) have() string  { return f.amount(f.reason.GetHave()) }
 func (f facts) need() string  { return f.amount(f.reason.GetNeed()) }
 func (f facts) limit() string { return f.amount(f.reason.GetLimit()) }

@@ -48,6 +48,9 @@ func verdict(names Names, e *apportionv1.Explanation) string {
 	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
 		return undetermined(e)
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		if released := slices.IndexFunc(e.GetFindings(), isReleased); released >= 0 {
+			return fmt.Sprintf("%s waits for room that is being released: %s.", e.GetName(), e.GetFindings()[released].GetText())
+		}
 		if e.GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
 			return fmt.Sprintf("%s passes every check: it waits for its turn to enter queue %s.", e.GetName(), queue)
 		}
@@ -57,6 +60,11 @@ func verdict(names Names, e *apportionv1.Explanation) string {
 	default:
 	}
 	return e.GetName() + " waits."
+}
+
+// isReleased reports whether a check is passed by room that is being released.
+func isReleased(f *apportionv1.Finding) bool {
+	return f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES && f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED
 }
 
 // headline says what holds a job back first, and what of it would have to change.

@@ -66,6 +66,7 @@ const (
 	NoNodeHasAll              Code = 78
 	NoJointPlacement          Code = 79
 	JointPlacementNotFound    Code = 80
+	BeingReleased             Code = 81
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

@@ -17,6 +17,8 @@ const maxOrders = 64
 type freeNodes struct {
 	session *Session
 	nodes   []model.NodeID
+	// room sets a row to what a node has left.
+	room func(model.NodeID, *resource.Row)
 	// position of each node in nodes.
 	position []int32
 	idle     []resource.Row
@@ -40,14 +42,14 @@ type nodeOrder struct {
 }
 
 // newFreeNodes returns nil if placing tasks on these nodes goes beyond placementCells.
-func newFreeNodes(s *Session, nodes []model.NodeID) (*freeNodes, error) {
+func newFreeNodes(s *Session, nodes []model.NodeID, room func(model.NodeID, *resource.Row)) (*freeNodes, error) {
 	v := s.view
 	width := v.Dims.Len()
 	if len(nodes)*width > placementCells {
 		return nil, nil //nolint:nilnil // There is no such index, which is no error.
 	}
 	f := &freeNodes{
-		session: s, nodes: nodes, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
+		session: s, nodes: nodes, room: room, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
 		offered: resource.NewAccount(width), orders: make(map[int32]*nodeOrder), marks: make([]int32, len(nodes)),
 	}
 	for i, n := range nodes {
@@ -55,31 +57,159 @@ func newFreeNodes(s *Session, nodes []model.NodeID) (*freeNodes, error) {
 			return nil, policy.ErrStopped
 		}
 		f.position[n] = int32(i)
-		v.Idle(n, &f.idle[i])
+		room(n, &f.idle[i])
 		f.offered.Add(v.Nodes[n].Allocatable)
 	}
 	return f, nil
 }
 
-// place is Session.Place on all nodes, where nothing has changed since the explainer was made but what is used of the booked nodes.
-func (x *explainer) place(tasks []model.TaskID, booked []model.NodeID) (Placement, error) {
-	if x.free == nil {
-		var err error
-		if x.free, err = newFreeNodes(x.Session, x.nodes); err != nil {
+// place places tasks on all nodes, later also where room is being released. Nothing has changed since the judge was made but what is used of
+// the booked nodes.
+func (g *judge) place(tasks []model.TaskID, later bool) (Placement, error) {
+	// One job asks too few times for an index.
+	if !g.once {
+		free, err := g.index(later)
+		if err != nil {
 			return Placement{}, err
 		}
-	}
-	if x.free != nil {
-		placement, known, err := x.free.place(tasks, booked)
-		if known || err != nil {
-			return placement, err
+		if free != nil {
+			placement, known, err := free.place(tasks, g.booked)
+			if known || err != nil {
+				return placement, err
+			}
 		}
 	}
-	return x.Nodes().Place(tasks, x.nodes)
+	p := placer{session: g.Session, tasks: tasks, nodes: g.nodes, room: g.left(later), trials: placementTrials}
+	return p.place()
 }
 
-// place returns what Session.Place does if best fit finds room for all tasks, or if they are of one kind: what a node takes of one kind
-// does not depend on the other nodes, so that best fit places as many as there is room for. known is false for all else.
+// left returns what sets a row to what a node has left, now or later.
+func (g *judge) left(later bool) func(model.NodeID, *resource.Row) {
+	if later {
+		return g.future
+	}
+	return g.view.Idle
+}
+
+// index returns what the nodes have left, now or later, without what was booked; nil if there is no index.
+func (g *judge) index(later bool) (*freeNodes, error) {
+	free := &g.free[0]
+	if later {
+		free = &g.free[1]
+	}
+	if *free != nil || len(g.booked) > 0 {
+		return *free, nil
+	}
+	var err error
+	*free, err = newFreeNodes(g.Session, g.nodes, g.left(later))
+	return *free, err
+}
+
+// future sets row to what a node will have left once what is being released is gone.
+func (g *judge) future(n model.NodeID, row *resource.Row) {
+	g.view.Idle(n, row)
+	if more := g.beingReleased()[n]; more != nil {
+		row.Add(*more)
+	}
+}
+
+// beingReleased sums by node what is being released and not promised to tasks that wait for it.
+func (g *judge) beingReleased() map[model.NodeID]*resource.Row {
+	if g.released == nil {
+		g.released = g.findReleased()
+		for _, n := range g.nodes {
+			if len(g.released) > 0 && g.released[n] != nil {
+				g.releasing = append(g.releasing, n)
+			}
+		}
+	}
+	return g.released
+}
+
+func (s *Session) findReleased() map[model.NodeID]*resource.Row {
+	v := s.view
+	released := map[model.NodeID]*resource.Row{}
+	for _, j := range v.Present() {
+		account := v.Account(j)
+		if account.Tasks[model.Releasing]+account.Tasks[model.Pipelined] == 0 {
+			continue
+		}
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			status, n := v.Status(t), v.NodeOf(t)
+			if n == model.None || status != model.Releasing && status != model.Pipelined {
+				continue
+			}
+			row := released[n]
+			if row == nil {
+				made := resource.NewRow(v.Dims.Len())
+				row, released[n] = &made, &made
+			}
+			if status == model.Releasing {
+				row.Add(v.Request(t))
+			} else {
+				row.Sub(v.Request(t))
+			}
+		}
+	}
+	for n, row := range released {
+		if row.FloorAtZero(); row.Positive() == 0 {
+			delete(released, n)
+		}
+	}
+	return released
+}
+
+// afterRelease returns which tasks have room on their nodes only after tasks that are being released are gone. gone are tasks that are evicted.
+func (s *Session) afterRelease(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
+	after := make([]bool, len(tasks))
+	rows := make(map[model.NodeID]*resource.Row)
+	for i, n := range nodes {
+		row := rows[n]
+		if row == nil {
+			made := resource.NewAccount(s.view.Dims.Len())
+			s.view.Idle(n, &made)
+			for _, t := range gone {
+				if s.view.NodeOf(t) == n {
+					made.Add(s.view.Request(t))
+				}
+			}
+			row, rows[n] = &made, &made
+		}
+		request := s.view.Request(tasks[i])
+		after[i] = !resource.Covers(*row, request)
+		row.SubWithin(request)
+	}
+	return after
+}
+
+// releases says what is being released where tasks have room only then, in each dimension that they ask for.
+func (g *judge) releases(s seating) []policy.Reason {
+	sum := resource.NewRow(g.view.Dims.Len())
+	var waits []model.NodeID
+	for i, after := range g.afterRelease(s.tasks, s.Nodes, nil) {
+		n := s.Nodes[i]
+		if more := g.beingReleased()[n]; after && more != nil && !slices.Contains(waits, n) {
+			sum.Add(*more)
+			waits = append(waits, n)
+		}
+	}
+	var reasons []policy.Reason
+	asked := g.sum(s.tasks)
+	for m := sum.Positive() & asked.Positive(); m != 0; m = m.Rest() {
+		reason := policy.Because("", policy.BeingReleased, model.None)
+		reason.Dimension = m.First()
+		reason.Have, reason.Limit = sum.V[reason.Dimension], float64(len(waits))
+		if len(waits) == 1 {
+			reason.Detail = g.view.Nodes[waits[0]].Name
+		}
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}
+
+// place returns what Session.Place does if best fit finds room for all tasks, or if a kind has no room without the others: what a node
+// takes of one kind does not depend on the other nodes, so that best fit places as many as there is room for. known is false for all else.
 func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
 	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
 	p.sort(f.offered)
@@ -87,11 +217,7 @@ func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placem
 		return Placement{}, false, nil
 	}
 	defer f.forget()
-	for _, n := range booked {
-		if i := f.position[n]; f.marks[i] == 0 {
-			f.session.view.Idle(n, f.change(i))
-		}
-	}
+	f.book(booked)
 	most := 0
 	for k := range p.kinds {
 		kind := &p.kinds[k]
@@ -99,11 +225,29 @@ func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placem
 		if err != nil || !done {
 			return Placement{}, false, err
 		}
-		if most += placed; placed < len(kind.tasks) {
-			return Placement{Outcome: NoPlacement, Most: most}, len(p.kinds) == 1, nil
+		if most += placed; placed == len(kind.tasks) {
+			continue
 		}
+		if len(p.kinds) > 1 {
+			// Has the kind room without the others?
+			f.forget()
+			f.book(booked)
+			if placed, done, err = f.fill(&p, kind); err != nil {
+				return Placement{}, false, err
+			}
+		}
+		return Placement{Outcome: NoPlacement, Most: most}, done && placed < len(kind.tasks), nil
 	}
 	return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, true, nil
+}
+
+// book notes what nodes have left on which something was booked.
+func (f *freeNodes) book(booked []model.NodeID) {
+	for _, n := range booked {
+		if i := f.position[n]; f.marks[i] == 0 {
+			f.room(n, f.change(i))
+		}
+	}
 }
 
 // change notes that a node has something else left, and returns the row for that.

@@ -70,7 +70,7 @@ func TestTasksArePlacedFromTheIndexAsBySearchingAllNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := crowd(t)
 		nodes := s.view.NodeOrder
-		free, err := newFreeNodes(s, nodes)
+		free, err := newFreeNodes(s, nodes, s.view.Idle)
 		require.NoError(t, err)
 		var pending []model.TaskID
 		for i := range s.view.Tasks.Len() {

@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// Judgement says whether a job could start at once, whatever other jobs wait, and what holds it back if not. Every answer about a waiting
+// job reads it: explanations, plans, forecasts and remedies.
+type Judgement struct {
+	Job model.JobID
+	// Findings are the checks of the job by itself, in the order in which they hold it back.
+	Findings []Finding
+	// Waiting counts pending tasks; Counted those of them given as counts; Gated those with a gate; Needed is the minimum number of listed
+	// ones that the gang needs.
+	Waiting, Counted, Gated, Needed int
+	// Unjudged are the placement constraints that the snapshot does not express.
+	Unjudged model.Constraints
+	// Tasks are those of the waiting ones that were chosen: as many as the gang needs. Where not every check is passed, they are the choice
+	// that came furthest.
+	Tasks []model.TaskID
+	// Nodes are where Tasks have room, if the judge was to choose nodes and every check is passed.
+	Nodes []model.NodeID
+	// enters: the job must be admitted first. lacking: only tasks that are counted, not listed, can be those that the gang lacks.
+	enters, lacking bool
+}
+
+func (d *Judgement) add(f Finding) *Finding {
+	d.Findings = append(d.Findings, f)
+	return &d.Findings[len(d.Findings)-1]
+}
+
+// find adds a finding about no particular task.
+func (d *Judgement) find(check CheckKind, outcome Outcome, reasons ...policy.Reason) *Finding {
+	return d.add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
+}
+
+// first returns the first finding that has an outcome, nil if none has.
+func (d *Judgement) first(outcome Outcome) *Finding {
+	i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Outcome == outcome })
+	if i < 0 {
+		return nil
+	}
+	return &d.Findings[i]
+}
+
+// against returns what holds the job back, or else leaves open whether it could start; nil if it could.
+func (d *Judgement) against() *Finding {
+	if failed := d.first(Failed); failed != nil {
+		return failed
+	}
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.Outcome == NotKnown && f.Check != CheckConstraints {
+			return f
+		}
+	}
+	return nil
+}
+
+// judge judges the jobs of one state, and remembers what is the same for several of them.
+type judge struct {
+	*Session
+
+	nodes []model.NodeID
+	// brief: the checks of a job end with the first that fails. seats: nodes are chosen. once: one job is judged, who asks has paid for
+	// that, and the tasks are booked to see whether the policy lets them be placed one after the other.
+	brief, seats, once bool
+	// room is what the nodes have for each kind of task, gaining whether they have more for it later.
+	room    map[kindKey]*kindRoom
+	gaining map[kindKey]bool
+	// queues says of each queue whether it is served; nil until needed.
+	queues []*Finding
+	// free is what the nodes have left, now and later, and released what they have more then, those on releasing; nil until needed.
+	free      [2]*freeNodes
+	released  map[model.NodeID]*resource.Row
+	releasing []model.NodeID
+	// borrows: what the job may use depends on what others leave on the nodes.
+	borrows bool
+	// booked are the nodes on which something was booked since then; nil: nothing may have been.
+	booked []model.NodeID
+}
+
+func newJudge(s *Session) *judge {
+	return &judge{
+		Session: s, nodes: s.view.NodeOrder, queues: make([]*Finding, len(s.view.Queues)), room: make(map[kindKey]*kindRoom),
+		gaining: make(map[kindKey]bool),
+	}
+}
+
+// judged judges one job, and chooses nodes; brief: up to the first check that it fails.
+func (s *Session) judged(j model.JobID, w *waiting, brief bool) (*Judgement, error) {
+	g := newJudge(s)
+	g.brief, g.seats, g.once = brief, true, true
+	return g.judge(j, w)
+}
+
+// judge makes the checks of a job by itself in their order. The state in which a job is admitted is that in which the others are made.
+func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
+	d := &Judgement{
+		Job: j, Waiting: len(w.tasks) + w.counted, Counted: w.counted, Gated: w.gated, Needed: len(w.needed), Unjudged: w.unjudged,
+		Tasks: w.needed, enters: g.view.Phase(j) == model.PhasePending && g.waits(j),
+	}
+	creates := g.createsTasks(j)
+	if !d.enters {
+		d.find(CheckAdmission, Passed)
+		return d, g.after(d, w, creates)
+	}
+	admitted := false
+	err := g.tried(func() error {
+		var why policy.Reasons
+		switch admitted = g.Job(j).Enqueue(&why); {
+		case !admitted:
+			d.find(CheckAdmission, Failed, why.List...)
+			return nil
+		case g.view.Jobs.At(j).MinResources.Absent():
+			d.find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
+		default:
+			d.find(CheckAdmission, Passed)
+		}
+		return g.after(d, w, creates)
+	})
+	if err != nil || admitted || g.brief {
+		return d, err
+	}
+	return d, g.after(d, w, creates)
+}
+
+// after makes the checks after that of admission.
+func (g *judge) after(d *Judgement, w *waiting, creates bool) error {
+	if err := g.tasks(d, w, creates); err != nil || g.brief && d.first(Failed) != nil {
+		return err
+	}
+	if len(w.tasks) > 0 {
+		if err := g.placement(d, w); err != nil {
+			return err
+		}
+	}
+	if w.unjudged != 0 {
+		d.find(CheckConstraints, NotKnown)
+	}
+	if w.counted > 0 && (len(w.tasks) == 0 || d.lacking) {
+		// Tasks without identity can be asked about neither shares nor nodes.
+		d.find(CheckNodes, NotKnown)
+	}
+	return nil
+}
+
+// placement asks whether the waiting tasks of a job may be placed.
+func (g *judge) placement(d *Judgement, w *waiting) error {
+	if g.queue(d); g.brief && d.first(Failed) != nil {
+		return nil
+	}
+	o := g.options(w)
+	if g.share(d, w, o); g.brief && d.against() != nil {
+		return nil
+	}
+	return g.nodesFor(d, w, o)
+}
+
+// tasks asks whether a job has the tasks that its gang needs. Before admission it may have none yet: Volcano creates them afterwards. Tasks
+// that a gate holds back are missing if the gang lacks them once all others that it needs are placed.
+func (g *judge) tasks(d *Judgement, w *waiting, creates bool) error {
+	var why policy.Reasons
+	switch {
+	case creates:
+		d.find(CheckTasks, Noted)
+		return nil
+	case w.gated > 0 && d.Waiting == 0:
+		gated := policy.Because("", policy.TasksGated, model.None)
+		gated.Have = float64(w.gated)
+		d.find(CheckTasks, Failed, gated)
+		return nil
+	case !g.Job(d.Job).Valid(&why):
+		d.find(CheckTasks, Failed, why.List...)
+		return nil
+	}
+	settled := true
+	if w.short || w.gated > 0 {
+		if err := g.tried(func() error {
+			settled = g.settledWith(d.Job, w.needed, &why)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	d.lacking = !settled && w.counted > 0
+	switch {
+	case !settled && !d.lacking:
+		d.find(CheckTasks, Failed, why.List...)
+	case w.gated > 0:
+		d.find(CheckTasks, Noted)
+	default:
+		d.find(CheckTasks, Passed)
+	}
+	return nil
+}
+
+// queue asks whether the job's queue is served, once for all jobs of the queue that are admitted already.
+func (g *judge) queue(d *Judgement) {
+	q := g.view.Jobs.At(d.Job).Queue
+	f := g.queues[q]
+	if f == nil || d.enters || g.booked != nil {
+		f = &Finding{Check: CheckQueue, Outcome: Passed, Task: model.None}
+		var why policy.Reasons
+		if g.IsOverused(q, &why) {
+			f.Outcome, f.Reasons = Failed, why.List
+		}
+		if !d.enters && g.booked == nil {
+			g.queues[q] = f
+		}
+	}
+	d.add(*f)
+}
+
+// share asks whether the queue may use what the gang needs. The tasks are chosen so that it may, if that is possible.
+func (g *judge) share(d *Judgement, w *waiting, o *options) {
+	var why policy.Reasons
+	if g.Allocatable(w.needed, policy.InSession, &why, nil) {
+		d.find(CheckShare, Passed, why.List...).Amount = g.sum(w.needed)
+		return
+	}
+	all := true
+	if o != nil {
+		for i := range o.classes {
+			if c := &o.classes[i]; !g.Allocatable(c.tasks[:1], policy.InSession, nil, nil) {
+				c.most = 0
+			}
+		}
+		var permit policy.Reasons
+		var chosen []model.TaskID
+		chosen, all = o.first(func(tasks []model.TaskID) bool {
+			permit = policy.Reasons{}
+			return g.Allocatable(tasks, policy.InSession, &permit, nil)
+		})
+		if chosen != nil {
+			d.Tasks = chosen
+			d.find(CheckShare, Passed, permit.List...).Amount = g.sum(chosen)
+			return
+		}
+	}
+	outcome := Failed
+	if !all {
+		outcome = NotKnown
+	}
+	for _, t := range w.kinds {
+		var alone policy.Reasons
+		if !g.Allocatable([]model.TaskID{t}, policy.InSession, &alone, nil) {
+			f := d.find(CheckShare, outcome, alone.List...)
+			f.Task, f.Amount = t, g.view.Request(t)
+			return
+		}
+	}
+	d.find(CheckShare, outcome, why.List...).Amount = g.sum(w.needed)
+}
+
+// maxChoices bounds the choices of tasks that one check tries.
+const maxChoices = 64
+
+// first returns the first choice that passes, nil if none was found, and whether all were tried.
+func (o *options) first(passes func([]model.TaskID) bool) (chosen []model.TaskID, all bool) {
+	tried := 0
+	all = !o.bounded
+	o.each(func(tasks []model.TaskID) bool {
+		if tried++; tried > maxChoices {
+			all = false
+			return false
+		}
+		if passes(tasks) {
+			chosen = tasks
+		}
+		return chosen == nil
+	})
+	return chosen, all
+}
+
+// sum adds up what tasks ask for.
+func (s *Session) sum(tasks []model.TaskID) resource.Row {
+	sum := resource.NewRow(s.view.Dims.Len())
+	for _, t := range tasks {
+		sum.Add(s.view.Request(t))
+	}
+	return sum
+}
+
+// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
+func (s *Session) waits(j model.JobID) bool {
+	pending := s.view.Account(j).Tasks[model.Pending] > 0
+	switch s.view.Phase(j) {
+	case model.PhaseCompleted:
+		return false
+	case model.PhasePending, model.PhaseInqueue:
+		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
+	default:
+		return pending
+	}
+}
+
+// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
+func (s *Session) createsTasks(j model.JobID) bool {
+	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
+}

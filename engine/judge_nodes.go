@@ -1,0 +1,426 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// kindRoom is what the nodes have for one kind of task.
+type kindRoom struct {
+	// tasks is how many of the kind have room at the same time, up to limit.
+	tasks, limit int
+	// reasons say why no node has room for one, with the number of nodes that each is about; the most frequent first.
+	reasons []policy.Reason
+	counts  []int
+}
+
+// nodesFor asks whether the nodes have room for what the gang needs, now or once tasks are gone that are being released. The tasks are
+// chosen so that they have, if that is possible, of those that the queue may use if there are such.
+func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
+	share := &d.Findings[len(d.Findings)-1]
+	allowed := share.Outcome == Passed
+	g.borrows = allowed && g.booked == nil && slices.ContainsFunc(share.Reasons, func(r policy.Reason) bool { return r.Code == policy.Borrowed })
+	if done, err := g.quickly(d, w, o); done || err != nil {
+		return err
+	}
+	if err := g.spendOnNodes(); err != nil {
+		return err
+	}
+	base := d.Tasks
+	best := seating{}
+	for _, later := range []bool{false, true} {
+		if later && !slices.ContainsFunc(w.kinds, g.gains) {
+			break
+		}
+		found, err := g.seat(base, later, allowed)
+		if err == nil && found.Outcome != Placed && o != nil {
+			found, err = g.otherwise(d, o, later, allowed, found)
+		}
+		if err != nil {
+			return err
+		}
+		if best = found; best.Outcome == Placed {
+			g.found(d, best, later)
+			return nil
+		}
+	}
+	return g.without(d, w, best.Placement)
+}
+
+// quickly judges tasks of which one kind has no room at all, and tasks of one kind that have room: what a node takes of one kind does not
+// depend on the other nodes.
+func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ error) {
+	if g.once || g.booked != nil || o != nil {
+		return false, nil
+	}
+	for _, t := range w.kinds {
+		room, err := g.roomFor(t, len(w.needed))
+		switch {
+		case err != nil:
+			return false, err
+		case room.tasks == 0 && !g.gains(t):
+			g.noRoom(d, t, room)
+			return true, nil
+		case len(w.kinds) == 1 && room.tasks >= len(w.needed) && (!g.borrows || len(w.needed) == 1):
+			d.find(CheckNodes, Passed).Amount = g.sum(w.needed)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// noRoom notes that no node has room for a task.
+func (g *judge) noRoom(d *Judgement, t model.TaskID, room *kindRoom) {
+	f := d.find(CheckNodes, Failed, room.reasons...)
+	f.Counts, f.Task, f.Amount = room.counts, t, g.view.Request(t)
+}
+
+// gains reports whether a node on which tasks are being released has room for a task like t once they are gone, or had before tasks were
+// booked.
+func (g *judge) gains(t model.TaskID) bool {
+	if len(g.beingReleased()) == 0 {
+		return false
+	}
+	key := g.kindOf(t)
+	if known, ok := g.gaining[key]; ok {
+		return known
+	}
+	gains := false
+	row, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
+	for _, n := range g.releasing {
+		if g.future(n, &row); resource.Covers(row, request) && g.Nodes().Fits(t, n, nil) {
+			gains = true
+			break
+		}
+	}
+	if len(g.booked) == 0 {
+		g.gaining[key] = gains
+	}
+	return gains
+}
+
+// found notes that chosen tasks have places.
+func (g *judge) found(d *Judgement, s seating, later bool) {
+	d.Tasks, d.Nodes = s.tasks, s.Nodes
+	if !later {
+		d.find(CheckNodes, Passed).Amount = g.sum(s.tasks)
+		return
+	}
+	d.find(CheckNodes, Noted, g.releases(s)...).Amount = g.sum(s.tasks)
+}
+
+// without notes why the chosen tasks have no places: those of one kind have none, or not all of them together.
+func (g *judge) without(d *Judgement, w *waiting, p Placement) error {
+	outcome, code := Failed, policy.NoJointPlacement
+	if p.Outcome == PlacementUnknown {
+		outcome, code = NotKnown, policy.JointPlacementNotFound
+	}
+	for _, t := range w.kinds {
+		if g.once || g.booked != nil || outcome != Failed {
+			break
+		}
+		room, err := g.roomFor(t, len(w.needed))
+		if err != nil {
+			return err
+		}
+		if room.tasks == 0 && !g.gains(t) {
+			g.noRoom(d, t, room)
+			return nil
+		}
+	}
+	reason := policy.Because("", code, model.None)
+	reason.Have, reason.Limit = float64(p.Most), float64(len(d.Tasks))
+	d.find(CheckNodes, outcome, reason).Amount = g.sum(d.Tasks)
+	return nil
+}
+
+// seating is the placement of some tasks.
+type seating struct {
+	Placement
+
+	tasks []model.TaskID
+}
+
+// otherwise looks for another choice of tasks that has places. It returns what was known without one, as unknown if not every choice was
+// tried to its end.
+func (g *judge) otherwise(d *Judgement, o *options, later, allowed bool, known seating) (seating, error) {
+	var failed error
+	for i := range o.classes {
+		c := &o.classes[i]
+		if c.most = min(len(c.tasks), len(d.Tasks)); allowed && !g.Allocatable(c.tasks[:1], policy.InSession, nil, nil) {
+			c.most = 0
+		}
+		if c.most == 0 {
+			continue
+		}
+		alone, err := g.seat(c.tasks[:c.most], later, false)
+		if err != nil {
+			return known, err
+		}
+		if alone.Outcome != PlacementUnknown {
+			c.most = alone.Most
+		}
+	}
+	found := known
+	_, all := o.first(func(tasks []model.TaskID) bool {
+		if slices.Equal(tasks, d.Tasks) || allowed && !g.Allocatable(tasks, policy.InSession, nil, nil) {
+			return false
+		}
+		if failed = g.spendOnNodes(); failed != nil {
+			return true
+		}
+		var at seating
+		if at, failed = g.seat(tasks, later, allowed); failed != nil || at.Outcome == Placed {
+			found = at
+			return true
+		}
+		if found.Most = max(found.Most, at.Most); at.Outcome == PlacementUnknown {
+			found.Outcome = PlacementUnknown
+		}
+		return false
+	})
+	if !all {
+		found.Outcome = PlacementUnknown
+	}
+	return found, failed
+}
+
+// seat chooses nodes for tasks, later also where room is being released. If the tasks are allowed, the policy must let them be placed there
+// one after the other.
+func (g *judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error) {
+	placement, err := g.place(tasks, later)
+	s := seating{placement, tasks}
+	if err != nil || s.Outcome != Placed || !allowed || !g.once && (!g.borrows || len(tasks) == 1) {
+		return s, err
+	}
+	settles, err := g.settles(tasks, s.Nodes)
+	if err != nil || settles {
+		return s, err
+	}
+	if g.Reclaim().Plans() {
+		if s.Nodes, err = g.elsewhere(tasks, later); err != nil || s.Nodes != nil {
+			return s, err
+		}
+	}
+	s.Outcome = PlacementUnknown
+	return s, nil
+}
+
+// settles reports whether the policy lets tasks be placed on nodes one after the other.
+func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles bool, _ error) {
+	err := g.tried(func() error {
+		for i, t := range tasks {
+			// What is left for the last is the least.
+			if asked := g.once || i == len(tasks)-1; asked && !g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
+				return nil
+			}
+			g.book(t, model.Allocated, nodes[i])
+		}
+		settles = true
+		return nil
+	})
+	return settles, err
+}
+
+// maxSeats bounds the nodes on which tasks are booked to see whether the policy lets the others be placed.
+const maxSeats = 256
+
+// elsewhere looks for other nodes on which the policy lets tasks be placed one after the other: what it sets aside for others depends on the
+// nodes that are left. It returns nil if it finds none within its bound.
+func (g *judge) elsewhere(tasks []model.TaskID, later bool) (nodes []model.NodeID, _ error) {
+	left := maxSeats
+	err := g.tried(func() error {
+		nodes = g.seatRest(tasks, nil, later, &left)
+		return nil
+	})
+	if g.view.Stop != nil && g.view.Stop() {
+		return nil, policy.ErrStopped
+	}
+	return nodes, err
+}
+
+// seatRest places the tasks that follow those on nodes.
+func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool, left *int) []model.NodeID {
+	if len(nodes) == len(tasks) {
+		return nodes
+	}
+	t := tasks[len(nodes)]
+	if !g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
+		return nil
+	}
+	row, request, room := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t), g.left(later)
+	for _, n := range g.nodes {
+		if *left == 0 {
+			return nil
+		}
+		if room(n, &row); !resource.Covers(row, request) || !g.Nodes().Fits(t, n, nil) {
+			continue
+		}
+		*left--
+		g.book(t, model.Allocated, n)
+		if found := g.seatRest(tasks, append(slices.Clip(nodes), n), later, left); found != nil {
+			return found
+		}
+		g.unbook(t, model.Pending)
+	}
+	return nil
+}
+
+// roomFor counts, up to limit, how many tasks like t the nodes have room for at the same time.
+func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
+	key := g.kindOf(t)
+	if len(g.by.predicate) == 0 {
+		// Then Fits looks at no queue.
+		key.queue = 0
+	}
+	room := g.room[key]
+	if room != nil && (room.tasks < room.limit || room.tasks >= limit) {
+		return room, nil
+	}
+	v := g.view
+	if err := g.spendOnNodes(); err != nil {
+		return nil, err
+	}
+	room = &kindRoom{limit: limit}
+	g.room[key] = room
+	idle, request := resource.NewAccount(v.Dims.Len()), v.Request(t)
+	for i, n := range g.nodes {
+		if v.Stopped(i) {
+			return nil, policy.ErrStopped
+		}
+		if !g.Nodes().Fits(t, n, nil) {
+			continue
+		}
+		v.Idle(n, &idle)
+		for ; room.tasks < limit && resource.Covers(idle, request); room.tasks++ {
+			idle.SubWithin(request)
+		}
+		if room.tasks >= limit {
+			return room, nil
+		}
+	}
+	if room.tasks == 0 {
+		if err := g.spendOnNodes(); err != nil {
+			return nil, err
+		}
+		g.refusals(t, room)
+	}
+	return room, nil
+}
+
+// spendOnNodes counts the work of checking every node for a task.
+func (g *judge) spendOnNodes() error {
+	const rules = 32
+	if g.once || g.booked != nil {
+		// The whole question is paid for.
+		return nil
+	}
+	return g.view.Work.Spend(len(g.nodes), g.view.Dims.Len()+rules)
+}
+
+// refusals says why no node has room for a task.
+func (g *judge) refusals(t model.TaskID, room *kindRoom) {
+	var why policy.Reasons
+	var admitted []model.NodeID
+	var held frequency
+	for i, n := range g.nodes {
+		g.view.Yield(i)
+		why.List = why.List[:0]
+		if g.Nodes().Fits(t, n, &why) {
+			admitted = append(admitted, n)
+			continue
+		}
+		held.add(why.List, 1)
+	}
+	if len(admitted) > 0 {
+		held.add(g.lacks(t, admitted), len(admitted))
+	}
+	room.reasons, room.counts = held.most()
+}
+
+// frequency counts of how many things reasons hold.
+type frequency struct {
+	reasons []policy.Reason
+	counts  []int
+	at      map[policy.Reason]int
+}
+
+func (f *frequency) add(reasons []policy.Reason, n int) {
+	if f.at == nil {
+		f.at = make(map[policy.Reason]int)
+	}
+	for _, reason := range reasons {
+		i, known := f.at[reason]
+		if !known {
+			i = len(f.reasons)
+			f.at[reason] = i
+			f.reasons, f.counts = append(f.reasons, reason), append(f.counts, 0)
+		}
+		f.counts[i] += n
+	}
+}
+
+// maxReasons bounds the reasons of one finding.
+const maxReasons = 16
+
+// most returns the most frequent reasons with their counts; among equals the first that was added.
+func (f *frequency) most() (reasons []policy.Reason, counts []int) {
+	order := make([]int, len(f.reasons))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
+	for _, i := range order[:min(len(order), maxReasons)] {
+		reasons, counts = append(reasons, f.reasons[i]), append(counts, f.counts[i])
+	}
+	return reasons, counts
+}
+
+// lacks says which dimensions no node has enough of for a task, or that none has enough of everything at once.
+func (g *judge) lacks(t model.TaskID, nodes []model.NodeID) []policy.Reason {
+	v := g.view
+	request := v.Request(t)
+	width := v.Dims.Len()
+	idle := resource.NewAccount(width)
+	// best is the node with most left, largest the one that offers most, total what all have left.
+	best, largest, total := make([]model.NodeID, width), make([]float64, width), make([]float64, width)
+	most := make([]float64, width)
+	var enough resource.Mask
+	for i, n := range nodes {
+		v.Idle(n, &idle)
+		for m := request.Has; m != 0; m = m.Rest() {
+			d := m.First()
+			if i == 0 || idle.V[d] > most[d] {
+				best[d], most[d] = n, idle.V[d]
+			}
+			largest[d] = max(largest[d], v.Nodes[n].Allocatable.V[d])
+			total[d] += max(idle.V[d], 0)
+			if request.V[d]-idle.V[d] < resource.Threshold {
+				enough = enough.With(d)
+			}
+		}
+	}
+	var reasons []policy.Reason
+	for m := request.Has &^ enough; m != 0; m = m.Rest() {
+		d := m.First()
+		reason := policy.Because("", policy.InsufficientResource, model.None)
+		reason.Dimension, reason.Need = d, request.V[d]
+		switch {
+		case request.V[d]-largest[d] >= resource.Threshold:
+			reason.Code, reason.Limit = policy.LargerThanAnyNode, largest[d]
+		case total[d] >= request.V[d]:
+			reason.Code, reason.Have, reason.Limit = policy.Fragmented, most[d], total[d]
+		default:
+			reason.Have, reason.Limit = v.Used(best[d]).V[d], v.Nodes[best[d]].Allocatable.V[d]
+		}
+		reasons = append(reasons, reason)
+	}
+	if len(reasons) == 0 {
+		reasons = append(reasons, policy.Because("", policy.NoNodeHasAll, model.None))
+	}
+	return reasons
+}
