@@ -79,7 +79,7 @@ var bookedShapes = []bookedShape{
 	}},
 	{
 		name: "empty changes", count: 2000, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 1, 1) },
-		change: func(i int) *apportionv1.Change { return &apportionv1.Change{AsOf: proto.Int64(int64(i) + 1)} },
+		change: func(i int) *apportionv1.Change { return &apportionv1.Change{AsOf: new(int64(i) + 1)} },
 	},
 	{
 		name: "chain of changes", count: 1000, chain: true,

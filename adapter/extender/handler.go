@@ -154,6 +154,11 @@ func (r *request) serve() {
 // read reads a request and answers it.
 func (r *request) read(body *limitedBody) error {
 	// Sessions must begin and end, or later questions would refer to the wrong one.
+	if r.verb != onSessionOpen && r.verb != onSessionClose {
+		if err := r.kept.take(readingBytes); err != nil {
+			return err
+		}
+	}
 	switch r.verb {
 	case onSessionOpen:
 		return r.open(body)
@@ -161,11 +166,6 @@ func (r *request) read(body *limitedBody) error {
 		r.from.close(r.in.Context())
 		r.answer("")
 		return nil
-	}
-	if err := r.kept.take(readingBytes); err != nil {
-		return err
-	}
-	switch r.verb {
 	case predicate:
 		return r.predicate(body)
 	case prioritize:
@@ -180,9 +180,10 @@ func (r *request) read(body *limitedBody) error {
 		return r.jobEnqueued(body)
 	case jobReady:
 		return r.jobReady(body)
-	default:
+	case allocate, deallocate:
 		return r.event(body)
 	}
+	return nil
 }
 
 // enter waits for a free place in the room, and reports whether it got one in time.

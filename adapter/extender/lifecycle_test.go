@@ -470,7 +470,7 @@ func TestSlowQuestionsHoldNoPlace(t *testing.T) {
 	b.asked("onSessionOpen", cluster(1))
 	require.False(t, b.overused())
 	var asking sync.WaitGroup
-	defer asking.Wait()
+	var slow []*io.PipeWriter
 	for _, verb := range []string{"queueOverused", "predicate", "jobEnqueueable", "reclaimable", "preemptable", "reclaimable", "preemptable", "allocate"} {
 		body, send := io.Pipe()
 		asking.Go(func() {
@@ -478,9 +478,13 @@ func TestSlowQuestionsHoldNoPlace(t *testing.T) {
 		})
 		_, err := send.Write([]byte(`{"que`))
 		require.NoError(t, err)
-		defer func() { require.NoError(t, send.Close()) }()
+		slow = append(slow, send)
 	}
 	before := b.counts("apportion_extender_abstentions_total")["busy queueOverused "]
 	require.False(t, b.overused())
 	require.InDelta(t, before, b.counts("apportion_extender_abstentions_total")["busy queueOverused "], 0)
+	for _, send := range slow {
+		require.NoError(t, send.Close())
+	}
+	asking.Wait()
 }

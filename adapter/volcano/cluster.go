@@ -112,7 +112,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 	r.warnOrphans(orphans)
 }
 
-// leaveOut reports whether a pod is a waiting one that is not considered, and records it. hasGroup says whether its PodGroup exists. Volcano's
+// leaveOut reports whether a waiting pod is not considered, and records it. hasGroup says whether its PodGroup exists. Volcano's
 // cache drops waiting pods of other schedulers before they become tasks (the filter of its pod informer: responsibleForPod, or a node is
 // set).
 func (r *reader) leaveOut(p *pod, hasGroup bool) bool {

@@ -34,5 +34,11 @@ const (
 	volcanoVersion = volcanoGroup + "/v1beta1"
 )
 
+// Kinds of objects.
+const (
+	nodeKind  = "Node"
+	queueKind = "Queue"
+)
+
 // specField is the part of an object that says what is wanted.
 const specField = "spec"

@@ -277,14 +277,14 @@ func (o *Objects) Replace(kind Kind, objects []*Object) (changed bool) {
 		list.put(c)
 	}
 	o.kinds[kind.Name] = list
-	if changed && kind.Name == "Node" {
+	if changed && kind.Name == nodeKind {
 		o.generation++
 	}
 	return changed
 }
 
 func (o *Objects) changed(c *content) {
-	if c.node != nil || c.kind.Name == "Node" {
+	if c.node != nil || c.kind.Name == nodeKind {
 		o.generation++
 	}
 }
@@ -319,7 +319,7 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	r.generation = o.generation
 	r.dimensions = dimensions{byName: o.shared.dimensions.byName, names: o.shared.dimensions.names}
-	for _, kind := range []string{"PriorityClass", "Queue", "Node", "PodGroup", "Pod"} {
+	for _, kind := range []string{"PriorityClass", queueKind, nodeKind, "PodGroup", "Pod"} {
 		list := o.kinds[kind]
 		if list == nil {
 			continue

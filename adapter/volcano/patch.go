@@ -70,7 +70,7 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 	var out []Patch
 	var nodes []uint32
 	for _, e := range r.GetEdits() {
-		queue := target{resource: "queues." + volcanoGroup, version: volcanoVersion, kind: "Queue", name: names.Queue(e.GetQueue())}
+		queue := target{resource: "queues." + volcanoGroup, version: volcanoVersion, kind: queueKind, name: names.Queue(e.GetQueue())}
 		dimension := names.Dimension(e.GetDimension())
 		amount := quantity.Format(dimension, e.GetAfter())
 		switch e.GetField() { //nolint:exhaustive // The others change no object.
@@ -98,7 +98,7 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 				YAML: yamlOf(part{specField: part{"containers": []any{part{"resources": part{"requests": part{dimension: amount}}}}}}),
 			})
 		case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
-			node := target{resource: "nodes", version: coreVersion, kind: "Node", name: e.GetNodeName()}
+			node := target{resource: "nodes", version: coreVersion, kind: nodeKind, name: e.GetNodeName()}
 			p.set(node, false, specField, "unschedulable")
 		case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
 			nodes = append(nodes, e.GetNode())

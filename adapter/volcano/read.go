@@ -232,7 +232,7 @@ func (r *reader) hidden(key identity) bool {
 		r.given[key.kind] = true
 		return false
 	}
-	if key.kind == "Queue" && (key.name == "root" || key.name == "default") {
+	if key.kind == queueKind && (key.name == "root" || key.name == "default") {
 		_, seen := r.seen[key]
 		return seen
 	}
@@ -265,7 +265,7 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	}
 	switch {
 	case version == "":
-	case kindName == "Queue" || kindName == "PodGroup":
+	case kindName == queueKind || kindName == "PodGroup":
 		if group != volcanoGroup {
 			return nil
 		}
@@ -277,13 +277,13 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 		return nil
 	}
 	switch kindName {
-	case "Queue":
+	case queueKind:
 		return r.queue
 	case "PodGroup":
 		return r.podGroup
 	case "Pod":
 		return r.pod
-	case "Node":
+	case nodeKind:
 		return r.node
 	case "PriorityClass":
 		return r.priorityClass

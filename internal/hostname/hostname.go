@@ -1,8 +1,8 @@
 // Package hostname refuses requests that reach a server by a name that is not its own.
 //
-// A web page can make the browser of its reader send requests to any server that the browser reaches, and read the answers, if the name of the
-// page's site resolves to that server's address for a moment (DNS rebinding). Such requests name the site as their host. Addresses cannot be
-// rebound, nor can names that no public DNS has.
+// A web page can make the browser of its reader send requests to any server that the browser reaches, and read the answers, if the name of
+// the page's site resolves to that server's address for a moment (DNS rebinding). Such requests name the site as their host. Addresses
+// cannot be rebound, nor can names that no public DNS has.
 package hostname
 
 import (
@@ -33,5 +33,6 @@ func permitted(names []string, host string) bool {
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".svc") ||
-		strings.HasSuffix(host, ".cluster.local") || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
+		strings.HasSuffix(host, ".cluster.local") ||
+		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
