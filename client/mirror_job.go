@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 )
 
 // The fields of the contract that a mirror writes by itself.
@@ -90,21 +91,19 @@ func (s *jobSpec) uids(do func(index int, uid []byte)) {
 
 // uid returns the uid of a task, empty if it has none.
 func (s *jobSpec) uid(group, index int) (uid []byte) {
-	eachField(s.task(group, index), func(number protowire.Number, _ protowire.Type, _, value []byte) {
-		if number == taskUID {
-			uid, _ = protowire.ConsumeBytes(value)
-		}
+	field.Each(s.task(group, index), uint32(taskUID)<<3|field.Delimited, func(data []byte) bool {
+		uid = data
+		return true
 	})
 	return uid
 }
 
-// eachField calls do with every field of a message that was encoded here: all of it, and its value.
-func eachField(data []byte, do func(number protowire.Number, kind protowire.Type, field, value []byte)) {
-	for len(data) > 0 {
-		number, kind, tag := protowire.ConsumeTag(data)
-		n := protowire.ConsumeFieldValue(number, kind, data[tag:])
-		do(number, kind, data[:tag+n], data[tag:tag+n])
-		data = data[tag+n:]
+// eachField calls do with every field of a message that was encoded here: its number, all of it, and its value.
+func eachField(data []byte, do func(number protowire.Number, whole []byte, value uint64, part []byte)) {
+	for i := 0; i < len(data); {
+		tag, value, from, to := field.At(data, i)
+		do(protowire.Number(tag>>3), data[i:to], value, data[from:to])
+		i = to
 	}
 }
 
@@ -112,39 +111,32 @@ func eachField(data []byte, do func(number protowire.Number, kind protowire.Type
 func (m *Mirror) parse(data []byte, queue string, name func(uint32) string) (*jobSpec, []taskState) {
 	s := &jobSpec{queue: queue, data: make([]byte, 0, len(data))}
 	var places []taskState
-	var groups [][]byte
-	eachField(data, func(number protowire.Number, _ protowire.Type, field, value []byte) {
-		if number == jobGroups {
-			group, _ := protowire.ConsumeBytes(value)
-			groups = append(groups, group)
-			return
-		}
-		s.data = append(s.data, field...)
-	})
+	// own keeps the fields of a message, but for a list that it returns.
+	own := func(data []byte, list protowire.Number) (parts [][]byte) {
+		eachField(data, func(number protowire.Number, whole []byte, _ uint64, part []byte) {
+			if number == list {
+				parts = append(parts, part)
+			} else {
+				s.data = append(s.data, whole...)
+			}
+		})
+		return parts
+	}
+	groups := own(data, jobGroups)
 	s.own = uint32(len(s.data))
 	for _, group := range groups {
-		var tasks [][]byte
-		eachField(group, func(number protowire.Number, _ protowire.Type, field, value []byte) {
-			if number == groupTasks {
-				task, _ := protowire.ConsumeBytes(value)
-				tasks = append(tasks, task)
-				return
-			}
-			s.data = append(s.data, field...)
-		})
+		tasks := own(group, groupTasks)
 		s.groups = append(s.groups, groupSpec{own: uint32(len(s.data)), tasks: uint32(len(tasks))})
 		for _, task := range tasks {
 			var place taskState
-			eachField(task, func(number protowire.Number, _ protowire.Type, field, value []byte) {
+			eachField(task, func(number protowire.Number, whole []byte, value uint64, _ []byte) {
 				switch number {
 				case taskStatus:
-					status, _ := protowire.ConsumeVarint(value)
-					place.status = uint8(status)
+					place.status = uint8(value)
 				case taskNode:
-					node, _ := protowire.ConsumeVarint(value)
-					place.node = m.refer(name(uint32(node)))
+					place.node = m.refer(name(uint32(value)))
 				default:
-					s.data = append(s.data, field...)
+					s.data = append(s.data, whole...)
 				}
 			})
 			s.ends, places = append(s.ends, uint32(len(s.data))), append(places, place)

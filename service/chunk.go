@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 )
 
 // Most uploads are one chunk, which is hashed and compiled where it was received.
@@ -51,14 +52,13 @@ func lastChunk(message []byte) (data []byte, ok bool) {
 }
 
 // leading returns the bytes of the field that a message begins with, if that is this one, and what follows it.
-func leading(message []byte, field protowire.Number) (value, rest []byte, ok bool) {
-	number, kind, tag := protowire.ConsumeTag(message)
-	if tag < 0 || number != field || kind != protowire.BytesType {
+func leading(message []byte, number protowire.Number) (value, rest []byte, ok bool) {
+	if len(message) == 0 {
 		return nil, nil, false
 	}
-	value, n := protowire.ConsumeBytes(message[tag:])
-	if n < 0 {
+	tag, _, from, to := field.At(message, 0)
+	if tag != tagOf(number) || to < 0 {
 		return nil, nil, false
 	}
-	return value, message[tag+n:], true
+	return message[from:to], message[to:], true
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
@@ -124,7 +125,7 @@ func shapeOf(request any) (shape, bool) {
 func (z shape) chunk(data []byte) int {
 	chunk := 0
 	if len(z.steps) > 1 {
-		each(data, chunkField, func(one []byte) { chunk += len(one) })
+		eachAt(data, []protowire.Number{chunkField}, func(one []byte) { chunk += len(one) })
 	}
 	return chunk
 }
@@ -149,7 +150,7 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 	case 1:
 		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
 	case 2:
-		each(data, of.steps[0], func(batch []byte) {
+		eachAt(data, of.steps[:1], func(batch []byte) {
 			n, size := wire.MeasureSteps(batch, int32(of.steps[1]))
 			steps += n
 			added.Jobs, added.Groups, added.Tasks = added.Jobs+size.Jobs, added.Groups+size.Groups, added.Tasks+size.Tasks
@@ -172,33 +173,20 @@ func small(l *setting.Limit) int64 {
 	return small
 }
 
-// each hands on every occurrence of a length-delimited field, up to a fault in the data.
-func each(data []byte, number protowire.Number, do func([]byte)) {
-	for len(data) > 0 {
-		n, kind, tag := protowire.ConsumeTag(data)
-		if tag < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(n, kind, data[tag:])
-		if size < 0 {
-			return
-		}
-		if n == number && kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(data[tag:])
-			do(value)
-		}
-		data = data[tag+size:]
-	}
-}
-
-// eachAt hands on every occurrence of a field of a field, and so on.
+// eachAt hands on every occurrence of a length-delimited field, which is that of a field and so on, up to a fault in the data.
 func eachAt(data []byte, path []protowire.Number, do func([]byte)) {
 	if len(path) == 0 {
 		do(data)
 		return
 	}
-	each(data, path[0], func(within []byte) { eachAt(within, path[1:], do) })
+	field.Each(data, tagOf(path[0]), func(within []byte) bool {
+		eachAt(within, path[1:], do)
+		return true
+	})
 }
+
+// tagOf returns the tag of a length-delimited field.
+func tagOf(number protowire.Number) uint32 { return uint32(number)<<3 | field.Delimited }
 
 // taken is what was taken out of a request: a snapshot, or the change of one.
 type taken struct {
@@ -269,36 +257,30 @@ type span struct{ from, to int }
 
 // onlyField returns the bytes of a length-delimited field that occurs exactly once.
 func onlyField(data []byte, number protowire.Number) (value []byte, at span, ok bool) {
-	for from := 0; from < len(data); {
-		n, kind, tag := protowire.ConsumeTag(data[from:])
-		if tag < 0 {
+	for i := 0; i < len(data); {
+		tag, _, from, to := field.At(data, i)
+		if to < 0 {
 			return nil, span{}, false
 		}
-		size := protowire.ConsumeFieldValue(n, kind, data[from+tag:])
-		if size < 0 {
-			return nil, span{}, false
-		}
-		to := from + tag + size
-		if n == number {
-			if ok || kind != protowire.BytesType {
+		if tag>>3 == uint32(number) {
+			if ok || tag != tagOf(number) {
 				return nil, span{}, false
 			}
-			value, _ = protowire.ConsumeBytes(data[from+tag : to])
-			at, ok = span{from, to}, true
+			value, at, ok = data[from:to], span{i, to}, true
 		}
-		from = to
+		i = to
 	}
 	return value, at, ok
 }
 
 // hasField reports whether a field occurs in data that onlyField has found to be well formed.
 func hasField(data []byte, number protowire.Number) bool {
-	for len(data) > 0 {
-		n, kind, tag := protowire.ConsumeTag(data)
-		if n == number {
+	for i := 0; i < len(data); {
+		tag, _, _, to := field.At(data, i)
+		if tag>>3 == uint32(number) {
 			return true
 		}
-		data = data[tag+protowire.ConsumeFieldValue(n, kind, data[tag:]):]
+		i = to
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -85,33 +86,23 @@ func (in *receiver) unmarshal(data []byte, request proto.Message) error {
 
 // readInput reads an Input that has each field at most once, and no snapshot or change; false: it is left to the library.
 func (in *receiver) readInput(data []byte, input *apportionv1.Input) (given rule, ok bool) {
-	for len(data) > 0 {
-		number, kind, tag := protowire.ConsumeTag(data)
-		if tag < 0 {
+	for i := 0; i < len(data); {
+		tag, number, from, to := field.At(data, i)
+		if to < 0 {
 			return rule{}, false
 		}
-		if number == inputTexts && kind == protowire.VarintType {
-			value, n := protowire.ConsumeVarint(data[tag:])
-			if n < 0 {
-				return rule{}, false
-			}
-			input.Texts, data = protowire.DecodeBool(value), data[tag+n:]
-			continue
-		}
-		value, n := protowire.ConsumeBytes(data[tag:])
-		if kind != protowire.BytesType || n < 0 {
-			return rule{}, false
-		}
-		switch {
-		case number == inputPolicy && input.GetRule() == nil:
+		switch value := data[from:to]; {
+		case tag == uint32(inputTexts)<<3|field.Varint:
+			input.Texts = number != 0
+		case tag == tagOf(inputPolicy) && input.GetRule() == nil:
 			if given, ok = in.policies.read(value); !ok {
 				return rule{}, false
 			}
 			input.Rule = &apportionv1.Input_Policy{Policy: given.policy}
-		case !readName(number, value, input):
+		case tag&7 != field.Delimited || !readName(protowire.Number(tag>>3), value, input):
 			return rule{}, false
 		}
-		data = data[tag+n:]
+		i = to
 	}
 	return given, true
 }

@@ -17,7 +17,11 @@ var allocatableQuestion = question[*apportionv1.AllocatableStep]{
 	},
 	explains: (*apportionv1.AllocatableStep).GetExplain,
 	decision: verdicts((*apportionv1.Answer).GetAllocatable, (*apportionv1.AllocatableAnswer).GetTasks),
-	read:     readAllocatable,
+	read: reader(false, func(m *made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep], r stepFields) {
+		m.body.Tasks, m.body.Jointly = r.tasks(&m.tasks), r.numbers[2] != 0
+		m.body.Mode, m.body.Explain = apportionv1.AccountingMode(int32(r.numbers[3])), r.numbers[4] != 0
+		m.step.Step, m.member.Allocatable = &m.member, &m.body
+	}),
 }
 
 var preemptiveQuestion = question[*apportionv1.PreemptiveStep]{
@@ -31,7 +35,10 @@ var preemptiveQuestion = question[*apportionv1.PreemptiveStep]{
 	},
 	explains: (*apportionv1.PreemptiveStep).GetExplain,
 	decision: verdicts((*apportionv1.Answer).GetPreemptive, (*apportionv1.PreemptiveAnswer).GetTasks),
-	read:     readPreemptive,
+	read: reader(false, func(m *made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep], r stepFields) {
+		m.body.Tasks, m.body.Jointly, m.body.Explain = r.tasks(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
+		m.step.Step, m.member.Preemptive = &m.member, &m.body
+	}),
 }
 
 func (s *Session) allocatable(q *apportionv1.AllocatableStep) (*apportionv1.Answer, error) {
@@ -143,27 +150,4 @@ func (a *asking) taskVerdicts(tasks *apportionv1.Tasks, explain bool) (answer, w
 		answer += min(a.explain, n*a.Plugins*(a.Dimensions+1)*a.Queues*(sizeOf[policy.Check](1)+a.reason()))
 	}
 	return answer, 8 * n
-}
-
-func readAllocatable(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Jointly = r.tasks(&m.tasks), r.numbers[2] != 0
-	m.body.Mode, m.body.Explain = apportionv1.AccountingMode(int32(r.numbers[3])), r.numbers[4] != 0
-	m.step.Step, m.member.Allocatable = &m.member, &m.body
-	return &m.step
-}
-
-func readPreemptive(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Jointly, m.body.Explain = r.tasks(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
-	m.step.Step, m.member.Preemptive = &m.member, &m.body
-	return &m.step
 }

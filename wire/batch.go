@@ -2,11 +2,12 @@ package wire
 
 import (
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 )
 
 // A batch of a session mostly holds small steps of a few kinds. What the protobuf library makes in nine pieces of memory for each of them
@@ -16,16 +17,11 @@ import (
 // fields, which are dropped. For other requests, unusual encodings and invalid bytes it returns false and leaves the request unchanged; use
 // the library for them.
 func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
-	var f field
-	var body []byte
-	s := scanner{rest: data}
-	for s.next(&f) {
-		if f.number != 3 || f.kind != delimited || body != nil {
-			return false
-		}
-		body = f.data
+	tag, _, from, to := uint32(0), uint64(0), 0, -1
+	if len(data) > 0 {
+		tag, _, from, to = field.At(data, 0)
 	}
-	if s.bad || body == nil {
+	if tag != tagRequestBatch || to != len(data) {
 		return false
 	}
 	made := &struct {
@@ -35,7 +31,7 @@ func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
 		one [1]*apportionv1.Step
 	}{}
 	made.member.Batch = &made.batch
-	if !readBatch(body, &made.batch, made.one[:0]) {
+	if !readBatch(data[from:], &made.batch, made.one[:0]) {
 		return false
 	}
 	request.Message = &made.member
@@ -44,61 +40,47 @@ func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
 
 // readBatch reads a batch whose list of steps lies in the given memory if it fits.
 func readBatch(data []byte, batch *apportionv1.StepBatch, list []*apportionv1.Step) bool {
-	var f field
 	steps := 0
-	s := scanner{rest: data}
-	for s.next(&f) {
-		if f.number == 2 && f.kind == delimited {
-			steps++
-		}
-	}
-	if s.bad {
+	if !field.Each(data, tagBatchStep, func([]byte) bool { steps++; return true }) {
 		return false
 	}
 	if steps > 0 {
 		batch.Steps = slices.Grow(list, steps)
 	}
-	for s = (scanner{rest: data}); s.next(&f); {
-		switch {
-		case f.number == 1 && f.kind == varint:
-			batch.Id = f.value
-		case f.number == 2 && f.kind == delimited:
-			step := readStep(f.data)
+	for i := 0; i < len(data); {
+		tag, value, from, to := field.At(data, i)
+		switch tag {
+		case tagBatchID:
+			batch.Id = value
+		case tagBatchStep:
+			step := readStep(data[from:to])
 			if step == nil {
 				return false
 			}
 			batch.Steps = append(batch.Steps, step)
 		}
+		i = to
 	}
 	return true
 }
 
 // readStep returns nil for what is left to the library.
 func readStep(data []byte) *apportionv1.Step {
-	var f, again field
-	s := scanner{rest: data}
-	if !s.next(&f) || f.kind != delimited || s.next(&again) || s.bad {
+	if len(data) == 0 {
 		return nil
 	}
-	if q := numbered(f.number); q != nil && q.read != nil {
-		return q.read(f.data)
+	tag, _, from, to := field.At(data, 0)
+	if tag&7 != field.Delimited || to != len(data) {
+		return nil
+	}
+	if q := numbered(int32(tag >> 3)); q != nil && q.read != nil {
+		return q.read(data[from:])
 	}
 	step := &apportionv1.Step{}
 	if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
 		return nil
 	}
 	return step
-}
-
-// varints counts the numbers of a packed list.
-func varints(data []byte) int {
-	n := 0
-	for _, b := range data {
-		if b < 0x80 {
-			n++
-		}
-	}
-	return n
 }
 
 // made is a step with all its parts in one piece of memory.
@@ -118,53 +100,76 @@ type stepFields struct {
 	uid      []string
 	numbers  [5]uint64
 	// list is field 2 where that is a list.
-	list   []uint32
-	listed bool
+	list []uint32
+}
+
+// The fields of a request of a session, of a batch, of steps about tasks or jobs, and of what these select.
+const (
+	tagRequestBatch   = 3<<3 | field.Delimited
+	tagBatchID        = 1<<3 | field.Varint
+	tagBatchStep      = 2<<3 | field.Delimited
+	tagStepSelection  = 1<<3 | field.Delimited
+	tagSelectionIndex = 1 << 3
+	tagSelectionUID   = 2<<3 | field.Delimited
+)
+
+// reader returns a function that reads the message of a step, whose field 2 may be a list; set sets it, and makes it the step.
+func reader[M, B any](listed bool, set func(*made[M, B], stepFields)) func([]byte) *apportionv1.Step {
+	return func(data []byte) *apportionv1.Step {
+		m := &made[M, B]{}
+		r := stepFields{index: m.one[:0]}
+		if !r.read(data, listed) {
+			return nil
+		}
+		set(m, r)
+		return &m.step
+	}
 }
 
 // read reports whether all was read as usual.
-func (r *stepFields) read(data []byte) bool {
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == 1 && f.kind == delimited:
-			r.selection(&s, f.data)
-		case f.number == 2 && r.listed:
-			r.list = s.uint32s(&f, r.list)
-		case f.number < 5 && f.kind == varint:
-			r.numbers[f.number] = f.value
+func (r *stepFields) read(data []byte, listed bool) bool {
+	for i := 0; i < len(data); {
+		tag, value, from, to := field.At(data, i)
+		ok := to >= 0
+		switch number := tag >> 3; {
+		case tag == tagStepSelection:
+			// A second one would have to be merged.
+			ok = ok && !r.selected && r.selection(data[from:to])
+		case number == 2 && listed && (tag&7 == field.Varint || tag&7 == field.Delimited):
+			r.list, ok = numbers(r.list, tag, value, data[from:to])
+		case number < uint32(len(r.numbers)) && tag&7 == field.Varint:
+			r.numbers[number] = value
 		}
+		if !ok {
+			return false
+		}
+		i = to
 	}
-	return !s.bad
+	return true
 }
 
-// selection reads a message Tasks or Jobs: both hold indices and uids. A second one would have to be merged, and fails.
-func (r *stepFields) selection(s *scanner, data []byte) {
-	if r.selected {
-		s.fail()
-		return
-	}
+// selection reads a message Tasks or Jobs: both hold indices and uids.
+func (r *stepFields) selection(data []byte) bool {
 	r.selected = true
-	var f field
-	list := scanner{rest: data}
-	for list.next(&f) {
-		switch f.number {
-		case 1:
-			if f.kind == delimited && len(r.index) == 0 {
-				r.index = slices.Grow(r.index, varints(f.data))
-			}
-			r.index = list.uint32s(&f, r.index)
-		case 2:
-			if f.kind == delimited {
-				r.uid = append(r.uid, strings.Clone(list.text(&f)))
-			}
+	for i := 0; i < len(data); {
+		tag, value, from, to := field.At(data, i)
+		ok := to >= 0
+		switch tag {
+		case tagSelectionIndex | field.Varint, tagSelectionIndex | field.Delimited:
+			r.index, ok = numbers(r.index, tag, value, data[from:to])
+		case tagSelectionUID:
+			ok = utf8.Valid(data[from:to])
+			r.uid = append(r.uid, string(data[from:to]))
 		}
+		if !ok {
+			return false
+		}
+		i = to
 	}
 	if len(r.index) == 0 {
 		r.index = nil
 	}
-	s.check(!list.bad)
+	return true
 }
 
 // tasks fills in the selection of tasks.

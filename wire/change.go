@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 )
 
 // changeDomain keeps the digests of results apart from those of whole snapshots.
@@ -30,18 +31,18 @@ func ChangeDigest(base string, change []byte) string {
 
 // The fields of a Change beside those that it shares with Snapshot, and those of a TaskUpdate.
 const (
-	changeRemoveNodes  = 9
-	changeRemoveQueues = 10
-	changeRemoveJobs   = 11
-	changeTasks        = 12
-	changeClearTotal   = 13
-	changeRemoveSets   = 14
+	tagChangeRemoveNode  = 9<<3 | field.Delimited
+	tagChangeRemoveQueue = 10<<3 | field.Delimited
+	tagChangeRemoveJob   = 11<<3 | field.Delimited
+	tagChangeTask        = 12<<3 | field.Delimited
+	tagChangeClearTotal  = 13<<3 | field.Varint
+	tagChangeRemoveSet   = 14<<3 | field.Delimited
 
-	updateUID    = 1
-	updateNumber = 2
-	updateStatus = 3
-	updateNode   = 4
-	updateNoNode = 5
+	tagUpdateUID    = 1<<3 | field.Delimited
+	tagUpdateNumber = 2<<3 | field.Varint
+	tagUpdateStatus = 3<<3 | field.Varint
+	tagUpdateNode   = 4<<3 | field.Varint
+	tagUpdateNoNode = 5<<3 | field.Varint
 )
 
 // CompileChange returns the result of applying an encoded Change to a model, which is not modified. The result stays valid when the decoder
@@ -67,7 +68,7 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 			p.c.b = model.Loader{}
 		}
 	}()
-	head, ok := d.changeHead(data, g.Size)
+	head, ok := d.head(data, g.Size)
 	if !ok {
 		return nil, malformed("change")
 	}
@@ -115,57 +116,13 @@ func sizeOfModel(m *model.Model) Size {
 	}
 }
 
-// changeHead contains the fields of a change that are needed for reading the others.
-type changeHead struct {
-	data []byte
-	size *Size
-	// rest contains the bytes before and after the jobs.
-	rest       [2][]byte
-	dimensions []string
-	asOf       int64
-	hasTime    bool
-	clearTotal bool
-}
-
-// changeHead reads the time, the names of the dimensions, and the total, which stays in the decoder.
-func (d *Decoder) changeHead(data []byte, size *Size) (head changeHead, ok bool) {
-	head.data, head.size, head.rest = data, size, size.around(data)
-	d.total.reset()
-	for _, piece := range head.rest {
-		if !d.changeHeadIn(piece, &head) {
-			return head, false
-		}
-	}
-	return head, true
-}
-
-func (d *Decoder) changeHeadIn(piece []byte, head *changeHead) bool {
-	var f field
-	s := scanner{rest: piece}
-	for s.next(&f) {
-		switch {
-		case f.number == 1 && f.kind == varint:
-			head.asOf, head.hasTime = int64(f.value), true
-		case f.number == 3 && f.kind == delimited:
-			name := strings.Clone(s.text(&f))
-			d.c.text(name)
-			head.dimensions = append(head.dimensions, name)
-		case f.number == 7 && f.kind == delimited:
-			s.check(d.total.fill(f.data))
-		case f.number == changeClearTotal && f.kind == varint:
-			head.clearTotal = f.value != 0
-		}
-	}
-	return !s.bad
-}
-
 // feed hands the change to its builder, with the jobs in n parts.
-func (d *Decoder) feed(b *model.ChangeBuilder, head *changeHead, n int) error {
+func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 	d.c.b = b.Loader()
 	if head.hasTime {
 		b.AsOf(head.asOf)
 	}
-	total := d.c.total.of(d.total.message())
+	total := d.c.total.of(head.total)
 	if head.clearTotal {
 		if total != nil {
 			d.c.b.Fault("clear_total", "a total is given too")
@@ -174,9 +131,10 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *changeHead, n int) error {
 	}
 	b.Total(total)
 	rest := head.rest
-	ok := d.names(rest, changeRemoveNodes, b.RemoveNode) && d.names(rest, changeRemoveQueues, b.RemoveQueue) &&
-		d.names(rest, changeRemoveSets, b.RemoveNodeSet) && d.nodes(rest) && d.queues(rest) && d.nodeSets(rest) &&
-		d.names(rest, changeRemoveJobs, b.RemoveJob) && d.jobs(head.data, head.size, n, false) && d.updates(b, rest)
+	ok := d.names(rest, tagChangeRemoveNode, b.RemoveNode) && d.names(rest, tagChangeRemoveQueue, b.RemoveQueue) &&
+		d.names(rest, tagChangeRemoveSet, b.RemoveNodeSet) && d.nodes(rest) && d.places(rest) &&
+		d.names(rest, tagChangeRemoveJob, b.RemoveJob) && d.jobs(head.data, head.size, n, false) &&
+		d.each(rest, tagChangeTask, func(i int, data []byte) bool { return d.update(b, i, data) })
 	switch {
 	case ok:
 		return nil
@@ -187,65 +145,43 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *changeHead, n int) error {
 }
 
 // names hands every text of a field to remove.
-func (d *Decoder) names(pieces [2][]byte, number int32, remove func(string)) bool {
-	var f field
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != number || f.kind != delimited {
-				continue
-			}
-			name := s.text(&f)
-			if s.bad || d.stopped() {
-				return false
-			}
-			d.c.text(name)
-			remove(strings.Clone(name))
+func (d *Decoder) names(pieces [2][]byte, tag uint32, remove func(string)) bool {
+	return d.each(pieces, tag, func(_ int, name []byte) bool {
+		d.c.text(lent(name))
+		ok := utf8.Valid(name)
+		if ok {
+			remove(string(name))
 		}
-	}
-	return true
+		return ok
+	})
 }
 
-// updates reads the changes of single tasks.
-func (d *Decoder) updates(b *model.ChangeBuilder, pieces [2][]byte) bool {
-	var f field
-	n := 0
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != changeTasks || f.kind != delimited {
-				continue
-			}
-			if d.stopped() || !d.update(b, n, f.data) {
-				return false
-			}
-			n++
-		}
-	}
-	return true
-}
-
+// update reads the change of a task.
 func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 	var u model.TaskUpdate
-	var f field
-	var uid string
-	number, by := uint64(0), 0
+	var uid []byte
+	number, by := uint32(0), uint32(0)
 	status := apportionv1.TaskStatus(0)
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == updateUID && f.kind == delimited:
-			uid, by = s.text(&f), updateUID
-		case f.number == updateNumber && f.kind == varint:
-			number, by = uint64(uint32(f.value)), updateNumber
-		case f.number == updateStatus && f.kind == varint:
-			status = apportionv1.TaskStatus(int32(f.value))
-		case f.number == updateNode && f.kind == varint:
-			u.Node, u.HasNode = model.NodeID(min(uint32(f.value), math.MaxInt32)), true
-		case f.number == updateNoNode && f.kind == varint:
-			u.Node, u.HasNode = model.None, f.value != 0
+	for i := 0; i < len(data); {
+		tag, value, from, to := field.At(data, i)
+		if to < 0 {
+			return false
 		}
-	}
-	if s.bad {
-		return false
+		i = to
+		switch tag {
+		case tagUpdateUID:
+			if uid, by = data[from:to], tag; !utf8.Valid(uid) {
+				return false
+			}
+		case tagUpdateNumber:
+			number, by = uint32(value), tag
+		case tagUpdateStatus:
+			status = apportionv1.TaskStatus(int32(value))
+		case tagUpdateNode:
+			u.Node, u.HasNode = model.NodeID(min(uint32(value), math.MaxInt32)), true
+		case tagUpdateNoNode:
+			u.Node, u.HasNode = model.None, value != 0
+		}
 	}
 	path := func(field string) string { return fmt.Sprintf("tasks[%d].%s", i, field) }
 	u.HasStatus = status != apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED
@@ -256,10 +192,10 @@ func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 	}
 	t := model.TaskID(min(number, math.MaxInt32))
 	switch by {
-	case updateUID:
+	case tagUpdateUID:
 		var found bool
-		if t, found = b.TaskOf(uid); !found {
-			d.c.b.Fault(path("uid"), "no task %s", strconv.Quote(cut(uid, maxText)))
+		if t, found = b.TaskOf(lent(uid)); !found {
+			d.c.b.Fault(path("uid"), "no task %s", strconv.Quote(cut(string(uid), maxText)))
 			return true
 		}
 	case 0:

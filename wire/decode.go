@@ -2,15 +2,16 @@ package wire
 
 import (
 	"errors"
-	"math"
-	"strings"
-
-	"google.golang.org/protobuf/proto"
+	"unicode/utf8"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 )
+
+// errMalformed is returned for bytes that are no message of the contract, exactly where the protobuf library fails too.
+var errMalformed = errors.New("the bytes are not a valid protobuf message")
 
 // CompileBytes returns the model of an encoded Snapshot: the result of Compile for the decoded message, without decoding the whole message.
 // One message of each kind is reused, so that a task allocates only its strings. Bytes that are not a Snapshot are INVALID_ARGUMENT.
@@ -20,25 +21,83 @@ func CompileBytes(data []byte) (*model.Model, error) { return new(Decoder).Compi
 // decodes the next. The zero value is ready for use.
 type Decoder struct {
 	c     compiler
-	node  nodeSlot
-	queue queueSlot
-	set   nodeSetSlot
-	job   jobSlot
-	group groupSlot
-	task  taskSlot
-	count apportionv1.TaskCount
-	total resourceSlot
-	stop  func() bool
-	asked int
+	node  slot[apportionv1.Node]
+	queue slot[apportionv1.Queue]
+	set   slot[apportionv1.NodeSet]
+	out   slot[apportionv1.LeftOut]
+	job   slot[apportionv1.Job]
+	group slot[apportionv1.TaskGroup]
+	count slot[apportionv1.TaskCount]
+	task  slot[apportionv1.Task]
+	// total is that of the cluster; where tasks are only counted, then the least that a job needs; and request what they need.
+	total, request slot[apportionv1.Resource]
+	stop           func() bool
+	asked          int
 	// tally says that tasks are only counted where nothing but their uids tells them apart.
 	tally bool
 	// parts read parts of the jobs of one snapshot.
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
 	first int
-	// requests and named are the requests and the queues that were read while tasks are only counted.
-	requests, named memo
+	// requests are those that were read while tasks are only counted, and unjudged the constraints of a group.
+	requests memo
+	unjudged []apportionv1.PlacementConstraint
 }
+
+// The fields of a Snapshot, which a Change shares, of a job, a group, and the detail of a task.
+const (
+	tagSnapshotAsOf      = 1<<3 | field.Varint
+	tagSnapshotCluster   = 2<<3 | field.Delimited
+	tagSnapshotDimension = 3<<3 | field.Delimited
+	tagSnapshotNode      = 4<<3 | field.Delimited
+	tagSnapshotQueue     = 5<<3 | field.Delimited
+	tagSnapshotJob       = 6<<3 | field.Delimited
+	tagSnapshotTotal     = 7<<3 | field.Delimited
+	tagSnapshotNodeSet   = 8<<3 | field.Delimited
+	tagSnapshotLeftOut   = 20<<3 | field.Delimited
+
+	tagJobUID           = 1<<3 | field.Delimited
+	tagJobName          = 2<<3 | field.Delimited
+	tagJobNamespace     = 3<<3 | field.Delimited
+	tagJobQueue         = 4<<3 | field.Delimited
+	tagJobPriority      = 5<<3 | field.Varint
+	tagJobPhase         = 6<<3 | field.Varint
+	tagJobMinAvailable  = 7<<3 | field.Varint
+	tagJobMinResources  = 8<<3 | field.Delimited
+	tagJobCreateTime    = 9<<3 | field.Varint
+	tagJobGroup         = 10<<3 | field.Delimited
+	tagJobCondition     = 11<<3 | field.Delimited
+	tagJobExpectedEnd   = 12<<3 | field.Varint
+	tagJobEndIsDeadline = 13<<3 | field.Varint
+
+	tagGroupRole         = 1<<3 | field.Delimited
+	tagGroupRequest      = 2<<3 | field.Delimited
+	tagGroupMinAvailable = 3<<3 | field.Varint
+	tagGroupTask         = 4<<3 | field.Delimited
+	tagGroupCount        = 5<<3 | field.Delimited
+	tagGroupNodeSet      = 6<<3 | field.Delimited
+	tagGroupUnjudged     = 7 << 3
+
+	tagDetailGate          = 2<<3 | field.Varint
+	tagDetailPriorityClass = 3<<3 | field.Delimited
+	tagDetailRequest       = 6<<3 | field.Delimited
+	tagDetailNodeSet       = 7<<3 | field.Delimited
+	tagDetailUnjudged      = 8 << 3
+	tagDetailCondition     = 9<<3 | field.Delimited
+)
+
+// How slots read the messages of a snapshot.
+var (
+	nodeFields    = tableOf[apportionv1.Node]()
+	queueFields   = tableOf[apportionv1.Queue]()
+	nodeSetFields = tableOf[apportionv1.NodeSet]()
+	leftOutFields = tableOf[apportionv1.LeftOut]()
+	jobFields     = tableOf[apportionv1.Job]()
+	groupFields   = tableOf[apportionv1.TaskGroup]()
+	countFields   = tableOf[apportionv1.TaskCount]()
+	taskFields    = tableOf[apportionv1.Task]()
+	amountFields  = tableOf[apportionv1.Resource]()
+)
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay valid.
 func (d *Decoder) Compile(data []byte) (*model.Model, error) { return d.CompileWithin(data, Guard{}) }
@@ -106,15 +165,14 @@ func (d *Decoder) stopped() bool {
 // snapshot makes three passes over the top level, because a message may hold its fields in any order: the few numbers and names, then
 // nodes, queues and node sets, then the jobs that refer to them, in that many parts.
 func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
-	around := size.around(data)
-	asOf, dimensions, ok := d.head(around)
+	head, ok := d.head(data, size)
 	if !ok {
 		return malformed("snapshot")
 	}
 	if d.c.b.Builder == nil {
-		d.c.b = model.NewBuilder(asOf).Loader()
+		d.c.b = model.NewBuilder(head.asOf).Loader()
 	} else {
-		d.c.b.Reset(asOf)
+		d.c.b.Reset(head.asOf)
 	}
 	if d.stop != nil && d.stop() {
 		return policy.ErrStopped
@@ -123,15 +181,12 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if !d.tally {
 		d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
 	}
-	d.c.b.Dimensions(dimensions)
-	d.c.b.Total(d.c.total.of(d.total.message()))
-	for _, name := range dimensions {
-		d.c.text(name)
-	}
+	d.c.b.Dimensions(head.dimensions)
+	d.c.b.Total(d.c.total.of(head.total))
 	// Tasks that are only counted need no more of the nodes than their number.
 	beside := d.tally && parts > 1 && size.NodeSets == 0
-	if !beside && !d.nodes(around) || !d.queues(around) || !d.nodeSets(around) || !d.leftOut(around) ||
-		!d.jobs(data, size, parts, beside) {
+	if !beside && !d.nodes(head.rest) || !d.places(head.rest) ||
+		!all(d, head.rest, tagSnapshotLeftOut, &d.out, leftOutFields, d.c.leftOut) || !d.jobs(data, size, parts, beside) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
@@ -140,75 +195,87 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	return nil
 }
 
-// head reads the time, the names of the dimensions, and the total.
-func (d *Decoder) head(pieces [2][]byte) (asOf int64, dimensions []string, ok bool) {
-	var f field
-	d.total.reset()
-	for _, piece := range pieces {
-		s := scanner{rest: piece}
-		for s.next(&f) {
-			switch {
-			case f.number == 1 && f.kind == varint:
-				asOf = int64(f.value)
-			case f.number == 2 && f.kind == delimited:
-				s.text(&f)
-			case f.number == 3 && f.kind == delimited:
-				dimensions = append(dimensions, strings.Clone(s.text(&f)))
-			case f.number == 7 && f.kind == delimited:
-				s.check(d.total.fill(f.data))
+// head is what must be known of a snapshot or a change before the rest is read.
+type head struct {
+	data []byte
+	size *Size
+	// rest contains the bytes before and after the jobs.
+	rest       [2][]byte
+	dimensions []string
+	total      *apportionv1.Resource
+	asOf       int64
+	hasTime    bool
+	clearTotal bool
+}
+
+// head reads the time, the names of the dimensions, and the total, which stays in the decoder.
+func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
+	h.data, h.size, h.rest = data, size, size.around(data)
+	d.total.empty(amountFields)
+	for _, piece := range h.rest {
+		for i := 0; i < len(piece); {
+			tag, value, from, to := field.At(piece, i)
+			if to < 0 {
+				return h, false
+			}
+			text := piece[from:to]
+			i, ok = to, true
+			switch tag {
+			case tagSnapshotAsOf:
+				h.asOf, h.hasTime = int64(value), true
+			case tagSnapshotCluster:
+				ok = utf8.Valid(text)
+			case tagSnapshotDimension:
+				ok = utf8.Valid(text)
+				h.dimensions = append(h.dimensions, string(text))
+				d.c.text(lent(text))
+			case tagSnapshotTotal:
+				ok = d.total.merge(text)
+				h.total = &d.total.m
+			case tagChangeClearTotal:
+				h.clearTotal = value != 0
+			}
+			if !ok {
+				return h, false
 			}
 		}
-		if s.bad {
-			return 0, nil, false
-		}
 	}
-	return asOf, dimensions, true
+	return h, true
 }
 
 func malformed(path string) error {
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 
-// nodes reads all nodes, and queues all queues, one after the other whatever their order, so that violations are listed in one order too.
-func (d *Decoder) nodes(pieces [2][]byte) bool {
-	var f field
-	nodes := 0
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != 4 || f.kind != delimited {
-				continue
-			}
-			if d.stopped() {
-				return false
-			}
-			if !d.plainNode(f.data) {
-				if !d.node.fill(f.data) {
-					return false
-				}
-				d.c.node(nodes, &d.node.m)
-			}
-			nodes++
-		}
+// each calls do with every field of a tag and with how many precede it, until it returns false or the decoder is stopped.
+func (d *Decoder) each(pieces [2][]byte, tag uint32, do func(i int, data []byte) bool) bool {
+	n := -1
+	next := func(data []byte) bool {
+		n++
+		return !d.stopped() && do(n, data)
 	}
-	return true
+	return field.Each(pieces[0], tag, next) && field.Each(pieces[1], tag, next)
 }
 
-func (d *Decoder) queues(pieces [2][]byte) bool {
-	var f field
-	queues := 0
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != 5 || f.kind != delimited {
-				continue
-			}
-			if d.stopped() || !d.queue.fill(f.data) {
-				return false
-			}
-			d.c.queue(queues, &d.queue.m)
-			queues++
+// all reads all messages in a field, one after the other, and hands each to do.
+func all[M any](d *Decoder, pieces [2][]byte, tag uint32, s *slot[M], of *table, do func(int, *M)) bool {
+	return d.each(pieces, tag, func(i int, data []byte) bool {
+		ok := s.fill(of, data)
+		if ok {
+			do(i, &s.m)
 		}
-	}
-	return true
+		return ok
+	})
+}
+
+// nodes reads all nodes, and places all queues and node sets, which refer to nodes, whatever the order of the fields.
+func (d *Decoder) nodes(pieces [2][]byte) bool {
+	return all(d, pieces, tagSnapshotNode, &d.node, nodeFields, d.c.node)
+}
+
+func (d *Decoder) places(pieces [2][]byte) bool {
+	return all(d, pieces, tagSnapshotQueue, &d.queue, queueFields, d.c.queue) &&
+		all(d, pieces, tagSnapshotNodeSet, &d.set, nodeSetFields, d.c.nodeSet)
 }
 
 // jobs reads all jobs, and the nodes beside them if it is asked to.
@@ -223,117 +290,70 @@ func (d *Decoder) jobs(data []byte, size *Size, parts int, nodes bool) bool {
 }
 
 func (d *Decoder) allJobs(data []byte) bool {
-	var f field
-	jobs := d.first
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 6 && f.kind == delimited {
-			if !d.oneJob(jobs, f.data) {
-				return false
-			}
-			jobs++
-		}
-	}
-	return true
+	return d.each([2][]byte{data}, tagSnapshotJob, func(i int, data []byte) bool { return d.oneJob(d.first+i, data) })
 }
 
 // oneJob reads a job's own fields first and its groups after them, whatever their order.
 func (d *Decoder) oneJob(i int, data []byte) bool {
-	if d.stopped() || !d.job.fill(data) {
+	if d.tally {
+		return d.sumJob(data)
+	}
+	if !d.job.fill(jobFields, data) {
 		return false
 	}
-	d.c.jobHead(i, &d.job.m)
-	var f field
+	d.c.b.Job(d.c.jobSpec(i, &d.job.m))
 	group := 0
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == 10 && f.kind == delimited {
-			if !d.oneGroup(i, group, f.data) {
-				return false
-			}
+	for _, run := range d.job.runs {
+		ok := field.Each(data[run.from:run.to], tagJobGroup, func(data []byte) bool {
 			group++
+			return !d.stopped() && d.oneGroup(i, group-1, data)
+		})
+		if !ok {
+			return false
 		}
 	}
 	return true
 }
 
+// oneGroup reads a group's own fields first, then its tasks, then its counts.
 func (d *Decoder) oneGroup(job, group int, data []byte) bool {
-	tasks, counts, ok := d.group.fill(data)
-	if !ok || d.stopped() {
+	if !d.group.fill(groupFields, data) {
 		return false
 	}
-	d.c.groupHead(job, group, &d.group.m)
-	s := scanner{rest: data}
-	for k := range tasks {
-		if d.stopped() || !d.oneTask(place{job, group, k}, s.task()) {
-			return false
-		}
-	}
-	var f field
-	for s, k := (scanner{rest: data}), 0; counts > 0 && s.next(&f); {
-		if f.number == 5 && f.kind == delimited {
-			if d.stopped() || !fillCount(&d.count, f.data) {
+	d.c.b.Group(d.c.groupSpec(job, group, &d.group.m))
+	tasks, counts := 0, 0
+	for _, run := range d.group.runs {
+		for i := run.from; run.tag == tagGroupTask && i < run.to; tasks++ {
+			_, _, from, to := field.At(data, i)
+			if d.stopped() || !d.oneTask(place{job, group, tasks}, data[from:to]) {
 				return false
 			}
-			d.c.count(place{job, group, k}, &d.count)
-			k++
+			i = to
+		}
+	}
+	for _, run := range d.group.runs {
+		for i := run.from; run.tag == tagGroupCount && i < run.to; counts++ {
+			_, _, from, to := field.At(data, i)
+			if d.stopped() || !d.count.fill(countFields, data[from:to]) {
+				return false
+			}
+			d.c.count(place{job, group, counts}, &d.count.m)
+			i = to
 		}
 	}
 	return true
 }
 
-// oneTask reads a task straight into what the builder takes: compiler.task without the message in between.
-func (d *Decoder) oneTask(at place, data []byte) bool {
-	spec := &d.task.spec
-	d.task.begin()
-	if !d.task.fast(data) {
-		d.task.begin()
-		if !d.task.fill(data) {
-			return false
-		}
-		d.c.text(spec.UID)
-		d.c.text(spec.Name)
-	}
-	var known bool
-	if spec.Status, known = statusOf(d.task.status); !known {
-		d.c.b.Fault(at.path("tasks", "status"), "no status %d", d.task.status)
-	}
-	if d.task.farIndex > 0 {
-		d.c.b.Fault(at.path("tasks", "index"), "%d is above %d", d.task.farIndex, math.MaxInt32)
-	}
-	if d.task.detailed {
-		d.c.details(at, spec, &d.task.detail.m)
-	}
-	d.c.b.Task(spec)
-	return true
-}
-
-func fillCount(m *apportionv1.TaskCount, data []byte) bool {
-	m.Status, m.Gate, m.Count = 0, 0, 0
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		if f.kind != varint {
-			continue
-		}
-		switch f.number {
-		case 1:
-			m.Status = apportionv1.TaskStatus(int32(f.value))
-		case 2:
-			m.Gate = apportionv1.TaskGate(int32(f.value))
-		case 3:
-			m.Count = uint32(f.value)
-		}
-	}
-	return !s.bad
-}
-
-// check fails the scanner if a part of the message failed.
-func (s *scanner) check(ok bool) {
+// ClusterOf returns the cluster's name in an encoded Snapshot, reading only its top level; "" if the bytes are not a Snapshot, which is
+// reported when they are compiled.
+func ClusterOf(data []byte) string {
+	cluster := ""
+	ok := field.Each(data, tagSnapshotCluster, func(name []byte) bool {
+		cluster = string(name)
+		return utf8.Valid(name)
+	})
 	if !ok {
-		s.fail()
+		return ""
 	}
-}
-
-// merge adds an encoded message to m, as a second occurrence of a field does.
-func (s *scanner) merge(m proto.Message, data []byte) {
-	s.check(proto.UnmarshalOptions{Merge: true}.Unmarshal(data, m) == nil)
+	return cluster
 }

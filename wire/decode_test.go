@@ -1,7 +1,9 @@
 package wire_test
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -219,6 +221,47 @@ func TestTheDirectDecoderAgreesOnUnusualEncodings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { agree(t, data) })
 	}
+}
+
+// rereads requires that a slot reads every field of a type of messages as the library does, whatever it read before. Lists of messages are
+// left to the caller.
+func rereads[M any, P interface {
+	*M
+	proto.Message
+}](t *testing.T) {
+	t.Run(string(P(new(M)).ProtoReflect().Descriptor().Name()), func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			var data [2][]byte
+			var want P
+			for i := range data {
+				want = new(M)
+				fill(t, want.ProtoReflect(), 3)
+				for _, f := range slices.Collect(maps.Keys(maps.Collect(want.ProtoReflect().Range))) {
+					if f.IsList() && f.Message() != nil {
+						want.ProtoReflect().Clear(f)
+					}
+				}
+				var err error
+				data[i], err = proto.Marshal(want)
+				require.NoError(t, err)
+			}
+			got, ok := wire.Reread[M](data[0], data[1])
+			require.True(t, ok)
+			require.True(t, proto.Equal(want, P(got)), "%v\n%v", want, P(got))
+		})
+	})
+}
+
+func TestSlotsReadEveryField(t *testing.T) {
+	rereads[apportionv1.Node](t)
+	rereads[apportionv1.Queue](t)
+	rereads[apportionv1.NodeSet](t)
+	rereads[apportionv1.LeftOut](t)
+	rereads[apportionv1.Job](t)
+	rereads[apportionv1.TaskGroup](t)
+	rereads[apportionv1.TaskCount](t)
+	rereads[apportionv1.Task](t)
+	rereads[apportionv1.Resource](t)
 }
 
 func FuzzTheDirectDecoderAgrees(f *testing.F) {

@@ -21,7 +21,13 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	},
 	decision: verdicts((*apportionv1.Answer).GetEnqueue, (*apportionv1.EnqueueAnswer).GetJobs),
 	sums:     catalogue.SumsForEnqueue,
-	read:     readEnqueue,
+	read: reader(false, func(m *made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep], r stepFields) {
+		if r.selected {
+			m.body.Jobs = &apportionv1.Jobs{Index: r.index, Uid: r.uid}
+		}
+		m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
+		m.step.Step, m.member.Enqueue = &m.member, &m.body
+	}),
 }
 
 func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
@@ -109,18 +115,4 @@ func (s *Session) verdictOn(j model.JobID, permitted bool, why []policy.Reason) 
 			Job: uint32(j), Uid: s.engine.View().Jobs.At(j).UID, Verdict: s.out.verdict(permitted, why),
 		}},
 	}}}
-}
-
-func readEnqueue(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	if r.selected {
-		m.body.Jobs = &apportionv1.Jobs{Index: r.index, Uid: r.uid}
-	}
-	m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
-	m.step.Step, m.member.Enqueue = &m.member, &m.body
-	return &m.step
 }

@@ -21,17 +21,29 @@ type tasksStep interface {
 
 var setStatusQuestion = question[*apportionv1.SetStatusStep]{
 	of: (*apportionv1.Step).GetSetStatus, changes: true, answer: (*Session).setStatus,
-	work: spendOnTasks[*apportionv1.SetStatusStep], memory: memoryOfTasks[*apportionv1.SetStatusStep], read: readSetStatus,
+	work: spendOnTasks[*apportionv1.SetStatusStep], memory: memoryOfTasks[*apportionv1.SetStatusStep],
+	read: reader(false, func(m *made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep], r stepFields) {
+		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
+		m.step.Step, m.member.SetStatus = &m.member, &m.body
+	}),
 }
 
 var allocateQuestion = question[*apportionv1.AllocateStep]{
 	of: (*apportionv1.Step).GetAllocate, changes: true, answer: (*Session).allocate,
-	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep], read: readAllocate,
+	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep],
+	read: reader(true, func(m *made[apportionv1.Step_Allocate, apportionv1.AllocateStep], r stepFields) {
+		m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
+		m.step.Step, m.member.Allocate = &m.member, &m.body
+	}),
 }
 
 var deallocateQuestion = question[*apportionv1.DeallocateStep]{
 	of: (*apportionv1.Step).GetDeallocate, changes: true, answer: (*Session).deallocate,
-	work: spendOnTasks[*apportionv1.DeallocateStep], memory: memoryOfTasks[*apportionv1.DeallocateStep], read: readDeallocate,
+	work: spendOnTasks[*apportionv1.DeallocateStep], memory: memoryOfTasks[*apportionv1.DeallocateStep],
+	read: reader(false, func(m *made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep], r stepFields) {
+		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
+		m.step.Step, m.member.Deallocate = &m.member, &m.body
+	}),
 }
 
 func spendOnTasks[Q tasksStep](s *Session, q Q) error {
@@ -126,37 +138,4 @@ func (s *Session) wrongStatus(t model.TaskID, err error) error {
 		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_WRONG_TASK_STATUS, Field: "tasks",
 		Text: "task " + strconv.Itoa(int(t)) + " is " + wireStatus(v.Status(t)).String() + ": " + err.Error(),
 	}
-}
-
-func readSetStatus(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-	m.step.Step, m.member.SetStatus = &m.member, &m.body
-	return &m.step
-}
-
-func readAllocate(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Allocate, apportionv1.AllocateStep]{}
-	r := stepFields{index: m.one[:0], listed: true}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
-	m.step.Step, m.member.Allocate = &m.member, &m.body
-	return &m.step
-}
-
-func readDeallocate(data []byte) *apportionv1.Step {
-	m := &made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep]{}
-	r := stepFields{index: m.one[:0]}
-	if !r.read(data) {
-		return nil
-	}
-	m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-	m.step.Step, m.member.Deallocate = &m.member, &m.body
-	return &m.step
 }

@@ -21,3 +21,9 @@ func (d *Decoder) CompileChangeInParts(base *model.Model, data []byte, n int) (*
 	size := Measure(data)
 	return d.compileChange(base, data, Guard{Size: &size}, n)
 }
+
+// Reread returns what a slot holds that read one message and then another.
+func Reread[M any](before, data []byte) (*M, bool) {
+	s, of := slot[M]{}, tableOf[M]()
+	return &s.m, s.fill(of, before) && s.fill(of, data)
+}

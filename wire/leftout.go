@@ -11,29 +11,8 @@ import (
 	"github.com/apportion/apportion/internal/spelling"
 )
 
-// leftOutField is the number of the field left_out of Snapshot.
-const leftOutField = 20
-
-// leftOut reads what is left out of a snapshot.
-func (d *Decoder) leftOut(pieces [2][]byte) bool {
-	var f field
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != leftOutField || f.kind != delimited {
-				continue
-			}
-			var l apportionv1.LeftOut
-			if d.stopped() || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(f.data, &l) != nil {
-				return false
-			}
-			d.c.leftOut(&l)
-		}
-	}
-	return true
-}
-
 // leftOut feeds the builder.
-func (c *compiler) leftOut(l *apportionv1.LeftOut) {
+func (c *compiler) leftOut(_ int, l *apportionv1.LeftOut) {
 	for _, text := range []string{l.GetNamespace(), l.GetName(), l.GetQueue(), l.GetJob(), l.GetScheduler()} {
 		c.text(text)
 	}

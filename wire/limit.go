@@ -3,12 +3,14 @@ package wire
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/setting"
 )
@@ -139,37 +141,37 @@ func measure(data []byte) Size { return measureAlone(data, 1) }
 func measureAlone(data []byte, n int) Size {
 	size := Size{Bytes: int64(len(data))}
 	l, share := &size.layout, len(data)/max(n, 1)
-	var f field
-	for s, at := (scanner{rest: data}), 0; ; {
+	for at := 0; ; {
 		for len(l.cuts) < n-1 && at >= (len(l.cuts)+1)*share {
 			l.cuts = append(l.cuts, partStart{at, size.extent()})
 		}
-		if !s.next(&f) {
+		if at >= len(data) {
 			break
 		}
-		from := at
-		at = len(data) - len(s.rest)
-		if f.kind != delimited {
-			continue
+		tag, _, from, to := field.At(data, at)
+		if to < 0 {
+			break
 		}
-		switch f.number {
-		case 3:
+		start := at
+		at = to
+		switch tag {
+		case tagSnapshotDimension:
 			size.Dimensions++
-		case 4:
+		case tagSnapshotNode:
 			size.Nodes++
-		case 5:
+		case tagSnapshotQueue:
 			size.Queues++
-		case 8:
+		case tagSnapshotNodeSet:
 			size.NodeSets++
-			size.NodeSetBytes += int64(len(f.data))
-		case 6:
+			size.NodeSetBytes += int64(to - from)
+		case tagSnapshotJob:
 			size.Jobs++
-			size.job(f.data)
+			size.job(data[from:to])
 			if l.taken == 0 {
-				l.from = from
+				l.from = start
 			}
-			l.to, l.taken = at, l.taken+at-from
-		case changeRemoveNodes, changeRemoveQueues, changeRemoveJobs, changeTasks, changeRemoveSets:
+			l.to, l.taken = to, l.taken+to-start
+		case tagChangeRemoveNode, tagChangeRemoveQueue, tagChangeRemoveJob, tagChangeTask, tagChangeRemoveSet:
 			size.Updates++
 		}
 	}
@@ -181,11 +183,11 @@ func measureAlone(data []byte, n int) Size {
 
 func (z *Size) job(b []byte) {
 	for i := 0; i < len(b); {
-		tag, _, from, to := fieldAt(b, i)
+		tag, _, from, to := field.At(b, i)
 		if to < 0 {
 			return
 		}
-		if i = to; tag == jobGroupTag {
+		if i = to; tag == tagJobGroup {
 			z.Groups++
 			z.group(b[from:to])
 		}
@@ -194,12 +196,12 @@ func (z *Size) job(b []byte) {
 
 func (z *Size) group(b []byte) {
 	for i := 0; i < len(b); {
-		tag, _, from, to := fieldAt(b, i)
+		tag, _, from, to := field.At(b, i)
 		if to < 0 {
 			return
 		}
-		if i = to; tag == groupTaskTag {
-			end, more := afterTasks(b, to)
+		if i = to; tag == tagGroupTask {
+			end, more := afterShort(b, to, tagGroupTask)
 			i = end
 			z.Tasks += int64(1 + more)
 			z.TaskBytes += int64(end - from)
@@ -248,29 +250,28 @@ func (z Size) Memory() int64 {
 // MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without
 // decoding them.
 func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
-	var f field
-	for s := (scanner{rest: data}); s.next(&f); {
-		if f.number == number && f.kind == delimited {
-			steps++
-			added.step(f.data)
-		}
-	}
+	field.Each(data, uint32(number)<<3|field.Delimited, func(step []byte) bool {
+		steps++
+		added.step(step)
+		return true
+	})
 	return steps, added
 }
 
 // step adds what a step brings in, which is in field 1 of its message.
 func (z *Size) step(data []byte) {
-	var f, in field
-	for s := (scanner{rest: data}); s.next(&f); {
-		q := numbered(f.number)
-		if f.kind != delimited || q == nil || q.added == nil {
-			continue
+	for i := 0; i < len(data); {
+		tag, _, from, to := field.At(data, i)
+		if to < 0 {
+			return
 		}
-		for s := (scanner{rest: f.data}); s.next(&in); {
-			if in.kind == delimited && in.number == 1 {
-				q.added(z, in.data)
-			}
+		if q := numbered(int32(tag >> 3)); tag&7 == field.Delimited && q != nil && q.added != nil {
+			field.Each(data[from:to], 1<<3|field.Delimited, func(added []byte) bool {
+				q.added(z, added)
+				return true
+			})
 		}
+		i = to
 	}
 }
 
@@ -282,6 +283,24 @@ func (c *compiler) text(s string) {
 	if limit := c.limits.TextBytes; limit > 0 && int64(len(s)) > max(limit, shortestText) {
 		c.longest = max(c.longest, int64(len(s)))
 	}
+}
+
+// isText reports whether bytes are a text that is not too long.
+func (c *compiler) isText(b []byte) bool {
+	if limit := c.limits.TextBytes; len(b) > shortestText && limit > 0 && int64(len(b)) > limit {
+		return false
+	}
+	return isASCII(b) || utf8.Valid(b)
+}
+
+// areTexts reports whether all are texts that are not too long.
+func (c *compiler) areTexts(list ...[]byte) bool {
+	for _, b := range list {
+		if len(b) > 0 && !c.isText(b) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *compiler) termTexts(t *apportionv1.NodeGroupTerms) {

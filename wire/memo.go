@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-
-	"github.com/apportion/apportion/engine/model"
 )
 
-// memo remembers positions in the model by the bytes that they were found by: jobs name few different requests and queues. A few bytes that
-// lie together are read faster than what the model has of each.
+// memo remembers the positions of requests in the model by the bytes that they were found by: jobs name few different ones. A few bytes
+// that lie together are read faster than what the model has of each.
 type memo struct {
 	base  []byte
 	known [512]known
@@ -47,32 +45,4 @@ func (m *memo) keep(at *known, b []byte, id int32) {
 		m.base = append(m.base, b...)
 		*at = known{int32(from), int32(from + len(b)), id}
 	}
-}
-
-// requestID returns the position in the model of an encoded request, or -1.
-func (d *Decoder) requestID(b []byte) int32 {
-	at := d.requests.at(b)
-	if d.requests.is(at, b) {
-		return at.id
-	}
-	amounts := d.amountsOf(b)
-	if amounts == nil {
-		return -1
-	}
-	id := d.c.b.RequestID(amounts)
-	d.requests.keep(at, b, id)
-	return id
-}
-
-// queueID returns the queue of a name, or model.None.
-func (d *Decoder) queueID(name []byte) model.QueueID {
-	at := d.named.at(name)
-	if d.named.is(at, name) {
-		return model.QueueID(at.id)
-	}
-	id := d.c.b.QueueID(lent(name))
-	if id != model.None {
-		d.named.keep(at, name, int32(id))
-	}
-	return id
 }

@@ -7,54 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// nodeSetSlot is a node set that is filled again and again.
-type nodeSetSlot struct{ m apportionv1.NodeSet }
-
-func (n *nodeSetSlot) fill(data []byte) bool {
-	n.m.Name, n.m.Rule, n.m.Nodes = "", "", n.m.Nodes[:0]
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == 2:
-			n.m.Nodes = s.uint32s(&f, n.m.Nodes)
-		case f.kind != delimited:
-		case f.number == 1:
-			n.m.Name = s.text(&f)
-		case f.number == 3:
-			n.m.Rule = s.text(&f)
-		}
-	}
-	return !s.bad
-}
-
-// constraints appends the field, packed or not, to a list.
-func (s *scanner) constraints(f *field, to []apportionv1.PlacementConstraint) []apportionv1.PlacementConstraint {
-	var list [8]uint32
-	for _, c := range s.uint32s(f, list[:0]) {
-		to = append(to, apportionv1.PlacementConstraint(int32(c)))
-	}
-	return to
-}
-
-// nodeSets reads all node sets, which refer to nodes that are there already.
-func (d *Decoder) nodeSets(pieces [2][]byte) bool {
-	var f field
-	for _, piece := range pieces {
-		for s := (scanner{rest: piece}); s.next(&f); {
-			if f.number != 8 || f.kind != delimited {
-				continue
-			}
-			if d.stopped() || !d.set.fill(f.data) {
-				return false
-			}
-			d.c.nodeSet(&d.set.m)
-		}
-	}
-	return true
-}
-
-func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
+func (c *compiler) nodeSet(_ int, s *apportionv1.NodeSet) {
 	c.text(s.GetName())
 	c.text(s.GetRule())
 	c.b.NodeSet(model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes()})

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/internal/processor"
 )
 
@@ -107,9 +108,8 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 	b := d.c.b
 	b.Tally(all, int(size.Nodes))
 	d.requests.reset()
-	d.named.reset()
 	if n == 1 {
-		return d.sumJobs(data)
+		return d.allJobs(data)
 	}
 	d.enough(n)
 	stop := d.stop
@@ -123,7 +123,6 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 		}
 		d.begin(p)
 		p.requests.reset()
-		p.named.reset()
 		b.TallyPart(p.c.b, cuts[i].before, to)
 	}
 	read := make([]bool, n)
@@ -131,7 +130,7 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 		if i == 0 && nodes && !d.nodes(size.around(data)) {
 			return
 		}
-		read[i] = d.part(i).sumJobs(partOf(data, cuts, i))
+		read[i] = d.part(i).allJobs(partOf(data, cuts, i))
 	})
 	return d.joined(read)
 }
@@ -188,20 +187,17 @@ type partStart struct {
 // cutsOf returns where the second and each later of n parts of about the same length begin, fields being kept whole.
 func cutsOf(data []byte, n int) []partStart {
 	cuts := make([]partStart, 0, n-1)
-	jobs := 0
-	var f field
-	s := scanner{rest: data}
+	jobs, at := 0, 0
 	for len(cuts) < n-1 {
-		at := len(data) - len(s.rest)
-		if at >= (len(cuts)+1)*(len(data)/n) {
+		if at >= (len(cuts)+1)*(len(data)/n) || at >= len(data) {
 			cuts = append(cuts, partStart{at, model.Extent{Jobs: jobs}})
 			continue
 		}
-		if !s.next(&f) {
-			cuts = append(cuts, partStart{len(data), model.Extent{Jobs: jobs}})
-			continue
+		tag, _, _, to := field.At(data, at)
+		if to < 0 {
+			to = len(data)
 		}
-		if f.number == 6 && f.kind == delimited {
+		if at = to; tag == tagSnapshotJob {
 			jobs++
 		}
 	}

@@ -61,7 +61,7 @@ func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
 	if size.Queues+size.Updates > 0 {
 		bytes += sizeOf[model.Queue](len(base.Queues))
 	}
-	head, _ := new(Decoder).changeHead(data, size)
+	head, _ := new(Decoder).head(data, size)
 	for _, name := range head.dimensions {
 		if _, known := base.Dims.Index(name); !known {
 			return bytes + ModelBytes(base)

@@ -1,447 +1,347 @@
 package wire
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
 
-	"github.com/apportion/apportion/engine/model"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/internal/field"
 )
 
-// A slot is a message that is filled again and again. fill resets it, reads the encoded fields and reports whether they are well formed.
-// A field that occurs twice is merged, or the last one counts, as the protobuf library has it.
-
-type resourceSlot struct {
-	m    apportionv1.Resource
-	seen bool
+// slot is a message of the contract that is read again and again into the same memory. What it holds is valid until it is filled again,
+// and its texts are the bytes that were read.
+type slot[M any] struct {
+	m M
+	record
 }
 
-func (r *resourceSlot) reset() {
-	r.m.Dimension, r.m.Amount, r.seen = r.m.Dimension[:0], r.m.Amount[:0], false
+// fill reads an encoded message as the protobuf library does, but drops unknown fields; false: it is malformed.
+func (s *slot[M]) fill(of *table, data []byte) bool {
+	s.empty(of)
+	return s.merge(data)
 }
 
-// message returns nil if the field did not occur.
-func (r *resourceSlot) message() *apportionv1.Resource {
-	if !r.seen {
-		return nil
+// empty empties the message.
+func (s *slot[M]) empty(of *table) {
+	if s.of == nil {
+		s.record = of.record(reflect.ValueOf(&s.m))
 	}
-	return &r.m
+	s.reset()
 }
 
-// amounts lends what was read.
-func (r *resourceSlot) amounts() model.Amounts {
-	return model.Amounts{Dimension: r.m.Dimension, Amount: r.m.Amount}
+// record reads the fields of one message into its Go struct, and keeps the memory of what that refers to.
+type record struct {
+	of *table
+	// at is where the struct lies, and set has the bits of the fields that are set.
+	at  unsafe.Pointer
+	set uint64
+	// rooms are, by column.room, the memory of optional fields, of lists, and of messages, and inner what reads these.
+	rooms []unsafe.Pointer
+	inner []*record
+	// runs are where the fields lie that are left to the caller.
+	runs []run
 }
 
-// fill adds to what is there.
-func (r *resourceSlot) fill(data []byte) bool {
-	r.seen = true
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.number {
-		case 1:
-			r.m.Dimension = s.uint32s(&f, r.m.Dimension)
-		case 2:
-			r.m.Amount = s.doubles(&f, r.m.Amount)
+// run is where fields of one tag lie one after the other in the encoded message.
+type run struct {
+	tag      uint32
+	from, to int
+}
+
+// table lists the fields of a type of messages.
+type table struct {
+	// columns are found by tags, and fields by numbers.
+	columns, fields []column
+	// rooms are the types of what the struct refers to, and inner the tables of the messages among them.
+	rooms []reflect.Type
+	inner []*table
+}
+
+// column is how a field is set, and where it lies in the struct. An optional field has its value in its room.
+type column struct {
+	set      setter
+	optional bool
+	room     uint8
+	offset   uint16
+}
+
+type setter uint8
+
+const (
+	unknown setter = iota
+	// leave leaves a field to the caller.
+	leave
+	setText
+	setBool
+	set32
+	set64
+	addNumber
+	addNumbers
+	addDouble
+	addDoubles
+	setMessage
+	// setByLibrary makes a message in memory of its own, texts included, which the model keeps.
+	setByLibrary
+)
+
+// setters are those of numbers and texts.
+var setters = map[reflect.Kind]setter{
+	reflect.String: setText, reflect.Bool: setBool,
+	reflect.Int32: set32, reflect.Uint32: set32, reflect.Int64: set64, reflect.Uint64: set64,
+}
+
+// tableOf returns the table of a type of messages. Lists of messages and texts are left to the caller.
+func tableOf[M any]() *table { return newTable(reflect.TypeFor[M]()) }
+
+// newTable reads the tags of a struct, as in `protobuf:"varint,3,opt,name=weight"`.
+func newTable(message reflect.Type) *table {
+	of := &table{}
+	for f := range message.Fields() {
+		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
+			number, _ := strconv.ParseUint(parts[1], 10, 32)
+			of.add(&f, uint32(number)<<3)
 		}
 	}
-	return !s.bad
+	return of
 }
 
-type nodeSlot struct {
-	m                 apportionv1.Node
-	allocatable, used resourceSlot
-	group             string
-	unschedulable     apportionv1.NodeUnschedulable
-	// plain are the amounts of a node that is fed without a message.
-	plain [2]model.Amounts
-}
-
-func (n *nodeSlot) fill(data []byte) bool {
-	n.m.Name, n.m.Group, n.m.Unschedulable = "", nil, nil
-	n.allocatable.reset()
-	n.used.reset()
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		if f.kind != delimited {
-			continue
+// add adds a field; the tag is its number alone.
+func (t *table) add(f *reflect.StructField, tag uint32) {
+	c := column{offset: uint16(f.Offset), room: uint8(len(t.rooms))}
+	of, inner := f.Type, (*table)(nil)
+	if of.Kind() == reflect.Pointer {
+		of, c.optional = of.Elem(), true
+	}
+	switch of.Kind() {
+	case reflect.Struct:
+		c.set, c.optional, inner = setMessage, false, newTable(of)
+		if slices.ContainsFunc(inner.columns, func(c column) bool { return c.set == leave }) {
+			c.set, inner = setByLibrary, nil
 		}
-		switch f.number {
-		case 1:
-			n.m.Name = s.text(&f)
-		case 2:
-			s.check(n.allocatable.fill(f.data))
-		case 3:
-			s.check(n.used.fill(f.data))
-		case 4:
-			n.group = s.text(&f)
-			n.m.Group = &n.group
-		case 5:
-			if n.m.Unschedulable == nil {
-				n.m.Unschedulable = &n.unschedulable
-				n.unschedulable.Cause, n.unschedulable.Detail = 0, ""
-			}
-			s.check(fillUnschedulable(n.m.Unschedulable, f.data))
+		t.put(tag|field.Delimited, c)
+	case reflect.Slice:
+		one, packed, kind := leave, leave, field.Delimited
+		switch of.Elem().Kind() {
+		case reflect.Int32, reflect.Uint32:
+			one, packed, kind = addNumber, addNumbers, field.Varint
+		case reflect.Float64:
+			one, packed, kind = addDouble, addDoubles, field.Fixed64
+		default:
+		}
+		c.set = one
+		t.put(tag|kind, c)
+		c.set = packed
+		t.put(tag|field.Delimited, c)
+	case reflect.String:
+		c.set = setText
+		t.put(tag|field.Delimited, c)
+	default:
+		c.set = setters[of.Kind()]
+		t.put(tag|field.Varint, c)
+	}
+	t.rooms, t.inner = append(t.rooms, of), append(t.inner, inner)
+}
+
+func (t *table) put(tag uint32, c column) {
+	for int(tag) >= len(t.columns) {
+		t.columns, t.fields = append(t.columns, make([]column, 8)...), append(t.fields, column{})
+	}
+	t.columns[tag], t.fields[tag>>3] = c, c
+}
+
+// record returns what reads into a struct.
+func (t *table) record(message reflect.Value) record {
+	r := record{of: t, at: message.UnsafePointer()}
+	for i, of := range t.rooms {
+		room := reflect.New(of)
+		r.rooms, r.inner = append(r.rooms, room.UnsafePointer()), append(r.inner, nil)
+		if inner := t.inner[i]; inner != nil {
+			r.inner[i] = new(inner.record(room))
 		}
 	}
-	n.m.Allocatable, n.m.UsedByOthers = n.allocatable.message(), n.used.message()
-	return !s.bad
+	return r
 }
 
-// plainNode feeds the builder a node that is written in the usual way and takes tasks; false: it is not, and nothing was done.
-func (d *Decoder) plainNode(b []byte) bool {
-	var spec model.NodeSpec
-	n := &d.node
+// reset empties the message. A number of fields costs less one by one than the whole struct.
+func (r *record) reset() {
+	for set := r.set; set != 0; set &= set - 1 {
+		c := r.of.fields[bits.TrailingZeros64(set)]
+		at := unsafe.Add(r.at, c.offset)
+		switch {
+		case c.optional || c.set == setMessage || c.set == setByLibrary:
+			*(*unsafe.Pointer)(at) = nil
+		case c.set == setText:
+			*(*string)(at) = ""
+		case c.set == setBool:
+			*(*bool)(at) = false
+		case c.set == set32:
+			*(*uint32)(at) = 0
+		case c.set == set64:
+			*(*uint64)(at) = 0
+		case c.set == addNumbers:
+			*(*[]uint32)(at) = nil
+		case c.set == addDoubles:
+			*(*[]float64)(at) = nil
+		}
+	}
+	r.set, r.runs = 0, r.runs[:0]
+}
+
+// merge adds encoded fields to the message.
+func (r *record) merge(b []byte) bool {
+	columns := r.of.columns
 	for i := 0; i < len(b); {
-		tag, _, from, to := fieldAt(b, i)
+		tag, value, from, to := field.At(b, i)
 		if to < 0 {
 			return false
 		}
-		i = to
-		var ok bool
-		switch tag {
-		case nodeNameTag:
-			spec.Name, ok = lent(b[from:to]), d.c.isText(b[from:to])
-		case nodeAllocatableTag:
-			ok = spec.Allocatable == nil && n.allocatable.isPlain(b[from:to])
-			spec.Allocatable, n.plain[0] = &n.plain[0], n.allocatable.amounts()
-		case nodeUsedTag:
-			ok = spec.UsedByOthers == nil && n.used.isPlain(b[from:to])
-			spec.UsedByOthers, n.plain[1] = &n.plain[1], n.used.amounts()
-		case nodeGroupTag:
-			spec.Group, spec.Labelled, ok = lent(b[from:to]), true, d.c.isText(b[from:to])
+		if tag >= uint32(len(columns)) || columns[tag].set == unknown {
+			i = to
+			continue
+		}
+		c := &columns[tag]
+		r.set |= 1 << (tag >> 3)
+		at := unsafe.Add(r.at, c.offset)
+		if c.optional {
+			room := r.rooms[c.room]
+			*(*unsafe.Pointer)(at) = room
+			at = room
+		}
+		switch c.set {
+		case setText:
+			text := b[from:to]
+			if *(*string)(at) = lent(text); !isASCII(text) && !utf8.Valid(text) {
+				return false
+			}
+		case setBool:
+			*(*bool)(at) = value != 0
+		case set32:
+			*(*uint32)(at) = uint32(value)
+		case set64:
+			*(*uint64)(at) = value
+		case leave:
+			to, _ = afterShort(b, to, tag)
+			r.runs = append(r.runs, run{tag, i, to})
 		default:
-			return false
+			if !r.add(c, at, tag, value, b[from:to]) {
+				return false
+			}
 		}
-		if !ok {
-			return false
-		}
+		i = to
 	}
-	d.c.b.Node(spec)
 	return true
 }
 
-// fillUnschedulable adds to what is there.
-func fillUnschedulable(m *apportionv1.NodeUnschedulable, data []byte) bool {
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == 1 && f.kind == varint:
-			m.Cause = apportionv1.UnschedulableCause(int32(f.value))
-		case f.number == 2 && f.kind == delimited:
-			m.Detail = s.text(&f)
+// add adds to the list or the message that lies at a place.
+func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, data []byte) bool {
+	switch room := r.rooms[c.room]; c.set {
+	case addNumber, addNumbers:
+		list, ok := numbers(listAt[uint32](at, room), tag, value, data)
+		keep(at, room, list)
+		return ok
+	case addDouble:
+		keep(at, room, append(listAt[float64](at, room), math.Float64frombits(value)))
+	case addDoubles:
+		list := slices.Grow(listAt[float64](at, room), len(data)/8)
+		for ; len(data) >= 8; data = data[8:] {
+			list = append(list, math.Float64frombits(binary.LittleEndian.Uint64(data)))
+		}
+		keep(at, room, list)
+		return len(data) == 0
+	case setMessage:
+		inner := r.inner[c.room]
+		if *(*unsafe.Pointer)(at) == nil {
+			inner.reset()
+			*(*unsafe.Pointer)(at) = room
+		}
+		return inner.merge(data)
+	case setByLibrary:
+		if *(*unsafe.Pointer)(at) == nil {
+			*(*unsafe.Pointer)(at) = reflect.New(r.of.rooms[c.room]).UnsafePointer()
+		}
+		m, ok := reflect.TypeAssert[proto.Message](reflect.NewAt(r.of.rooms[c.room], *(*unsafe.Pointer)(at)))
+		return ok && proto.UnmarshalOptions{Merge: true}.Unmarshal(data, m) == nil
+	default:
+	}
+	return true
+}
+
+// numbers adds the field of a list, which is packed or not.
+func numbers[T ~int32 | ~uint32](list []T, tag uint32, value uint64, packed []byte) ([]T, bool) {
+	if tag&7 == field.Varint {
+		return append(list, T(value)), true
+	}
+	n := 0
+	for _, b := range packed {
+		if b < 0x80 {
+			n++
 		}
 	}
-	return !s.bad
-}
-
-type queueSlot struct {
-	m                               apportionv1.Queue
-	capability, guarantee, deserved resourceSlot
-	hierarchy                       apportionv1.FairShareHierarchy
-	weight                          uint32
-	reclaimable                     bool
-}
-
-func (q *queueSlot) fill(data []byte) bool {
-	m := &q.m
-	m.Name, m.Parent, m.Weight, m.Priority, m.State, m.Reclaimable = "", "", nil, 0, 0, nil
-	m.NodeGroupAffinity, m.FairShareHierarchy, m.CreateTime = nil, nil, 0
-	q.capability.reset()
-	q.guarantee.reset()
-	q.deserved.reset()
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.kind {
-		case varint:
-			q.number(&f)
-		case delimited:
-			q.part(&s, &f)
-		}
-	}
-	m.Capability, m.Guarantee, m.Deserved = q.capability.message(), q.guarantee.message(), q.deserved.message()
-	return !s.bad
-}
-
-func (q *queueSlot) number(f *field) {
-	switch f.number {
-	case 3:
-		q.weight = uint32(f.value)
-		q.m.Weight = &q.weight
-	case 4:
-		q.m.Priority = int32(f.value)
-	case 5:
-		q.m.State = apportionv1.QueueState(int32(f.value))
-	case 6:
-		q.reclaimable = f.value != 0
-		q.m.Reclaimable = &q.reclaimable
-	case 12:
-		q.m.CreateTime = int64(f.value)
-	}
-}
-
-func (q *queueSlot) part(s *scanner, f *field) {
-	switch f.number {
-	case 1:
-		q.m.Name = s.text(f)
-	case 2:
-		q.m.Parent = s.text(f)
-	case 7:
-		s.check(q.capability.fill(f.data))
-	case 8:
-		s.check(q.guarantee.fill(f.data))
-	case 9:
-		s.check(q.deserved.fill(f.data))
-	case 10:
-		if q.m.NodeGroupAffinity == nil {
-			q.m.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{}
-		}
-		s.merge(q.m.NodeGroupAffinity, f.data)
-	case 11:
-		if q.m.FairShareHierarchy == nil {
-			q.m.FairShareHierarchy = &q.hierarchy
-			q.hierarchy.Path, q.hierarchy.Weights = "", ""
-		}
-		s.check(fillHierarchy(q.m.FairShareHierarchy, f.data))
-	}
-}
-
-// fillHierarchy adds to what is there.
-func fillHierarchy(m *apportionv1.FairShareHierarchy, data []byte) bool {
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.kind != delimited:
-		case f.number == 1:
-			m.Path = s.text(&f)
-		case f.number == 2:
-			m.Weights = s.text(&f)
-		}
-	}
-	return !s.bad
-}
-
-type jobSlot struct {
-	m            apportionv1.Job
-	minResources resourceSlot
-}
-
-// fill reads all of a job but its groups.
-func (j *jobSlot) fill(data []byte) bool {
-	m := &j.m
-	m.Uid, m.Name, m.Namespace, m.Queue, m.Priority, m.Phase, m.MinAvailable, m.CreateTime = "", "", "", "", 0, 0, 0, 0
-	m.Condition, m.ExpectedEnd, m.EndIsDeadline = "", 0, false
-	j.minResources.reset()
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.kind {
-		case varint:
-			switch f.number {
-			case 5:
-				m.Priority = int32(f.value)
-			case 6:
-				m.Phase = apportionv1.JobPhase(int32(f.value))
-			case 7:
-				m.MinAvailable = uint32(f.value)
-			case 9:
-				m.CreateTime = int64(f.value)
-			case 12:
-				m.ExpectedEnd = int64(f.value)
-			case 13:
-				m.EndIsDeadline = f.value != 0
+	list = slices.Grow(list, n)
+	for i := 0; i < len(packed); {
+		value, end := uint64(packed[i]), i+1
+		if value >= 0x80 {
+			if value, end = field.NumberAt(packed, i); end < 0 {
+				return nil, false
 			}
-		case delimited:
-			j.part(&s, &f)
 		}
+		list, i = append(list, T(value)), end
 	}
-	m.MinResources = j.minResources.message()
-	return !s.bad
+	return list, true
 }
 
-func (j *jobSlot) part(s *scanner, f *field) {
-	switch f.number {
-	case 1:
-		j.m.Uid = s.text(f)
-	case 2:
-		j.m.Name = s.text(f)
-	case 3:
-		j.m.Namespace = s.text(f)
-	case 4:
-		j.m.Queue = s.text(f)
-	case 8:
-		s.check(j.minResources.fill(f.data))
-	case 11:
-		j.m.Condition = s.text(f)
+// listAt returns the list at a place, and begins it in its room.
+func listAt[T any](at, room unsafe.Pointer) []T {
+	if list := *(*[]T)(at); list != nil {
+		return list
 	}
+	return (*(*[]T)(room))[:0]
 }
 
-type groupSlot struct {
-	m            apportionv1.TaskGroup
-	request      resourceSlot
-	minAvailable uint32
-}
+// keep sets the list at a place, whose memory is used again.
+func keep[T any](at, room unsafe.Pointer, list []T) { *(*[]T)(at), *(*[]T)(room) = list, list }
 
-// fill reads all of a group but its tasks and counts, of which it returns the numbers.
-func (g *groupSlot) fill(data []byte) (tasks, counts int, ok bool) {
-	g.m.Role, g.m.MinAvailable, g.m.NodeSet, g.m.Unjudged = "", nil, "", g.m.Unjudged[:0]
-	g.request.reset()
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.kind == varint && f.number == 3:
-			g.minAvailable = uint32(f.value)
-			g.m.MinAvailable = &g.minAvailable
-		case f.number == 7:
-			g.m.Unjudged = s.constraints(&f, g.m.Unjudged)
-		case f.kind != delimited:
-		case f.number == 1:
-			g.m.Role = s.text(&f)
-		case f.number == 2:
-			s.check(g.request.fill(f.data))
-		case f.number == 4:
-			end, more := afterTasks(s.rest, 0)
-			s.rest = s.rest[end:]
-			tasks += 1 + more
-		case f.number == 5:
-			counts++
-		case f.number == 6:
-			g.m.NodeSet = s.text(&f)
+// afterShort returns where the run of fields of a tag ends that begins at from, and how many there are. A field of 128 bytes and more ends
+// it.
+func afterShort(b []byte, from int, tag uint32) (end, n int) {
+	i := from
+	for i+1 < len(b) && uint32(b[i]) == tag && b[i+1] < 0x80 {
+		next := i + 2 + int(b[i+1])
+		if next > len(b) {
+			break
 		}
+		i = next
+		n++
 	}
-	g.m.Request = g.request.message()
-	return tasks, counts, !s.bad
+	return i, n
 }
 
-// taskSlot is a task as the builder takes it, and what of it is not checked yet.
-type taskSlot struct {
-	spec   model.TaskSpec
-	status apportionv1.TaskStatus
-	// farIndex is an index beyond what there can be.
-	farIndex uint32
-	detailed bool
-	detail   detailSlot
+// lent returns bytes as a string that is valid as long as they are.
+func lent(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // G103: lent, not kept; what is kept is copied.
 }
 
-func (t *taskSlot) begin() {
-	// Field by field: a whole value would be put together elsewhere and copied.
-	s := &t.spec
-	s.UID, s.Name, s.NodeSet, s.Detail, s.Request = "", "", "", nil, nil
-	s.Status, s.Gate, s.Node, s.Priority, s.Index, s.CreateTime, s.Preemptable = 0, 0, model.None, 1, -1, 0, true
-	t.status, t.farIndex, t.detailed = 0, 0, false
-}
-
-// fill reads a task however it is written.
-func (t *taskSlot) fill(data []byte) bool {
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch f.kind {
-		case varint:
-			t.number(&f)
-		case delimited:
-			t.part(&s, &f)
+// isASCII reports whether no byte has its highest bit set, eight at a time; the last eight may overlap those before.
+func isASCII(b []byte) bool {
+	const highest = 0x8080808080808080
+	if len(b) < 8 {
+		all := byte(0)
+		for _, c := range b {
+			all |= c
 		}
+		return all < 0x80
 	}
-	return !s.bad
-}
-
-func (t *taskSlot) number(f *field) {
-	switch f.number {
-	case 2:
-		t.status = apportionv1.TaskStatus(int32(f.value))
-	case 3:
-		t.spec.Node = model.NodeID(min(uint32(f.value), math.MaxInt32))
-	case 4:
-		t.spec.Priority = int32(f.value)
-	case 6:
-		t.spec.CreateTime = int64(f.value)
-	case 7:
-		t.farIndex = 0
-		if index := uint32(f.value); index > math.MaxInt32 {
-			t.farIndex = index
-		}
-		t.spec.Index = int32(min(uint32(f.value), math.MaxInt32))
+	all := binary.LittleEndian.Uint64(b[len(b)-8:])
+	for ; len(b) > 8; b = b[8:] {
+		all |= binary.LittleEndian.Uint64(b)
 	}
-}
-
-func (t *taskSlot) part(s *scanner, f *field) {
-	switch f.number {
-	case 1:
-		t.spec.UID = s.text(f)
-	case 5:
-		t.spec.Name = s.text(f)
-	case 8:
-		if !t.detailed {
-			t.detail.reset()
-			t.detailed = true
-		}
-		s.check(t.detail.fill(f.data))
-	}
-}
-
-type detailSlot struct {
-	m                      apportionv1.TaskDetail
-	request                resourceSlot
-	preemptable            bool
-	scheduleTime, cooldown int64
-}
-
-func (d *detailSlot) reset() {
-	m := &d.m
-	m.Preemptable, m.Gate, m.PriorityClass, m.ScheduleTime, m.Cooldown, m.Request = nil, 0, "", nil, nil, nil
-	m.NodeSet, m.Unjudged, m.Condition = "", m.Unjudged[:0], ""
-	d.request.reset()
-}
-
-// fill adds to what is there.
-func (d *detailSlot) fill(data []byte) bool {
-	var f field
-	s := scanner{rest: data}
-	for s.next(&f) {
-		switch {
-		case f.number == 8:
-			d.m.Unjudged = s.constraints(&f, d.m.Unjudged)
-		case f.kind == varint:
-			d.number(&f)
-		case f.kind == delimited:
-			d.part(&s, &f)
-		}
-	}
-	d.m.Request = d.request.message()
-	return !s.bad
-}
-
-func (d *detailSlot) part(s *scanner, f *field) {
-	switch f.number {
-	case 3:
-		d.m.PriorityClass = s.text(f)
-	case 6:
-		s.check(d.request.fill(f.data))
-	case 7:
-		d.m.NodeSet = s.text(f)
-	case 9:
-		d.m.Condition = s.text(f)
-	}
-}
-
-func (d *detailSlot) number(f *field) {
-	switch f.number {
-	case 1:
-		d.preemptable = f.value != 0
-		d.m.Preemptable = &d.preemptable
-	case 2:
-		d.m.Gate = apportionv1.TaskGate(int32(f.value))
-	case 4:
-		d.scheduleTime = int64(f.value)
-		d.m.ScheduleTime = &d.scheduleTime
-	case 5:
-		d.cooldown = int64(f.value)
-		d.m.Cooldown = &d.cooldown
-	}
+	return all&highest == 0
 }

@@ -21,11 +21,11 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	for i, q := range snapshot.GetQueues() {
 		c.queue(i, q)
 	}
-	for _, s := range snapshot.GetNodeSets() {
-		c.nodeSet(s)
+	for i, s := range snapshot.GetNodeSets() {
+		c.nodeSet(i, s)
 	}
-	for _, l := range snapshot.GetLeftOut() {
-		c.leftOut(l)
+	for i, l := range snapshot.GetLeftOut() {
+		c.leftOut(i, l)
 	}
 	for i, j := range snapshot.GetJobs() {
 		c.job(i, j)
@@ -120,9 +120,9 @@ func terms(t *apportionv1.NodeGroupTerms) *model.Terms {
 
 // job feeds the job at position i with its groups and tasks.
 func (c *compiler) job(i int, j *apportionv1.Job) {
-	c.jobHead(i, j)
+	c.b.Job(c.jobSpec(i, j))
 	for g, group := range j.GetGroups() {
-		c.groupHead(i, g, group)
+		c.b.Group(c.groupSpec(i, g, group))
 		for k, t := range group.GetTasks() {
 			c.task(place{i, g, k}, t)
 		}
@@ -132,8 +132,8 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 	}
 }
 
-// jobHead feeds a job without its groups.
-func (c *compiler) jobHead(i int, j *apportionv1.Job) {
+// jobSpec returns a job without its groups.
+func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
 	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue(), j.GetCondition()} {
 		c.text(s)
 	}
@@ -141,24 +141,24 @@ func (c *compiler) jobHead(i int, j *apportionv1.Job) {
 	if !known {
 		c.b.Fault(fmt.Sprintf("jobs[%d].phase", i), "no phase %d", j.GetPhase())
 	}
-	c.b.Job(model.JobSpec{
+	return model.JobSpec{
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
 		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), EndIsDeadline: j.GetEndIsDeadline(),
-	})
+	}
 }
 
-// groupHead feeds the group at position i of the newest job, which is at position job, without its tasks.
-func (c *compiler) groupHead(job, i int, g *apportionv1.TaskGroup) {
+// groupSpec returns the group at position i of the newest job, which is at position job, without its tasks.
+func (c *compiler) groupSpec(job, i int, g *apportionv1.TaskGroup) model.GroupSpec {
 	c.text(g.GetRole())
 	c.text(g.GetNodeSet())
-	c.b.Group(model.GroupSpec{
+	return model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
 		NodeSet: g.GetNodeSet(),
 		Unjudged: constraints(g.GetUnjudged(), func(k int, format string, args ...any) {
 			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged[%d]", job, i, k), format, args...)
 		}),
-	})
+	}
 }
 
 // place is where a task, or a count of tasks, stands: the positions of its job, its group and itself.

@@ -94,7 +94,7 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	d := Decoder{stop: s.stop}
 	d.c.limits = s.limits
 	size := Measure(data)
-	head, ok := d.changeHead(data, &size)
+	head, ok := d.head(data, &size)
 	if !ok {
 		return nil, malformed("change")
 	}
