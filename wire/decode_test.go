@@ -229,6 +229,7 @@ func rereads[M any, P interface {
 	*M
 	proto.Message
 }](t *testing.T) {
+	t.Helper()
 	t.Run(string(P(new(M)).ProtoReflect().Descriptor().Name()), func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			var data [2][]byte
