@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +18,10 @@ func (c *compiler) leftOut(_ int, l *apportionv1.LeftOut) {
 		c.text(text)
 	}
 	c.b.LeftOut(model.LeftOut{
-		Cause: model.LeftOutCause(min(max(l.GetCause(), 0), 255)), Namespace: l.GetNamespace(), Name: l.GetName(), Queue: l.GetQueue(),
-		Job: l.GetJob(), Scheduler: l.GetScheduler(),
+		// The model keeps these texts, and a slot lends them.
+		Cause: model.LeftOutCause(min(max(l.GetCause(), 0), 255)), Namespace: strings.Clone(l.GetNamespace()),
+		Name: strings.Clone(l.GetName()), Queue: strings.Clone(l.GetQueue()), Job: strings.Clone(l.GetJob()),
+		Scheduler: strings.Clone(l.GetScheduler()),
 	})
 }
 
