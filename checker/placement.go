@@ -30,7 +30,8 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 		}
 	}
 	p := &planned{
-		check: c, job: int(got.GetJob()), omit: step.GetOmitNames(), room: copyRooms(c.future), slack: map[int]int64{}, seen: map[uint32]bool{},
+		check: c, job: int(got.GetJob()), omit: step.GetOmitNames(), room: copyRooms(c.future),
+		slack: map[int]int64{}, seen: map[uint32]bool{},
 		outside: slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside }),
 	}
 	freed := make([]int64, len(c.dims))

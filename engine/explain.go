@@ -226,7 +226,7 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 	}
 	e := &Explanation{Judgement: *judged, Rank: x.rank[x.view.Jobs.At(j).Queue]}
 	waits := x.waits(j)
-	if waits && e.first(Failed) == nil {
+	if waits && e.failed() == nil {
 		if err := x.order(e, w); err != nil {
 			return nil, err
 		}

@@ -38,9 +38,9 @@ func (d *Judgement) find(check CheckKind, outcome Outcome, reasons ...policy.Rea
 	return d.add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
 }
 
-// first returns the first finding that has an outcome, nil if none has.
-func (d *Judgement) first(outcome Outcome) *Finding {
-	i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Outcome == outcome })
+// failed returns the first finding that holds the job back, nil if none does.
+func (d *Judgement) failed() *Finding {
+	i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Outcome == Failed })
 	if i < 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (d *Judgement) first(outcome Outcome) *Finding {
 
 // against returns what holds the job back, or else leaves open whether it could start; nil if it could.
 func (d *Judgement) against() *Finding {
-	if failed := d.first(Failed); failed != nil {
+	if failed := d.failed(); failed != nil {
 		return failed
 	}
 	for i := range d.Findings {
@@ -130,7 +130,7 @@ func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 
 // after makes the checks after that of admission.
 func (g *judge) after(d *Judgement, w *waiting, creates bool) error {
-	if err := g.tasks(d, w, creates); err != nil || g.brief && d.first(Failed) != nil {
+	if err := g.tasks(d, w, creates); err != nil || g.brief && d.failed() != nil {
 		return err
 	}
 	if len(w.tasks) > 0 {
@@ -150,7 +150,7 @@ func (g *judge) after(d *Judgement, w *waiting, creates bool) error {
 
 // placement asks whether the waiting tasks of a job may be placed.
 func (g *judge) placement(d *Judgement, w *waiting) error {
-	if g.queue(d); g.brief && d.first(Failed) != nil {
+	if g.queue(d); g.brief && d.failed() != nil {
 		return nil
 	}
 	o := g.options(w)

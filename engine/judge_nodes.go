@@ -23,7 +23,8 @@ type kindRoom struct {
 func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 	share := &d.Findings[len(d.Findings)-1]
 	allowed := share.Outcome == Passed
-	g.borrows = allowed && g.booked == nil && slices.ContainsFunc(share.Reasons, func(r policy.Reason) bool { return r.Code == policy.Borrowed })
+	g.borrows = allowed && g.booked == nil &&
+		slices.ContainsFunc(share.Reasons, func(r policy.Reason) bool { return r.Code == policy.Borrowed })
 	if done, err := g.quickly(d, w, o); done || err != nil {
 		return err
 	}
@@ -229,8 +230,8 @@ func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles boo
 // maxSeats bounds the nodes on which tasks are booked to see whether the policy lets the others be placed.
 const maxSeats = 256
 
-// elsewhere looks for other nodes on which the policy lets tasks be placed one after the other: what it sets aside for others depends on the
-// nodes that are left. It returns nil if it finds none within its bound.
+// elsewhere looks for other nodes on which the policy lets tasks be placed one after the other: what it sets aside for others depends on
+// the nodes that are left. It returns nil if it finds none within its bound.
 func (g *judge) elsewhere(tasks []model.TaskID, later bool) (nodes []model.NodeID, _ error) {
 	left := maxSeats
 	err := g.tried(func() error {

@@ -63,8 +63,8 @@ func newFreeNodes(s *Session, nodes []model.NodeID, room func(model.NodeID, *res
 	return f, nil
 }
 
-// place places tasks on all nodes, later also where room is being released. Nothing has changed since the judge was made but what is used of
-// the booked nodes.
+// place places tasks on all nodes, later also where room is being released. Nothing has changed since the judge was made but what is used
+// of the booked nodes.
 func (g *judge) place(tasks []model.TaskID, later bool) (Placement, error) {
 	// One job asks too few times for an index.
 	if !g.once {
@@ -160,7 +160,8 @@ func (s *Session) findReleased() map[model.NodeID]*resource.Row {
 	return released
 }
 
-// afterRelease returns which tasks have room on their nodes only after tasks that are being released are gone. gone are tasks that are evicted.
+// afterRelease returns which tasks have room on their nodes only after tasks that are being released are gone. gone are tasks that are
+// evicted.
 func (s *Session) afterRelease(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
 	after := make([]bool, len(tasks))
 	rows := make(map[model.NodeID]*resource.Row)

@@ -141,7 +141,8 @@ const planWork = 1 << 18
 // by the events of the session, and undone. Every victim is necessary for its node or for a limit.
 //
 // The search visits each running task once and then, for each task to place, the few most promising nodes; if there are few victims and
-// candidates, it then tries every smaller set of victims. Of tasks that differ it tries several choices. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
+// candidates, it then tries every smaller set of victims. Of tasks that differ it tries several choices. It changes nothing. The error is
+// policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	var w *waiting
 	if q.Tasks == nil {
@@ -211,12 +212,17 @@ func (p *planner) find(w *waiting) (*Miss, error) {
 		p.plan.Least = true
 		return nil, p.conclude(&draft{nodes: d.Nodes})
 	}
-	proven := against.Outcome == Failed
 	if p.question.Means == PlaceOnly {
-		return p.unplaced(against, proven)
+		return p.unplaced(against, against.Outcome == Failed)
 	}
+	return p.evictingFor(d, against, w)
+}
+
+// evictingFor makes a plan with evictions for a job that the judge holds back, as far as the policy permits the job to evict.
+func (p *planner) evictingFor(d *Judgement, against *Finding, w *waiting) (*Miss, error) {
+	proven := against.Outcome == Failed
 	if err := p.tried(func() error {
-		p.enter(nil)
+		p.enter()
 		p.permitMeans()
 		return nil
 	}); err != nil {
@@ -261,12 +267,12 @@ func (p *planner) unplaced(against *Finding, proven bool) (*Miss, error) {
 }
 
 // enter admits the job if it waits for that, and reports whether it may go on.
-func (p *planner) enter(why *policy.Reasons) bool {
+func (p *planner) enter() bool {
 	if p.view.Phase(p.question.Job) != model.PhasePending {
 		return p.view.Phase(p.question.Job) != model.PhaseCompleted
 	}
 	p.plan.Enters = true
-	return p.Job(p.question.Job).Enqueue(why)
+	return p.Job(p.question.Job).Enqueue(nil)
 }
 
 // permitMeans sets which means the policy permits for the job. As in Volcano's actions, only a job that lacks tasks may evict, an overused

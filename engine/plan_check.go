@@ -55,7 +55,7 @@ func (p *planner) fillBack(d *draft) error {
 	}
 	on, at := p.tasksOn(d), make([]model.NodeID, len(d.victims))
 	return p.tried(func() error {
-		p.enter(nil)
+		p.enter()
 		for i, t := range d.victims {
 			at[i] = p.view.NodeOf(t)
 			p.unbook(t, model.Pending)
@@ -160,7 +160,7 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 	c := &carried{released: p.afterRelease(p.tasks, d.nodes, d.victims)}
 	allowed := false
 	err := p.tried(func() error {
-		if !p.enter(nil) {
+		if !p.enter() {
 			return nil
 		}
 		before := p.potential(d)

@@ -118,7 +118,7 @@ func (s *sets) sortPool() error {
 	}
 	s.unknown = s.Reclaim().Plans()
 	return s.tried(func() error {
-		s.enter(nil)
+		s.enter()
 		let := s.pool[:0]
 		kinds := s.kinds()
 		for _, t := range s.pool {
@@ -204,7 +204,7 @@ func (s *sets) enough() bool {
 
 // placeWithout places all tasks once the victims are gone; the draft gets no nodes if that is not possible.
 func (s *sets) placeWithout(d *draft) error {
-	s.enter(nil)
+	s.enter()
 	for _, t := range d.victims {
 		s.unbook(t, model.Pending)
 	}

@@ -63,19 +63,17 @@ func (p *planner) evicting(w *waiting, proven bool) (*Miss, error) {
 		}
 	}
 	every = every && all
+	most := p.question.MaxVictims
+	if every && (best == nil || most > 0 && len(best.best.victims) > most) {
+		p.plan.Outcome = NoPlan
+	}
 	if best == nil {
-		if every {
-			p.plan.Outcome = NoPlan
-		}
 		miss, err := first.lacking()
 		p.plan.Looked = max(p.plan.Looked, first.plan.Looked)
 		return miss, err
 	}
 	p.about(best.tasks)
-	if most := p.question.MaxVictims; most > 0 && len(best.best.victims) > most {
-		if every {
-			p.plan.Outcome = NoPlan
-		}
+	if most > 0 && len(best.best.victims) > most {
 		return &Miss{Check: CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.best.victims)}, nil
 	}
 	p.plan.Least = !p.question.Quick && (every || len(best.best.victims) == 1 && proven)
@@ -114,7 +112,7 @@ func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
 		other.about(tasks)
 		if p.asks {
 			if err := other.tried(func() error {
-				other.enter(nil)
+				other.enter()
 				other.permitReclaim()
 				return nil
 			}); err != nil {
@@ -147,7 +145,7 @@ func (p *planner) drafts() (*draft, error) {
 	var best *draft
 	var limited model.QueueID = model.None
 	err := p.tried(func() error {
-		p.enter(nil)
+		p.enter()
 		limited = p.limitedAt(p.tasks)
 		return nil
 	})
@@ -214,7 +212,7 @@ func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
 	p.asked = 0
 	placed, whole := 0, true
 	err := p.tried(func() error {
-		p.enter(nil)
+		p.enter()
 		for _, kind := range p.kinds() {
 			done, err := p.stable(kind, hosting, d)
 			placed += done
@@ -420,7 +418,7 @@ func (p *planner) byPlanner() (*draft, error) {
 	d := &draft{}
 	stopped := false
 	err := p.tried(func() error {
-		p.enter(nil)
+		p.enter()
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 		slices.SortFunc(candidates, p.compareByStay)
 		choice := p.Reclaim().Choose(&policy.Claim{Tasks: p.tasks, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)

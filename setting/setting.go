@@ -189,16 +189,16 @@ type Connection struct {
 	// Calls at a time on one connection.
 	// Beyond it: further calls wait in the client.
 	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
-	// Calls of one connection per second, averaged over five seconds, that are wasted: the client resets them before their deadline, or they
-	// name no method or show no identity.
+	// Calls of one connection per second, averaged over five seconds, that are wasted: the client resets them before their deadline, or
+	// they name no method or show no identity.
 	// Beyond it: calls of the connection get RESOURCE_EXHAUSTED with a time to retry; the connection of a client that goes on is closed.
 	Resets int `yaml:"resets" default:"200" min:"1" max:"1000000"`
 	// Streams of health (Watch) and reflection at a time, on all connections together. The last half is left to callers with less than a
 	// half.
 	// Beyond it: RESOURCE_EXHAUSTED OVERLOADED.
 	Watches int `yaml:"watches" default:"4000" min:"1" max:"1000000"`
-	// Names by which clients reach the listeners http, extender and admin, beside IP addresses, localhost, names without a dot, and those of
-	// Kubernetes services (NAME.NAMESPACE.svc). They count where callers need neither identity nor password: a web page could make its
+	// Names by which clients reach the listeners http, extender and admin, beside IP addresses, localhost, names without a dot, and those
+	// of Kubernetes services (NAME.NAMESPACE.svc). They count where callers need neither identity nor password: a web page could make its
 	// reader's browser send requests under a name of its own.
 	// Beyond it: 421 Misdirected Request.
 	Hosts []string `yaml:"hosts"`

@@ -25,7 +25,7 @@ type Options struct {
 	PushBytes int64
 	// BufferBytes bounds the bytes of a push that have arrived and are not yet decoded; the scheduler waits beyond it. 0: 16 MiB.
 	BufferBytes int64
-	// Requests bounds the questions that are decided at a time. Further ones wait, and are left to Volcano if they cannot begin within Wait.
+	// Requests bounds the questions that are decided at a time. Others wait, and are left to Volcano if they cannot begin within Wait.
 	// A question takes no place before it has arrived whole. 0: 256.
 	Requests int
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.

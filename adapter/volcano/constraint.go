@@ -71,7 +71,8 @@ func (o *obstacle) add(n *corev1.Node, unschedulable bool) {
 		if !keepsOff(&taint, unschedulable) {
 			continue
 		}
-		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, []corev1.Taint{taint}, o.pod.Spec.Tolerations, nil, false)
+		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+			klog.Logger{}, []corev1.Taint{taint}, o.pod.Spec.Tolerations, nil, false)
 		if !untolerated {
 			continue
 		}

@@ -136,7 +136,8 @@ func (p planned) none() string {
 		return head + ": " + lacking(p.names, miss) + "."
 	case len(miss.GetReasons()) > 0:
 		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
-	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS && p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NOT_FOUND:
+	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS &&
+		p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NOT_FOUND:
 		return head + ": tasks of it are counted, not listed, so that their placement is not known."
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS:
 		return head + ": no task of it waits to be placed."
