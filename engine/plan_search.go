@@ -62,7 +62,11 @@ func (p *planner) evicting(w *waiting, proven bool) (*Miss, error) {
 			break
 		}
 	}
-	every = every && all
+	return p.least(first, best, every && all, proven)
+}
+
+// least makes the best plan of the attempts, or returns what the first lacks. every: nothing was left out.
+func (p *planner) least(first, best *attempt, every, proven bool) (*Miss, error) {
 	most := p.question.MaxVictims
 	if every && (best == nil || most > 0 && len(best.best.victims) > most) {
 		p.plan.Outcome = NoPlan
