@@ -94,7 +94,8 @@ func (c *check) fairShares(
 	want := &apportionv1.PluginShares{Plugin: ofFair, HierarchyReasons: c.refusals(got.GetHierarchyReasons())}
 	want.HierarchyReady = new(len(want.HierarchyReasons) == 0)
 	if step.GetExplain() != nil {
-		if want.Fair = got.GetFair(); want.Fair == nil {
+		// The first one was checked; others of one state are the same.
+		if want.Fair = c.fair; want.Fair == nil {
 			want.Fair = &apportionv1.FairDerivation{}
 		}
 	}

@@ -123,7 +123,8 @@ var changing = []protoreflect.Name{"set_status", "allocate", "deallocate", "add_
 // answer checks one answer and reports whether the state has changed after it.
 func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.Answer, changed bool) bool {
 	question, kind := memberOf(step), memberOf(answer)
-	changed = changed || slices.Contains(changing, question)
+	// A step that fails changes nothing.
+	changed = changed || kind != "error" && slices.Contains(changing, question)
 	if len(answer.ProtoReflect().GetUnknown()) > 0 {
 		c.wrong("%s has fields that the contract does not have", path)
 	}

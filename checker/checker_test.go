@@ -231,6 +231,41 @@ func tamperValue(old protoreflect.Value, set func(protoreflect.Value), try func(
 	}
 }
 
+func TestASecondDerivationIsThatOfTheFirst(t *testing.T) {
+	request := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	for _, step := range request.GetSteps() {
+		if step.GetShares().GetExplain() != nil {
+			request.Steps = append(request.Steps, step)
+			break
+		}
+	}
+	response := answered(t, request)
+	report, err := checker.Check(request, response)
+	require.NoError(t, err)
+	require.Empty(t, report.Faults)
+	shares := response.GetAnswers()[len(response.GetAnswers())-1].GetShares()
+	shares.Plugins[0].Fair = &apportionv1.FairDerivation{Quanta: []uint64{7}, Total: shares.Plugins[0].Fair.GetTotal()}
+	report, err = checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults)
+}
+
+func TestAStepThatFailsLeavesTheStateAsItIs(t *testing.T) {
+	request := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	rollback := &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 9}}}
+	request.Steps = append([]*apportionv1.Step{rollback}, request.GetSteps()...)
+	response := answered(t, request)
+	require.NotNil(t, response.GetAnswers()[0].GetError())
+	for _, a := range response.GetAnswers()[1:] {
+		if a.GetShares() != nil {
+			a.GetShares().Plugins[0].Queues = nil
+		}
+	}
+	report, err := checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults)
+}
+
 func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
 	whole := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
 	response := answered(t, whole)

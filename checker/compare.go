@@ -87,9 +87,7 @@ func (f *findings) message(path string, got, want protoreflect.Message, but omit
 			at = path + "." + at
 		}
 		if why, ok := but[string(got.Descriptor().Name())+"."+string(field.Name())]; ok {
-			if got.Has(field) || want.Has(field) {
-				f.omit(at, why)
-			}
+			f.omit(at, why)
 			continue
 		}
 		f.field(at, field, got, want, but)

@@ -54,6 +54,7 @@ func (v *volcano) rounds(got *apportionv1.ProportionDerivation) *apportionv1.Pro
 			round.TotalWeight += uint64(v.weight(q))
 		}
 		left, still := amountsOf(round.GetRemaining()), []int(nil)
+		maps.DeleteFunc(left, func(d uint32, _ float64) bool { return d >= uint32(len(v.dims)) })
 		for i, q := range unmet {
 			given := &apportionv1.ProportionShare{}
 			if i < len(r.GetShares()) {

@@ -101,6 +101,7 @@ var permitting = []apportionv1.ReasonCode{
 // vote checks that a verdict is a permit without a reason against it, or a refusal with one, and the numbers of its reasons.
 func (c *check) vote(path string, v *apportionv1.Verdict) {
 	c.checked++
+	c.omit(path+".vote", ownOnly)
 	c.omit(path+".reasons", ownOnly)
 	against := slices.ContainsFunc(v.GetReasons(), func(r *apportionv1.Reason) bool { return !slices.Contains(permitting, r.GetCode()) })
 	if v.GetVote() == apportionv1.Vote_VOTE_PERMIT && against ||
@@ -170,9 +171,7 @@ func (c *check) ownVictims(path string, step aboutVictims, got *apportionv1.Vict
 	c.sameTasks(path+".eviction_order", got.GetEvictionOrder(), victims)
 	c.checked += len(victims)
 	for _, field := range []string{"decided", "victims", "tier", "by_plugin", "spared", "checks", "eviction_order", "plan"} {
-		if has := got.ProtoReflect(); has.Has(has.Descriptor().Fields().ByTextName(field)) {
-			c.omit(path+"."+field, "whether the plugins decide so is not checked; victims are candidates that a plugin of the tier named")
-		}
+		c.omit(path+"."+field, "whether the plugins decide so is not checked; victims are candidates that a plugin of the tier named")
 	}
 	return true
 }

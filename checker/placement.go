@@ -22,12 +22,11 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 		c.wrong("%s is about job %d %q, which the snapshot does not have", path, got.GetJob(), got.GetUid())
 		return true
 	}
+	c.asWasAsked(path, step, got)
 	for _, field := range []string{
 		"outcome", "least", "cut_short", "enters", "ready", "placements", "victims", "fall", "rise", "miss", "looked", "text",
 	} {
-		if m := got.ProtoReflect(); m.Has(m.Descriptor().Fields().ByTextName(field)) {
-			c.omit(path+"."+field, planOnly)
-		}
+		c.omit(path+"."+field, planOnly)
 	}
 	p := &planned{
 		check: c, job: int(got.GetJob()), omit: step.GetOmitNames(), room: copyRooms(c.future),
@@ -45,6 +44,27 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
 	return true
+}
+
+// asWasAsked checks that a plan is about the job and within the means of the question.
+func (c *check) asWasAsked(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) {
+	c.checked++
+	if jobs, ok := c.chosenJobs(step.GetJob()); step.GetJob() != nil && (!ok || len(jobs) != 1 || jobs[0] != int(got.GetJob())) {
+		c.wrong("%s.job is %d, which is not the job of the question", path, got.GetJob())
+	}
+	tasks, ok := c.tasksOf(step.GetTasks())
+	if !ok || slices.ContainsFunc(tasks, func(t *task) bool { return t.job != int(got.GetJob()) }) {
+		c.wrong("%s.job is %d, which is not the job of the tasks of the question", path, got.GetJob())
+	}
+	most := int(step.GetMaxVictims())
+	if step.GetMeans() == apportionv1.PlanMeans_PLAN_MEANS_PLACE {
+		most = 0
+	} else if most == 0 {
+		return
+	}
+	if len(got.GetVictims()) > most {
+		c.wrong("%s.victims are %d, but the question permits %d", path, len(got.GetVictims()), most)
+	}
 }
 
 // planned is a plan while it is checked.

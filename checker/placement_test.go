@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -54,6 +55,15 @@ func TestWhatAPlanPromisesIsChecked(t *testing.T) {
 					found++
 					m.undo()
 				}
+				other := proto.CloneOf(r)
+				for _, step := range other.GetSteps() {
+					if asked := step.GetPlan().GetJob(); asked != nil {
+						asked.Index[0] = (asked.GetIndex()[0] + 1) % uint32(len(s.GetJobs()))
+					}
+				}
+				report, err := checker.Check(other, response)
+				require.NoError(t, err)
+				require.NotEmpty(t, report.Faults, "a plan for another job than was asked")
 				if victims := plan.GetVictims(); len(victims) > 0 {
 					plan.Victims = victims[1:]
 					report, err := checker.Check(r, response)

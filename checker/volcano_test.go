@@ -69,8 +69,34 @@ func TestADeservedAmountOfProportionThatIsChangedIsFound(t *testing.T) {
 func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
 	request := asked(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), `tiers { plugins { proportion {} } }`)
 	response := answered(t, request)
-	response.Answers[0].GetShares().Plugins[0].Proportion.Rounds[0].Remaining.Amount = nil
+	remaining := response.Answers[0].GetShares().Plugins[0].Proportion.Rounds[0].Remaining
+	given := proto.CloneOf(remaining)
+	remaining.Amount = nil
 	report, err := checker.Check(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults)
+
+	remaining.Dimension, remaining.Amount = append(given.GetDimension(), 99), append(given.GetAmount(), 0)
+	report, err = checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults, "a dimension that the snapshot does not have")
+}
+
+func TestFieldsThatAreNotCheckedAreListedAlsoWhereTheAnswerLacksThem(t *testing.T) {
+	request := asked(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), `tiers { plugins { capacity {} } }`)
+	request.Steps = append(request.Steps, &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{
+		Claimant: &apportionv1.Tasks{Index: []uint32{0}},
+	}}})
+	response := answered(t, request)
+	last := len(response.GetAnswers()) - 1
+	response.Answers[last] = &apportionv1.Answer{Answer: &apportionv1.Answer_Preempt{Preempt: &apportionv1.VictimsAnswer{}}}
+	report, err := checker.Check(request, response)
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, u := range report.Unchecked {
+		listed[u.Field] = true
+	}
+	for _, field := range []string{"answers.preempt.decided", "answers.preempt.victims", "basis.policy_digest"} {
+		require.True(t, listed[field] || len(report.Faults) > 0, "%s: %v", field, report.Unchecked)
+	}
 }

@@ -39,9 +39,9 @@ type Decoder struct {
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
 	first int
-	// requests are those that were read while tasks are only counted, and unjudged the constraints of a group.
-	requests memo
-	unjudged []apportionv1.PlacementConstraint
+	// requests are those that were read while tasks are only counted, unjudged the constraints of a group, and taskUnjudged those of a task.
+	requests               memo
+	unjudged, taskUnjudged []apportionv1.PlacementConstraint
 }
 
 // The fields of a Snapshot, which a Change shares, of a job, a group, and the detail of a task.

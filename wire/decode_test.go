@@ -125,6 +125,28 @@ func TestSumsAreThoseOfTheWhole(t *testing.T) {
 	})
 }
 
+// TestSumsReadTheConstraintsOfAGroupApartFromThoseOfItsTasks gives a group a constraint that does not exist, before a task that has one which
+// does.
+func TestSumsReadTheConstraintsOfAGroupApartFromThoseOfItsTasks(t *testing.T) {
+	const unjudged = 7
+	for _, constraint := range []uint64{1, 99} {
+		task, err := proto.Marshal(&apportionv1.Task{Name: "t", Detail: &apportionv1.TaskDetail{
+			Unjudged: []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES},
+		}})
+		require.NoError(t, err)
+		group := protowire.AppendVarint(protowire.AppendTag(nil, unjudged, protowire.VarintType), constraint)
+		group = protowire.AppendBytes(protowire.AppendTag(group, 4, protowire.BytesType), task)
+		data, err := proto.Marshal(&apportionv1.Snapshot{
+			Queues: []*apportionv1.Queue{{Name: "q"}}, Jobs: []*apportionv1.Job{{Name: "j", Queue: "q"}},
+		})
+		require.NoError(t, err)
+		job := protowire.AppendBytes(protowire.AppendTag([]byte("\x12\x01i\x22\x01q"), 10, protowire.BytesType), group)
+		number := (&apportionv1.Snapshot{}).ProtoReflect().Descriptor().Fields().ByName("jobs").Number()
+		data = protowire.AppendBytes(protowire.AppendTag(data, number, protowire.BytesType), job)
+		agreeOnSums(t, data)
+	}
+}
+
 func TestSumsKeepNoTask(t *testing.T) {
 	for _, shape := range []generate.Shape{
 		{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: 1, UIDs: true},

@@ -174,7 +174,7 @@ func (d *Decoder) requestOf(data []byte) int32 {
 func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 	const faulty = -1
 	gate, own := apportionv1.TaskGate(0), false
-	unjudged := d.unjudged[:0]
+	unjudged := d.taskUnjudged[:0]
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)
 		if to < 0 {
@@ -200,7 +200,7 @@ func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 		}
 	}
 	known, ok := GateOf(gate)
-	if d.unjudged = unjudged; len(unjudged) > 0 {
+	if d.taskUnjudged = unjudged; len(unjudged) > 0 {
 		constraints(unjudged, func(int, string, ...any) { ok = false })
 	}
 	if !ok {

@@ -108,6 +108,9 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	},
 	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no node has enough of everything at once"),
 	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
+		if f.reason.GetLimit() == 1 {
+			return "no node has room for the task that the gang needs"
+		}
 		return fmt.Sprintf("the nodes have no room for the %s tasks that the gang needs at the same time; best fit places %s",
 			f.limit(), f.have())
 	},
