@@ -39,7 +39,8 @@ type Decoder struct {
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
 	first int
-	// requests are those that were read while tasks are only counted, unjudged the constraints of a group, and taskUnjudged those of a task.
+	// requests are those that were read while tasks are only counted, unjudged the constraints of a group, and taskUnjudged those of a
+	// task.
 	requests               memo
 	unjudged, taskUnjudged []apportionv1.PlacementConstraint
 }
