@@ -10,7 +10,7 @@ import (
 )
 
 // Tasks are most of a snapshot, and almost all of them are written alike: tags of one byte, nothing unknown. These are read in one loop
-// without calls between their fields, for whoever keeps them and for whoever counts them. A slot reads every other one.
+// without calls between their fields, whether a model keeps the tasks or only their sums. A slot reads every other one.
 
 // The tags of a task's fields.
 const (

@@ -57,7 +57,7 @@ func named(object map[string]any) (kind, name string) {
 	return kind, name
 }
 
-// apply makes a change of objects as kubectl does, or as whoever creates the pods of a template again.
+// apply makes a change of objects as kubectl does, or as a controller does that creates the pods of a template again.
 func apply(t *testing.T, objects []any, patch volcano.Patch) {
 	t.Helper()
 	part := decodedYAML(t, []byte(patch.YAML))
@@ -109,11 +109,7 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			var flags inputFlags
-			flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
-			if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-				flags.config = config
-			}
+			flags := flagsOf(c)
 			read := func() *input {
 				in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
 				require.NoError(t, err)

@@ -70,6 +70,16 @@ func tryRemedies(t *testing.T, in *input, job string) []string {
 	return kinds
 }
 
+// flagsOf returns the flags that name the input of a cause.
+func flagsOf(c *cause) inputFlags {
+	var flags inputFlags
+	flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
+	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
+		flags.config = config
+	}
+	return flags
+}
+
 // TestWhatIfMakesEachRemedyOfACauseTrue tries the remedies of every cause in testdata/pending, and of the sample cluster.
 func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 	kinds := map[string]int{}
@@ -78,11 +88,7 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			var flags inputFlags
-			flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
-			if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-				flags.config = config
-			}
+			flags := flagsOf(c)
 			in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
 			require.NoError(t, err)
 			for _, kind := range tryRemedies(t, in, jobOf(in, c.headers["job"])) {

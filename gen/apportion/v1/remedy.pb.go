@@ -216,8 +216,8 @@ const (
 	RemedyField_REMEDY_FIELD_NODE_UNCORDONED RemedyField = 10
 	// The job is removed.
 	RemedyField_REMEDY_FIELD_JOB_ENDED RemedyField = 11
-	// The waiting tasks of the job may use `node` besides the nodes of their node sets. Whoever made the node sets knows what keeps the tasks
-	// from the node: a taint, a node selector, an affinity.
+	// The waiting tasks of the job may use `node` besides the nodes of their node sets. A snapshot does not say what keeps the tasks from the
+	// node: a taint, a node selector or an affinity.
 	RemedyField_REMEDY_FIELD_TASK_NODE RemedyField = 12
 )
 
