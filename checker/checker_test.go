@@ -119,6 +119,7 @@ func eachCase(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateR
 }
 
 func TestEveryNumberOfFairIsTrue(t *testing.T) {
+	raced.Skip(t)
 	plans := 0
 	eachCase(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/setting"
 )
 
@@ -157,6 +158,7 @@ func TestAConnectionWithoutCreditIsRefusedCallsUntilItHasSomeAgain(t *testing.T)
 }
 
 func TestOffendersAreBoundInNumber(t *testing.T) {
+	raced.Skip(t)
 	synctest.Test(t, func(t *testing.T) {
 		var o offenders
 		address := func(i int) string {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -81,6 +82,7 @@ func answered(t *rapid.T, s *wire.Session, steps []*apportionv1.Step, texts bool
 }
 
 func TestABatchFollowsItsChanges(t *testing.T) {
+	raced.Skip(t)
 	everyPolicy(t, aBatchFollowsItsChanges)
 	t.Run("fair", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { aBatchFollowsItsChanges(t, `tiers { plugins { fair {} } }`) })
@@ -113,6 +115,7 @@ func aChangeFollowsWhatWasReached(t *rapid.T, policy string) {
 }
 
 func TestAChangeFollowsWhatASessionHasReached(t *testing.T) {
+	raced.Skip(t)
 	everyPolicy(t, aChangeFollowsWhatWasReached)
 	t.Run("fair", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { aChangeFollowsWhatWasReached(t, `tiers { plugins { fair {} } }`) })

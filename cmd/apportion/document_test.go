@@ -9,11 +9,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 // TestDocumentsShowWhatTheCommandsPrint runs every `$ apportion …` in the console blocks of the documents, from the root of the project,
 // and compares what follows it with what is printed. -update writes it anew.
 func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
+	if raced.On {
+		t.Skip("the scripts in testdata run the same commands under the race detector")
+	}
 	t.Chdir(filepath.Join("..", ".."))
 	t.Setenv("LC_ALL", "C.UTF-8")
 	for _, name := range []string{"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/rehearse.md"} {

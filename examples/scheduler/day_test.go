@@ -63,6 +63,7 @@ func TestTheBuiltInDayHasTheFiguresThatTheReadmeShows(t *testing.T) {
 // TestFairWastesNothingAndRepeatsNoState lives the built-in day, and the beginning of others, under fair: no GPU is idle that a job could use,
 // and no plan leads back to a state before.
 func TestFairWastesNothingAndRepeatsNoState(t *testing.T) {
+	raced.Skip(t)
 	cluster, err := readCluster(bytes.NewReader(defaultCluster))
 	require.NoError(t, err)
 	policy, err := policyNamed(fair)

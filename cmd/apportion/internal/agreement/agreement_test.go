@@ -17,6 +17,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 // How many clusters a run tries, and of how many of them it also tries remedies, which take most of the time. The number of a cluster
@@ -61,6 +62,7 @@ func policies(t require.TestingT) map[string]*apportionv1.Policy {
 
 // TestAnswersAboutOneJobAgree asks about every waiting job of random clusters under every policy.
 func TestAnswersAboutOneJobAgree(t *testing.T) {
+	raced.Skip(t)
 	all := &tally{kinds: map[string]int{}, examples: map[string]string{}, questions: map[string]int{}}
 	names := slices.Sorted(maps.Keys(policies(t)))
 	for i := range *runs {
