@@ -78,7 +78,20 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 	if identity := IdentityOf(ctx); identity != anonymous {
 		c.authenticated(identity)
 	}
+	if err := s.again(ctx, call.FullMethodName); err != nil {
+		s.refuse(in, call.FullMethodName, err)
+		return in, err
+	}
 	return bounded(ctx, call.FullMethodName), nil
+}
+
+// again returns the status of a call of a client that goes on before the time after which it was told to ask again, while its calls are
+// not received. To refuse it here costs a third of what it costs in a handler, and lacks only the trailer that the client was sent before.
+func (s *Server) again(ctx context.Context, method string) error {
+	if uncounted(method) || !connectionOf(ctx).mustWait() {
+		return nil
+	}
+	return StatusOf(s.admission.Saturated(TenantOf(ctx)))
 }
 
 // endKey is the key of the function that ends a unary call with a cause. gRPC offers the context alone between the tap, which makes the
@@ -136,10 +149,15 @@ func (s *Server) refuse(ctx context.Context, method string, err error) {
 		slog.String("method", method), slog.String("code", code.String()), errorAttr(err))
 }
 
-// begin counts a call whose headers have come, until end is called, or refuses it. Sessions last and are counted on their own; health and
-// reflection are no work.
+// uncounted reports whether calls of a method are not counted: sessions last and are counted on their own; health and reflection are no
+// work.
+func uncounted(method string) bool {
+	return method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method)
+}
+
+// begin counts a call whose headers have come, until end is called, or refuses it.
 func (s *Server) begin(ctx context.Context, method string) (end func(), err error) {
-	if method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method) {
+	if uncounted(method) {
 		return func() {}, nil
 	}
 	return s.admission.Begin(TenantOf(ctx))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -22,6 +23,8 @@ type connection struct {
 	net.Conn
 
 	server *Server
+	// later is until when calls were told to wait, in nanoseconds since 1970.
+	later atomic.Int64
 	// tenant is that of callers without an identity.
 	tenant string
 
@@ -237,6 +240,22 @@ func (c *connection) begin() *wire.Fault {
 		Retry:    max(time.Duration(-left/float64(resets)*float64(time.Second)), time.Second),
 		Metadata: map[string]string{"limit": "connection.resets", "maximum": strconv.Itoa(resets)},
 	}
+}
+
+// wait notes that a call was told to ask again after a time.
+func (c *connection) wait(retry time.Duration) {
+	if c != nil {
+		c.later.Store(time.Now().Add(retry).UnixNano())
+	}
+}
+
+// mustWait reports whether a call was told to ask again at a time that has not come.
+func (c *connection) mustWait() bool {
+	if c == nil {
+		return false
+	}
+	later := c.later.Load()
+	return later != 0 && time.Now().UnixNano() < later
 }
 
 // waste takes the credit of a call that is wasted.

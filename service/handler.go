@@ -13,6 +13,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire"
 )
 
 // call is one call of the contract. gRPC's generated code decodes the request and then calls the method of this value, so a method finds
@@ -95,6 +96,7 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 		err = s.outbox.budget.Busy()
 	}
 	if err != nil {
+		connectionOf(ctx).wait(wire.AsFault(err).Retry)
 		err = s.fail(ctx, err)
 		s.refuse(ctx, method, err)
 		return nil, nil, err

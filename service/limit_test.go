@@ -238,6 +238,39 @@ func TestABusyServerSaysWhenToTryAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestAClientThatGoesOnThoughItWasToldToWaitIsRefusedByItsHeaders(t *testing.T) {
+	held, release := make(chan struct{}, 2), make(chan struct{})
+	r := start(t, service.Options{
+		Overload:  admission.Options{Running: 1, Waiting: 1, Wait: time.Minute, Memory: 1 << 20},
+		Observers: []service.Observer{holding{held, release}},
+	})
+	done := make(chan error, 2)
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free)
+	for range 2 {
+		go func() {
+			_, err := r.Simulate(t.Context(), emptyRequest())
+			done <- err
+		}()
+	}
+	<-held
+	require.Eventually(t, func() bool { return gauge(t, r.server, "apportion_work_waiting") == 1 }, 10*time.Second, time.Millisecond)
+	for _, told := range [][]string{{"60000"}, nil, nil} {
+		var trailer metadata.MD
+		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)}, grpc.Trailer(&trailer))
+		fields, _ := requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+		require.Equal(t, "overload.wait", fields["limit"])
+		require.Equal(t, told, trailer.Get("grpc-retry-pushback-ms"), "from the second call on by the tap, which sends no trailer")
+	}
+	require.Equal(t, 3.0, metric(t, r, "apportion_calls_refused_total", "code", "ResourceExhausted"))
+	healthOf(t, r, "")
+	free()
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
+	require.NoError(t, err, "there is room again, whatever the client was told")
+}
+
 func TestACallBeyondThoseThatMayBeginIsRefusedUnreadWithAllThatHelps(t *testing.T) {
 	held, release := make(chan struct{}, 1), make(chan struct{})
 	r := start(t, service.Options{

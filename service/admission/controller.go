@@ -52,6 +52,7 @@ type Controller struct {
 	mutex sync.Mutex
 	// free slots, below 0 where some of the reserve is taken, and room for bytes of large and of small work.
 	free int
+	used usage
 	room [pools]int64
 	// tenants by identity; one without work or waiters is forgotten.
 	tenants map[string]*tenantQueue
@@ -129,9 +130,8 @@ func New(o Options) *Controller {
 // Begin counts a call whose headers have arrived, until end is called. It refuses the call while others of its identity wait for long, and
 // while too many have begun.
 func (c *Controller) Begin(identity string) (end func(), err error) {
-	c.mixed.call(identity)
-	if c.saturated(identity) {
-		return nil, c.busy("overload.wait", "other calls have been waiting for long")
+	if err := c.Saturated(identity); err != nil {
+		return nil, err
 	}
 	mine, all := c.begun.Add(identity, 1)
 	end = func() { c.begun.Add(identity, -1) }
@@ -142,6 +142,15 @@ func (c *Controller) Begin(identity string) (end func(), err error) {
 		return nil, c.busy("overload.calls", "too many calls have begun")
 	}
 	return end, nil
+}
+
+// Saturated returns the fault of a call that should not be received, because others of its identity wait for long, and nil for any other.
+func (c *Controller) Saturated(identity string) error {
+	c.mixed.call(identity)
+	if c.saturated(identity) {
+		return c.busy("overload.wait", "other calls have been waiting for long")
+	}
+	return nil
 }
 
 // Expect counts a call whose message is being received, until arrived is called.
@@ -271,7 +280,7 @@ func (c *Controller) admit(w *waiter) {
 
 // resume gives a slot to work whose memory is booked.
 func (c *Controller) resume(w *waiter) {
-	c.free--
+	c.release(-1)
 	w.tenant.running++
 	c.clock = max(c.clock, w.tenant.given)
 	w.running = true
@@ -335,7 +344,7 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 	w.charge(ran)
 	c.service += newer(c.service, w.ran)
 	w.tenant.given -= w.charged
-	c.free++
+	c.release(1)
 	c.room[w.pool] += w.bytes
 	w.tenant.running--
 	w.tenant.bytes[w.pool] -= w.bytes

@@ -254,3 +254,29 @@ func TestABurstBehindWorkIsRefusedUnreadThoughNothingWaitsYet(t *testing.T) {
 		require.Empty(t, c.tenants)
 	})
 }
+
+func TestASlotThatIsFreeBetweenTwoMessagesLetsNoMoreIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := strict(Options{Running: 1, Memory: 1000, Waiting: 100, Wait: time.Second})
+		work := func(busy, free time.Duration) {
+			for range 200 {
+				leave := enterNow(t, c, "a", Decision, 1)
+				time.Sleep(busy)
+				leave()
+				time.Sleep(free)
+			}
+		}
+		work(90*time.Millisecond, 10*time.Millisecond)
+		for range 20 {
+			c.Expect("a")
+		}
+		require.True(t, c.saturated("a"), "nothing waits, but what comes takes two seconds")
+		require.False(t, c.saturated("b"))
+		work(90*time.Millisecond, 300*time.Millisecond)
+		require.False(t, c.saturated("a"), "work waits for slow senders")
+		work(90*time.Millisecond, 10*time.Millisecond)
+		require.True(t, c.saturated("a"))
+		time.Sleep(time.Second)
+		require.False(t, c.saturated("a"), "there was no work for a second")
+	})
+}

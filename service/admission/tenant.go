@@ -120,11 +120,12 @@ func (c *Controller) overShare(t *tenantQueue) bool {
 }
 
 // saturated reports whether another call of this identity should not be received: what waits and what comes already takes longer than half
-// of the time that anything may wait, and the identity has its part of that.
+// of the time that anything may wait, and the identity has its part of that. A slot that is free for a moment between two messages does not
+// change that; slots that are mostly free do, because then senders are slow, and not the work.
 func (c *Controller) saturated(identity string) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.queued == 0 && c.free > 0 || !c.overShare(c.tenants[identity]) {
+	if c.queued == 0 && c.free > 0 && !c.used.mostly(c.options.Wait) || !c.overShare(c.tenants[identity]) {
 		return false
 	}
 	if c.mixed.recent() {

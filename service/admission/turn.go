@@ -128,7 +128,7 @@ func (c *Controller) park(w *waiter, ran time.Duration) bool {
 	w.tenant.running--
 	w.tenant.parked = append(w.tenant.parked, w)
 	c.parked++
-	c.free++
+	c.release(1)
 	c.next()
 	return true
 }
@@ -160,7 +160,7 @@ func (c *Controller) unpark(w *waiter) {
 	defer c.mutex.Unlock()
 	if w.tenant.takeParked(w) {
 		c.parked--
-		c.free--
+		c.release(-1)
 		w.tenant.running++
 		c.notice()
 	}
