@@ -128,6 +128,7 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 	if len(answer.ProtoReflect().GetUnknown()) > 0 {
 		c.wrong("%s has fields that the contract does not have", path)
 	}
+	c.enqueued = c.enqueued || question == "enqueue" && kind != "error"
 	at := path + "." + string(kind)
 	switch {
 	case kind == "" || question == "":

@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 
@@ -123,7 +122,7 @@ func (f *findings) list(at string, field protoreflect.FieldDescriptor, got, want
 
 func (f *findings) value(at string, got, want protoreflect.Value) {
 	f.checked++
-	if x, ok := got.Interface().(float64); ok && near(x, want.Float()) || got.Equal(want) {
+	if x, ok := got.Interface().(float64); ok && same(x, want.Float()) || got.Equal(want) {
 		return
 	}
 	f.wrong("%s is %v, not %v", at, got, want)
@@ -155,7 +154,7 @@ func (f *findings) resource(path string, got, want *apportionv1.Resource) {
 		if slices.Contains(got.GetDimension()[:i], d) || int(d) >= f.width {
 			f.wrong("%s names dimension %d twice, or there is none", path, d)
 		}
-		if !near(got.GetAmount()[i], left[d]) {
+		if !same(got.GetAmount()[i], left[d]) {
 			f.wrong("%s: dimension %d is %v, not %v", path, d, got.GetAmount()[i], left[d])
 		}
 		delete(left, d)
@@ -165,24 +164,4 @@ func (f *findings) resource(path string, got, want *apportionv1.Resource) {
 			f.wrong("%s: dimension %d is absent, not %v", path, d, left[d])
 		}
 	}
-}
-
-// amounts are a resource by dimension.
-type amounts map[uint32]float64
-
-// amountsOf returns the amounts of a resource. A dimension without an amount is NaN, which equals nothing.
-func amountsOf(r *apportionv1.Resource) amounts {
-	a := amounts{}
-	for i, d := range r.GetDimension() {
-		a[d] = math.NaN()
-		if i < len(r.GetAmount()) {
-			a[d] = r.GetAmount()[i]
-		}
-	}
-	return a
-}
-
-// near reports whether two amounts are equal but for the rounding of a few operations.
-func near(l, r float64) bool {
-	return l == r || math.Abs(l-r) <= 4e-15*max(math.Abs(l), math.Abs(r)) && !math.IsInf(l, 0) && !math.IsInf(r, 0)
 }

@@ -28,6 +28,8 @@ type check struct {
 	claims
 	// admitted are jobs that an enqueue step has admitted.
 	admitted map[int]bool
+	// enqueued: a step before has asked whether jobs may enter.
+	enqueued bool
 	// lacking is what admitted jobs lack, by queue; nil if it is not known.
 	lacking map[int][]int64
 }

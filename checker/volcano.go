@@ -1,9 +1,11 @@
 package checker
 
 import (
-	"maps"
+	"cmp"
 	"math"
 	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -11,64 +13,96 @@ import (
 // threshold is the amount from which Volcano counts a resource as some; see docs/semantics.md under Resources.
 const threshold = 0.1
 
-// volcano checks the shares of a plugin that decides as Volcano does, as far as they follow from the snapshot by arithmetic.
+// volcano forms the shares of a plugin that decides as Volcano does; see docs/semantics.md under its name.
 type volcano struct {
 	*check
 
-	plugin *apportionv1.PluginShares
-	path   string
-	given  map[uint32]*apportionv1.QueueShare
-	sums   map[int]*sums
 	// tree: the plugin divides through a tree of queues.
-	tree bool
+	tree  bool
+	field string
+	// total is what there is, reserved what all queues are guaranteed.
+	total, reserved amounts
+	sums  map[int]*sums
+	// limits are by queue, deserved what each deserves.
+	limits   map[int]*limits
+	deserved map[int]amounts
 }
 
-// volcano checks the shares of one plugin: see docs/semantics.md under its name.
+// sums are what the jobs of a queue come to.
+type sums struct {
+	jobs                                 int
+	allocated, request, inqueue, elastic amounts
+}
+
+// limits are a queue's guarantee, its capability, resolved, and its real capability, with what this follows from: the real capability above
+// it, or the total, and the guarantees that share it.
+type limits struct{ guarantee, capability, most, above, siblings amounts }
+
+// volcano checks the shares of one plugin.
 func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen []int, got *apportionv1.PluginShares) {
-	v := &volcano{
-		check: c, plugin: got, path: path, given: map[uint32]*apportionv1.QueueShare{},
-		tree: field == ofCapacity && c.inTree(),
-	}
-	for _, q := range got.GetQueues() {
-		v.given[q.GetQueue()] = q
-	}
 	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{
-		"PluginShares.hierarchy_reasons": treeRule,
-		"PluginShares.jobs":              "the shares of jobs are not repeated here",
-		"PluginShares.tree":              "the tree of drf is not repeated here",
-		"QueueShare.inqueue":             "the rules for admitted jobs are not repeated here",
-		"QueueShare.elastic":             "the rules for jobs above their minimum are not repeated here",
+		"PluginShares.jobs": "the shares of jobs are not repeated here",
+		"PluginShares.tree": "the tree of drf is not repeated here",
 	}
-	if field == "hierarchical_drf" {
-		but["PluginShares.hierarchy_ready"] = treeRule
+	if c.enqueued {
+		but["QueueShare.inqueue"] = "a step before has admitted jobs"
 	}
-	if v.tree {
-		for _, name := range []string{"guarantee", "deserved", "capability", "real_capability", "ancestors", "children"} {
-			but["QueueShare."+name] = treeRule
-		}
-	}
-	if field == ofProportion && step.GetExplain() == nil {
-		but["QueueShare.deserved"] = "it follows from the rounds, which only answers with explain have"
-	}
-	if ready := c.isTree(); v.tree {
-		want.HierarchyReady = &ready
-	}
+	ready, inTree := c.isTree(), field == ofCapacity && c.inTree()
 	switch {
-	case v.tree && !c.isTree():
-		but["PluginShares.queues"], but["PluginShares.capacity"] = treeRule, treeRule
-	case field == ofProportion || field == ofCapacity:
-		v.sums = v.add()
-		for i, q := range chosen {
-			given := &apportionv1.QueueShare{}
-			if i < len(got.GetQueues()) {
-				given = orEmpty(got.GetQueues()[i])
-			}
-			want.Queues = append(want.Queues, c.asked(step, v.account(field, q, v.sums[q], given)))
+	case field == "hierarchical_drf":
+		but["PluginShares.hierarchy_ready"], but["PluginShares.hierarchy_reasons"] = treeRule, treeRule
+	case inTree:
+		if want.HierarchyReady = &ready; !ready {
+			but["PluginShares.hierarchy_reasons"] = treeRule
 		}
 	}
-	want.Proportion, want.Capacity = got.GetProportion(), got.GetCapacity()
+	v := &volcano{check: c, tree: inTree && ready, field: field, limits: map[int]*limits{}, deserved: map[int]amounts{}}
+	if field == ofProportion || field == ofCapacity {
+		v.divide(step.GetExplain(), want)
+		for _, q := range chosen {
+			share := &apportionv1.QueueShare{Queue: uint32(q)}
+			if v.limits[q] != nil && (ready || !inTree) {
+				share = v.share(q)
+			}
+			want.Queues = append(want.Queues, c.asked(step, share))
+		}
+	}
+	if e := step.GetExplain(); e.GetQueues() != nil || e.GetJobs() != nil || e.GetTasks() != nil {
+		but["PluginShares."+field] = "a derivation of some queues"
+	}
 	c.compare(path, got, want, but)
-	v.derivations(field, step)
+}
+
+// divide finds what each queue may have and deserves, and how, if it is explained.
+func (v *volcano) divide(e *apportionv1.Explain, want *apportionv1.PluginShares) {
+	if v.total = v.sumOf(v.GetTotal()); v.GetTotal() == nil {
+		for _, n := range v.byName {
+			v.total.add(v.amounts(v.GetNodes()[n].GetAllocatable()), 1)
+		}
+	}
+	v.sum()
+	var proportion *apportionv1.ProportionDerivation
+	capacity := &apportionv1.CapacityDerivation{}
+	switch {
+	case v.tree:
+		v.grown()
+	case v.field == ofCapacity && v.inTree():
+	default:
+		v.flat()
+	}
+	if v.field == ofProportion {
+		proportion = v.rounds()
+	}
+	for _, q := range v.listed() {
+		if v.limits[q] != nil && v.field == ofCapacity {
+			capacity.Levels = append(capacity.GetLevels(), v.level(q))
+		}
+	}
+	if e != nil && v.field == ofProportion {
+		want.Proportion = proportion
+	} else if e != nil {
+		want.Capacity = capacity
+	}
 }
 
 // inTree reports whether capacity divides through the tree of queues.
@@ -90,177 +124,232 @@ func (c *check) isTree() bool {
 
 const treeRule = "the rules of the tree are not repeated here"
 
-// account is a queue's account: what its tasks hold and ask for, its limits, and what follows from its deserved amount.
-func (v *volcano) account(field string, q int, sums *sums, got *apportionv1.QueueShare) *apportionv1.QueueShare {
-	want := &apportionv1.QueueShare{Queue: uint32(q)}
-	if sums.jobs == 0 && !v.tree {
-		return want
+// share is a queue's account.
+func (v *volcano) share(q int) *apportionv1.QueueShare {
+	limit, sums, deserved := v.limits[q], v.sums[q], v.deserved[q]
+	want := &apportionv1.QueueShare{
+		Queue: uint32(q), Participating: true, Guarantee: limit.guarantee.resource(), Deserved: deserved.resource(),
+		Allocated: sums.allocated.resource(), Request: sums.request.resource(), Inqueue: sums.inqueue.resource(),
+		Elastic: sums.elastic.resource(), Capability: limit.capability.resource(), RealCapability: limit.most.resource(),
 	}
-	want.Participating = true
-	if field == ofProportion {
-		want.Weight = uint32(v.weight(q))
+	if v.field == ofProportion {
+		want.Weight, want.Overused = uint32(v.weight(q)), sums.allocated.covers(deserved)
 	}
-	guarantee, limit, most := v.limits(q)
-	deserved := amountsOf(got.GetDeserved())
-	if field == ofCapacity && !v.tree {
-		deserved = v.amounts(v.GetQueues()[q].GetDeserved())
-		for d, x := range deserved {
-			deserved[d] = min(x, most[d])
+	if want.Share = 1; v.field == ofProportion || !v.none(deserved) {
+		want.Share = 0
+		for _, at := range v.byDimension {
+			d := uint32(at)
+			if ratio := sums.allocated[d] / deserved[d]; deserved[d] >= threshold && ratio > want.GetShare() {
+				want.Share, want.Dominant = ratio, &d
+			}
 		}
-		for d, x := range guarantee {
-			deserved[d] = max(deserved[d], x)
-		}
 	}
-	want.Guarantee, want.Capability, want.RealCapability = guarantee.resource(), limit.resource(), most.resource()
-	want.Allocated, want.Request, want.Deserved = sums.allocated.resource(), sums.request.resource(), deserved.resource()
-	want.Inqueue, want.Elastic = got.GetInqueue(), got.GetElastic()
-	want.Share, want.Dominant = v.dominant(field, sums.allocated, deserved)
-	if want.Overused = field == ofProportion; want.Overused {
-		for d, x := range deserved {
-			want.Overused = want.GetOverused() && x-sums.allocated[d] < threshold
+	if v.tree {
+		for up := q; up != v.top; {
+			up = v.parent[up]
+			want.Ancestors = slices.Insert(want.GetAncestors(), 0, uint32(up))
+		}
+		for _, k := range v.byQueueName(v.kids[q]) {
+			want.Children = append(want.GetChildren(), uint32(k))
 		}
 	}
 	return want
 }
 
-// limits are a queue's guarantee, its capability and its real capability in a flat policy: no more than the guarantees of others leave. A
+// byQueueName sorts queues by name.
+func (c *cluster) byQueueName(queues []int) []int {
+	return slices.SortedFunc(slices.Values(queues), func(l, r int) int {
+		return cmp.Compare(c.GetQueues()[l].GetName(), c.GetQueues()[r].GetName())
+	})
+}
+
+// flat sets the limits of the queues with jobs without a tree: the total less all guarantees, and its own, and at most its capability. A
 // capability that names something does not limit cpu and memory where they are 0 or not named.
-func (v *volcano) limits(q int) (guarantee, limit, most amounts) {
-	guarantee, limit, most = v.amounts(v.GetQueues()[q].GetGuarantee()), v.amounts(v.GetQueues()[q].GetCapability()), amounts{}
-	maps.DeleteFunc(limit, func(_ uint32, x float64) bool { return math.IsInf(x, 1) })
-	some := len(limit) > 0
-	reserved := amounts{}
-	for _, other := range v.GetQueues() {
-		plus(reserved, v.amounts(other.GetGuarantee()), 1)
+func (v *volcano) flat() {
+	all, _ := v.chosen(nil)
+	v.reserved = v.sumOf()
+	for _, q := range v.byQueueName(all) {
+		v.reserved.add(v.amounts(v.GetQueues()[q].GetGuarantee()), 1)
 	}
-	for d, name := range v.dims {
-		d := uint32(d)
-		base := isBase(name)
-		free := v.whole()[d] - reserved[d]
-		if _, own := guarantee[d]; free > 0 || base || own {
-			most[d] = max(0, free) + guarantee[d]
-			if upper, stated := limit[d]; some && stated && upper < most[d] && (upper > 0 || !base) {
-				most[d] = upper
-			}
+	for _, q := range v.busy() {
+		queue := v.GetQueues()[q]
+		l := &limits{
+			guarantee: v.sumOf(queue.GetGuarantee()), capability: v.sumOf(queue.GetCapability()), above: v.total, siblings: v.reserved,
 		}
-		if some && base && limit[d] <= 0 {
-			limit[d] = math.Inf(1)
+		if named := len(queue.GetCapability().GetDimension()) > 0; named {
+			l.inherit(v, amounts{uint32(v.byDimension[0]): math.Inf(1), uint32(v.byDimension[1]): math.Inf(1)}, true)
+			l.limit(v, l.capability)
+		} else {
+			l.limit(v, nil)
 		}
-	}
-	return guarantee, limit, most
-}
-
-// dominant is the greatest allocated / deserved over the dimensions of which the queue deserves some, and the first such dimension. In
-// capacity a queue that deserves nothing but pods has a share of 1.
-func (v *volcano) dominant(field string, allocated, deserved amounts) (share float64, dominant *uint32) {
-	some := false
-	for _, at := range v.byDimension {
-		d := uint32(at)
-		if deserved[d] < threshold {
-			continue
-		}
-		some = some || v.dims[d] != "pods"
-		ratio := allocated[d] / deserved[d]
-		if ratio > share {
-			share, dominant = ratio, &d
+		v.limits[q] = l
+		if v.field == ofCapacity {
+			v.deserved[q] = v.sumOf(queue.GetDeserved())
+			v.deserved[q].atMost(l.most, math.Inf(1))
+			v.deserved[q].atLeast(l.guarantee)
 		}
 	}
-	if field == ofCapacity && !some {
-		return 1, nil
-	}
-	return share, dominant
 }
 
-// isBase reports whether a dimension is in every account.
-func isBase(name string) bool { return name == "cpu" || name == "memory" }
-
-// whole is the cluster's total.
-func (v *volcano) whole() amounts {
-	if v.GetTotal() != nil {
-		return v.amounts(v.GetTotal())
-	}
-	all := amounts{}
-	for _, n := range v.GetNodes() {
-		plus(all, v.amounts(n.GetAllocatable()), 1)
-	}
-	return all
-}
-
-// amounts are those of a resource of the snapshot by dimension of the answer.
-func (c *cluster) amounts(r *apportionv1.Resource) amounts {
-	a := amounts{}
-	for i, d := range r.GetDimension() {
-		a[uint32(slices.Index(c.dims, c.GetDimensions()[d]))] = r.GetAmount()[i]
-	}
-	return a
-}
-
-// resource is the amounts as a message.
-func (a amounts) resource() *apportionv1.Resource {
-	r := &apportionv1.Resource{}
-	for _, d := range slices.Sorted(maps.Keys(a)) {
-		r.Dimension, r.Amount = append(r.Dimension, d), append(r.Amount, a[d])
-	}
-	return r
-}
-
-func plus(to, from amounts, times float64) {
-	for d, x := range from {
-		to[d] += times * x
+// inherit resolves a capability: cpu and memory of 0 are those above it, and so is all else that it does not name, unless base alone is.
+func (l *limits) inherit(v *volcano, above amounts, base bool) {
+	for d, x := range above {
+		if _, named := l.capability[d]; v.isBase(d) && l.capability[d] <= 0 || !named && !base {
+			l.capability[d] = x
+		}
 	}
 }
 
-// holds reports whether a task of a status is allocated.
-func holds(status apportionv1.TaskStatus) bool {
-	return status == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED ||
-		status >= apportionv1.TaskStatus_TASK_STATUS_BINDING && status <= apportionv1.TaskStatus_TASK_STATUS_RUNNING
+func (v *volcano) isBase(d uint32) bool { return v.dims[d] == "cpu" || v.dims[d] == "memory" }
+
+// limit sets the real capability.
+func (l *limits) limit(v *volcano, capability amounts) {
+	l.most = v.exceeding(l.above, l.siblings)
+	l.most.add(l.guarantee, 1)
+	if capability != nil {
+		l.most.atMost(capability, math.Inf(1))
+	}
 }
 
-// sums are what the jobs of a queue come to.
-type sums struct {
-	jobs               int
-	allocated, request amounts
+// grown sets the limits of a tree from the root down, after the sums of what its queues are guaranteed and deserve.
+func (v *volcano) grown() {
+	for _, q := range v.listed() {
+		queue := v.GetQueues()[q]
+		v.limits[q] = &limits{guarantee: v.sumOf(queue.GetGuarantee()), capability: v.sumOf(queue.GetCapability())}
+		v.deserved[q] = v.sumOf(queue.GetDeserved())
+		v.deserved[q].atLeast(v.limits[q].guarantee)
+	}
+	top := v.limits[v.top]
+	top.guarantee, v.deserved[v.top] = v.sumOf(), v.sumOf()
+	for _, k := range v.byQueueName(v.kids[v.top]) {
+		top.guarantee.add(v.limits[k].guarantee, 1)
+		v.deserved[v.top].add(v.deserved[k], 1)
+	}
+	if written := v.amounts(v.GetQueues()[v.top].GetCapability()); v.none(written) {
+		top.capability = amounts{}
+		for d := range v.total {
+			top.capability[d] = math.Inf(1)
+		}
+	}
+	top.most = top.capability
+	for _, q := range v.listed() {
+		siblings := v.sumOf()
+		for _, k := range v.byQueueName(v.kids[q]) {
+			siblings.add(v.limits[k].guarantee, 1)
+		}
+		for _, k := range v.kids[q] {
+			l := v.limits[k]
+			l.above, l.siblings = v.limits[q].most, siblings
+			l.inherit(v, v.limits[q].capability, false)
+			l.limit(v, l.capability)
+		}
+	}
 }
 
-// add adds up the jobs of each queue, and in a tree those of the queues below it; see docs/semantics.md under Tasks, jobs and queues.
-func (v *volcano) add() map[int]*sums {
-	all := map[int]*sums{}
+// sum adds up the jobs of each queue by uid, and in a tree those of the queues below it; see docs/semantics.md under Tasks, jobs and queues.
+func (v *volcano) sum() {
+	v.sums = map[int]*sums{}
 	for q := range v.GetQueues() {
-		all[q] = &sums{allocated: amounts{}, request: amounts{}}
+		v.sums[q] = &sums{allocated: v.sumOf(), request: v.sumOf(), inqueue: v.sumOf(), elastic: v.sumOf()}
 	}
-	for _, j := range v.jobs {
-		s := all[j.queue]
-		s.jobs++
-		for _, g := range j.message.GetGroups() {
-			for _, t := range g.GetTasks() {
-				request := g.GetRequest()
-				if t.GetDetail().GetRequest() != nil {
-					request = t.GetDetail().GetRequest()
-				}
-				s.count(v, t.GetStatus(), request, 1)
-			}
-			for _, t := range g.GetCounts() {
-				s.count(v, t.GetStatus(), g.GetRequest(), float64(t.GetCount()))
-			}
+	for _, j := range slices.SortedFunc(slices.Values(v.jobs), func(l, r *job) int { return cmp.Compare(nameOf(l.message), nameOf(r.message)) }) {
+		v.sums[j.queue].job(v, j.message)
+	}
+	for _, q := range slices.Backward(v.listed()) {
+		if up, ok := v.parent[q]; ok && v.tree {
+			above, below := v.sums[up], v.sums[q]
+			above.jobs += below.jobs
+			above.allocated.add(below.allocated, 1)
+			above.request.add(below.request, 1)
+			above.inqueue.add(below.inqueue, 1)
+			above.elastic.add(below.elastic, 1)
 		}
 	}
-	for _, q := range slices.Backward(v.order) {
-		if up, ok := v.parent[q]; ok && v.tree && up != root {
-			all[up].jobs += all[q].jobs
-			plus(all[up].allocated, all[q].allocated, 1)
-			plus(all[up].request, all[q].request, 1)
-		}
-	}
-	return all
 }
 
-func (s *sums) count(v *volcano, status apportionv1.TaskStatus, request *apportionv1.Resource, times float64) {
-	asked := v.amounts(request)
-	switch {
-	case holds(status):
-		plus(s.allocated, asked, times)
-		plus(s.request, asked, times)
-	case status <= apportionv1.TaskStatus_TASK_STATUS_PENDING:
-		plus(s.request, asked, times)
+// job adds a job: first its tasks, in order, then those that are given as counts.
+func (s *sums) job(v *volcano, j *apportionv1.Job) {
+	allocated, pending, gated := v.sumOf(), v.sumOf(), v.sumOf()
+	holding := uint32(0)
+	count := func(status apportionv1.TaskStatus, gate apportionv1.TaskGate, request *apportionv1.Resource, n uint32) {
+		switch asked := v.amounts(request); {
+		case status == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED || status >= apportionv1.TaskStatus_TASK_STATUS_BINDING &&
+			status <= apportionv1.TaskStatus_TASK_STATUS_RUNNING:
+			holding += n
+			allocated.add(asked, float64(n))
+		case status <= apportionv1.TaskStatus_TASK_STATUS_PENDING:
+			pending.add(asked, float64(n))
+			if gate == apportionv1.TaskGate_TASK_GATE_OTHER {
+				gated.add(asked, float64(n))
+			}
+		}
 	}
+	for _, g := range j.GetGroups() {
+		for _, t := range g.GetTasks() {
+			request := g.GetRequest()
+			if t.GetDetail().GetRequest() != nil {
+				request = t.GetDetail().GetRequest()
+			}
+			count(t.GetStatus(), t.GetDetail().GetGate(), request, 1)
+		}
+	}
+	for _, g := range j.GetGroups() {
+		for _, t := range g.GetCounts() {
+			count(t.GetStatus(), t.GetGate(), g.GetRequest(), t.GetCount())
+		}
+	}
+	s.jobs++
+	s.allocated.add(allocated, 1)
+	s.request.add(allocated, 1)
+	s.request.add(pending, 1)
+	minimum := v.sumOf(j.GetMinResources())
+	if holding > 0 {
+		s.elastic.add(v.exceeding(allocated, minimum), 1)
+	}
+	if j.GetPhase() == apportionv1.JobPhase_JOB_PHASE_INQUEUE || j.GetPhase() == apportionv1.JobPhase_JOB_PHASE_RUNNING &&
+		j.GetMinResources() != nil && int64(holding) >= int64(j.GetMinAvailable()) {
+		lack := v.exceeding(minimum, allocated)
+		for d := range lack {
+			if v.dims[d] == "ephemeral-storage" {
+				lack[d] = 0
+			} else if !v.none(gated) {
+				lack[d] = max(0, lack[d]-gated[d])
+			}
+		}
+		s.inqueue.add(lack, 1)
+	}
+}
+
+// level is how a queue came by its limits in capacity.
+func (v *volcano) level(q int) *apportionv1.CapacityLevel {
+	queue, l := v.GetQueues()[q], v.limits[q]
+	level := &apportionv1.CapacityLevel{
+		Queue: uint32(q), Capability: proto.CloneOf(queue.GetCapability()), ResolvedCapability: l.capability.resource(),
+		RealCapability: l.most.resource(), WrittenDeserved: proto.CloneOf(queue.GetDeserved()), Deserved: v.deserved[q].resource(),
+	}
+	if queue.GetCapability() != nil {
+		level.Capability = v.amounts(queue.GetCapability()).resource()
+	}
+	if queue.GetDeserved() != nil {
+		level.WrittenDeserved = v.amounts(queue.GetDeserved()).resource()
+	}
+	if l.above != nil {
+		level.ParentRealCapability, level.SiblingGuarantee = l.above.resource(), l.siblings.resource()
+	}
+	if v.tree && q != v.top {
+		level.Parent, level.Depth = new(uint32(v.parent[q])), uint32(len(v.path(q))-1)
+	}
+	return level
+}
+
+// listed are the queues of the levels: those with jobs by name or, in a tree, all, level by level, those of one parent by name.
+func (v *volcano) listed() []int {
+	if !v.tree {
+		return v.busy()
+	}
+	list := []int{v.top}
+	for k := 0; k < len(list); k++ {
+		list = append(list, v.byQueueName(v.kids[list[k]])...)
+	}
+	return list
 }
