@@ -278,11 +278,12 @@ func first(list []*apportionv1.Reason) *apportionv1.Reason {
 	return list[0]
 }
 
-// overusedByAny reports whether some plugin of the answer says that a queue is overused.
+// overusedByAny reports whether some plugin of the answer that takes part in this decision says that a queue is overused.
 func (c *check) overusedByAny(q int, answer *apportionv1.SharesAnswer) bool {
-	for _, p := range answer.GetPlugins() {
+	votes := c.voting(apportionv1.Decision_DECISION_OVERUSED, dividers...)
+	for i, p := range answer.GetPlugins() {
 		for _, share := range p.GetQueues() {
-			if int(share.GetQueue()) == q && share.GetOverused() {
+			if votes[i] && int(share.GetQueue()) == q && share.GetOverused() {
 				return true
 			}
 		}

@@ -43,6 +43,17 @@ func (c *cluster) sumOf(resources ...*apportionv1.Resource) amounts {
 	return a
 }
 
+// sumOfNodes is the cluster's total: as stated, or what the nodes offer, in order of their names.
+func (c *cluster) sumOfNodes() amounts {
+	all := c.sumOf(c.GetTotal())
+	if c.GetTotal() == nil {
+		for _, n := range c.byName {
+			all.add(c.amounts(c.GetNodes()[n].GetAllocatable()), 1)
+		}
+	}
+	return all
+}
+
 // add adds other amounts, several times.
 func (a amounts) add(other amounts, times float64) {
 	for d, x := range other {
@@ -114,4 +125,4 @@ func (a amounts) resource() *apportionv1.Resource {
 }
 
 // same reports whether two amounts are equal, also if neither is a number.
-func same(l, r float64) bool { return l == r || l != l && r != r } //nolint:gocritic // NaN alone differs from itself.
+func same(l, r float64) bool { return l == r || math.IsNaN(l) && math.IsNaN(r) }

@@ -12,7 +12,7 @@ import json, sys
 from fractions import Fraction
 from math import ceil, floor, inf
 
-HELD, faults = ("ALLOCATED", "BINDING", "BOUND", "RUNNING"), []
+HELD, LARGEST, faults = ("ALLOCATED", "BINDING", "BOUND", "RUNNING"), 1 << 60, []
 
 def expect(path, got, want):
     if got != want:
@@ -59,8 +59,17 @@ class Cluster:
     def row(self, resource, rounded, absent=0):
         out = [absent] * len(self.dims)
         for i, x in zip((resource or {}).get("dimension", []), (resource or {}).get("amount", [])):
-            out[self.dims.index(self.s["dimensions"][i])] = inf if float(x) == inf else rounded(x)
+            most = inf if absent == inf else LARGEST
+            out[self.dims.index(self.s["dimensions"][i])] = most if float(x) > LARGEST else rounded(float(x))
         return out
+
+    def sum_of_nodes(self):
+        """What the nodes offer, as floating-point numbers in the order of names, rounded down."""
+        total = [0.0] * len(self.dims)
+        for n in sorted(self.nodes, key=lambda n: n["name"].encode()):
+            for i, x in zip(n.get("allocatable", {}).get("dimension", []), n.get("allocatable", {}).get("amount", [])):
+                total[self.dims.index(self.s["dimensions"][i])] += float(x)
+        return [floor(min(x, LARGEST)) for x in total]
 
     def path(self, q):
         return [q] if q == self.root else [q] + self.path(self.parent[q])
@@ -69,7 +78,7 @@ class Cluster:
         zeros = lambda keys: {k: [0] * len(self.dims) for k in keys}
         offer = {i: self.row(n.get("allocatable"), floor) for i, n in enumerate(self.nodes)}
         used = {i: self.row(n.get("usedByOthers"), ceil) for i, n in enumerate(self.nodes)}
-        total = self.row(self.s["total"], floor) if "total" in self.s else [sum(r[d] for r in offer.values()) for d in range(len(self.dims))]
+        total = self.row(self.s["total"], floor) if "total" in self.s else self.sum_of_nodes()
         self.A = [t - sum(r[d] for r in used.values()) for d, t in enumerate(total)]
         self.sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
         self.takes = lambda i, t: "unschedulable" not in self.nodes[i] and (not t["set"] or i in self.sets[t["set"]])

@@ -104,6 +104,18 @@ func (c *check) plugins(among ...string) (names []string, tiers []int) {
 	return names, tiers
 }
 
+// voting says which of the policy's plugins that are among some take part in a decision.
+func (c *check) voting(d apportionv1.Decision, among ...string) (list []bool) {
+	for _, tier := range c.policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if slices.Contains(among, string(memberOf(plugin))) {
+				list = append(list, !slices.Contains(plugin.GetDisabled(), d))
+			}
+		}
+	}
+	return list
+}
+
 // alone reports whether fair is the policy's only plugin among some, takes part in all decisions, and has its certificate.
 func (c *check) alone(among ...string) bool {
 	for _, tier := range c.policy.GetTiers() {
@@ -136,7 +148,8 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 	case changed:
 		c.omit(at, "the state has changed since the request")
 	case kind == "error":
-		c.omit(at, "an error is not checked")
+		c.omit(path, "it is an error, which says nothing that could be checked")
+		c.errors++
 	case kind != question:
 		c.wrong("%s answers %s, not %s", path, kind, question)
 	case !c.question(at, step, answer) && !c.own(at, step, answer):

@@ -19,6 +19,9 @@ const (
 	aside     = -2
 )
 
+// largest is the most that amounts of a dimension may add up to under fair; a capability above it limits nothing.
+const largest = 1 << 60
+
 // task is one task, or several equal ones, as far as `fair` looks at it.
 type task struct {
 	request  []int64
@@ -214,10 +217,10 @@ func (c *cluster) row(r *apportionv1.Resource, round func(float64) float64, abse
 	}
 	for i, d := range r.GetDimension() {
 		at := slices.Index(c.dims, c.GetDimensions()[d])
-		if x := r.GetAmount()[i]; math.IsInf(x, 1) {
+		if x := r.GetAmount()[i]; x > largest && absent == unlimited {
 			out[at] = unlimited
 		} else {
-			out[at] = int64(round(x))
+			out[at] = int64(round(min(x, largest)))
 		}
 	}
 	return out

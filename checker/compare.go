@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 
@@ -20,11 +21,14 @@ type Report struct {
 	Checked int
 	// Unchecked lists the fields of the response that were not, by field.
 	Unchecked []Unchecked
+	// Errors counts the answers that are errors: these say nothing that could be checked.
+	Errors int
 }
 
 // Unchecked is a field of a response that was not checked.
 type Unchecked struct {
-	// Field is its path in the response without positions in lists. The fields below it were not checked either.
+	// Field is its path in the response, in which [*] stands for each entry of a list; answers and plugins have positions. The fields below
+	// it were not checked either.
 	Field string `json:"field"`
 	// Why it was not checked.
 	Why string `json:"why"`
@@ -36,11 +40,12 @@ type findings struct {
 	width     int
 	faults    []string
 	checked   int
+	errors    int
 	unchecked map[string]string
 }
 
 func (f *findings) report() *Report {
-	r := &Report{Faults: f.faults, Checked: f.checked}
+	r := &Report{Faults: f.faults, Checked: f.checked, Errors: f.errors}
 	for _, field := range slices.Sorted(maps.Keys(f.unchecked)) {
 		r.Unchecked = append(r.Unchecked, Unchecked{field, f.unchecked[field]})
 	}
@@ -51,11 +56,21 @@ func (f *findings) wrong(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-var positions = regexp.MustCompile(`\[\d+\]`)
+var positions = regexp.MustCompile(`(answers|plugins)?\[\d+\]`)
+
+// everyEntry puts [*] in place of positions but for those of answers and plugins.
+func everyEntry(path string) string {
+	return positions.ReplaceAllStringFunc(path, func(position string) string {
+		if position[0] == '[' {
+			return "[*]"
+		}
+		return position
+	})
+}
 
 // omit notes that a field is not checked. The first reason stands.
 func (f *findings) omit(path, why string) {
-	if path = positions.ReplaceAllString(path, ""); f.unchecked[path] == "" {
+	if path = everyEntry(path); f.unchecked[path] == "" {
 		f.unchecked[path] = why
 	}
 }
@@ -78,6 +93,10 @@ func (f *findings) message(path string, got, want protoreflect.Message, but omit
 	if len(got.GetUnknown()) > 0 {
 		f.wrong("%s has fields that the contract does not have", path)
 	}
+	if reason, ok := want.Interface().(*apportionv1.Reason); ok && reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_NOT_CALM {
+		given, _ := got.Interface().(*apportionv1.Reason)
+		got = f.rounded(given, reason).ProtoReflect()
+	}
 	fields := got.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
@@ -91,6 +110,19 @@ func (f *findings) message(path string, got, want protoreflect.Message, but omit
 		}
 		f.field(at, field, got, want, but)
 	}
+}
+
+// rounded is a reason with the numbers of another where they differ by rounding alone. Both are sums over the dimensions of one quotient
+// each, none below 0: each quotient and each addition errs by at most 2^-53 of its result.
+func (f *findings) rounded(got, want *apportionv1.Reason) *apportionv1.Reason {
+	out, bound := proto.CloneOf(got), 2*float64(f.width)*0x1p-53
+	if math.Abs(got.GetHave()-want.GetHave()) <= bound*want.GetHave() {
+		out.Have = want.GetHave()
+	}
+	if math.Abs(got.GetLimit()-want.GetLimit()) <= bound*want.GetLimit() {
+		out.Limit = want.GetLimit()
+	}
+	return out
 }
 
 func (f *findings) field(at string, field protoreflect.FieldDescriptor, got, want protoreflect.Message, but omitted) {

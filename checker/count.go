@@ -25,12 +25,11 @@ func (c *cluster) count() {
 	for i, n := range c.GetNodes() {
 		offered := c.row(n.GetAllocatable(), math.Floor, 0)
 		a.offered = append(a.offered, offered)
-		add(c.total, offered, 1)
 		a.occupied[i], a.moved[i] = c.row(n.GetUsedByOthers(), math.Ceil, 0), zero()
 		add(used, a.occupied[i], 1)
 	}
-	if c.GetTotal() != nil {
-		c.total = c.row(c.GetTotal(), math.Floor, 0)
+	for d, x := range c.sumOfNodes() {
+		c.total[d] = int64(math.Floor(min(x, largest)))
 	}
 	c.all = slices.Clone(c.total)
 	add(c.all, used, -1)

@@ -10,7 +10,8 @@ import (
 // mostWork bounds the work of rounds, in amounts; a server answers with LIMIT_EXCEEDED long before.
 const mostWork = 4_000_000_000
 
-// rounds divides the total among the queues with jobs by weight, as docs/semantics.md says under proportion, and returns the rounds.
+// rounds divides the total among the queues with jobs by weight, as docs/semantics.md says under proportion, and returns the rounds; nil
+// if there are too many.
 func (v *volcano) rounds() *apportionv1.ProportionDerivation {
 	unmet, remaining := v.busy(), maps.Clone(v.total)
 	out := &apportionv1.ProportionDerivation{Total: v.total.resource(), TotalGuarantee: v.reserved.resource()}
@@ -27,7 +28,7 @@ func (v *volcano) rounds() *apportionv1.ProportionDerivation {
 			break
 		}
 		if work += len(unmet) * len(v.dims); work > mostWork {
-			panic("proportion divides in too many rounds")
+			return nil
 		}
 		given, still := amounts{}, unmet[:0]
 		for _, q := range unmet {

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -24,26 +25,90 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 	}
 	c.asWasAsked(path, step, got)
 	for _, field := range []string{
-		"outcome", "least", "cut_short", "enters", "ready", "placements", "victims", "fall", "rise", "miss", "looked", "text",
+		"outcome", "least", "cut_short", "enters", "placements", "victims", "miss", "looked", "text",
 	} {
 		c.omit(path+"."+field, planOnly)
 	}
 	p := &planned{
-		check: c, job: int(got.GetJob()), omit: step.GetOmitNames(), room: copyRooms(c.future),
+		check: c, job: int(got.GetJob()), unnamed: step.GetOmitNames(), room: copyRooms(c.future),
 		slack: map[int]int64{}, seen: map[uint32]bool{},
 		outside: slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside }),
+	}
+	for n, node := range c.GetNodes() {
+		p.slack[n] = min(1, int64(len(node.GetUsedByOthers().GetDimension())))
+	}
+	for _, t := range c.tasks {
+		if t.node != nil {
+			p.slack[int(*t.node)]++
+		}
 	}
 	freed := make([]int64, len(c.dims))
 	for i, v := range got.GetVictims() {
 		p.evict(fmt.Sprintf("%s.victims[%d]", path, i), v, freed)
 	}
-	if len(got.GetVictims()) > 0 {
-		c.frees(path+".freed", got.GetFreed(), freed)
-	}
+	expect(c, path+".freed is present", got.GetFreed() != nil, len(got.GetVictims()) > 0)
+	c.frees(path+".freed", got.GetFreed(), freed)
 	for i, placement := range got.GetPlacements() {
 		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
+	// A plan for the tasks that a gang needs is not made without its minimum.
+	if _, gangs := c.plugins("gang"); step.GetTasks() == nil || gangs == nil {
+		expect(c, path+".ready", got.GetReady(), made)
+	} else {
+		c.omit(path+".ready", planOnly)
+	}
+	p.potential(path, got)
 	return true
+}
+
+// potential checks by how much a plan of fair lowers and raises what queues lack of each line. A plan that evicts no task of another queue
+// has neither.
+func (p *planned) potential(path string, got *apportionv1.PlanAnswer) {
+	queue, need, gone := p.jobs[p.job].queue, make([]int64, len(p.dims)), map[int][]int64{}
+	for _, placement := range got.GetPlacements() {
+		if int(placement.GetTask()) < len(p.tasks) {
+			add(need, p.tasks[placement.GetTask()].request, 1)
+		}
+	}
+	for _, v := range got.GetVictims() {
+		if int(v.GetTask()) < len(p.tasks) {
+			t := p.tasks[v.GetTask()]
+			q := p.jobs[t.job].queue
+			if gone[q] == nil {
+				gone[q] = make([]int64, len(p.dims))
+			}
+			add(gone[q], t.request, 1)
+		}
+	}
+	own := gone[queue] != nil
+	delete(gone, queue)
+	switch {
+	case len(gone) == 0:
+		expect(p.check, path+": entries of fall and rise", len(got.GetFall())+len(got.GetRise()), 0)
+		return
+	case !p.alone() || own || p.lines[queue] == nil:
+		p.omit(path+".fall", planOnly)
+		p.omit(path+".rise", planOnly)
+		return
+	}
+	after := func(q int, row []int64, times int64) []int64 {
+		out := slices.Clone(p.held[q])
+		add(out, row, times)
+		return out
+	}
+	want := &apportionv1.PlanAnswer{}
+	for line := range 3 {
+		rise := new(big.Rat)
+		for q, row := range gone {
+			if p.lines[q] != nil {
+				rise.Add(rise, new(big.Rat).Sub(p.lack(q, after(q, row, -1), line), p.lack(q, p.held[q], line)))
+			}
+		}
+		want.Rise = append(want.GetRise(), fraction(rise))
+		fall := new(big.Rat).Sub(p.lack(queue, p.held[queue], line), p.lack(queue, after(queue, need, 1), line))
+		want.Fall = append(want.GetFall(), fraction(fall))
+	}
+	p.compare(path, &apportionv1.PlanAnswer{Fall: got.GetFall(), Rise: got.GetRise()}, want, nil)
 }
 
 // asWasAsked checks that a plan is about the job and within the means of the question.
@@ -71,9 +136,9 @@ func (c *check) asWasAsked(path string, step *apportionv1.PlanStep, got *apporti
 type planned struct {
 	*check
 
-	job  int
-	omit bool
-	// room is what is free of each node, slack how many requests were rounded up there.
+	job     int
+	unnamed bool
+	// room is what is free of each node, slack how many requests were added and rounded up there.
 	room  map[int][]int64
 	slack map[int]int64
 	seen  map[uint32]bool
@@ -83,7 +148,7 @@ type planned struct {
 
 // evict takes a victim from its node.
 func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed []int64) {
-	t := p.running(at, v, p.omit)
+	t := p.running(at, v, p.unnamed)
 	if t == nil || p.seen[v.GetTask()] {
 		p.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
 		return
@@ -105,10 +170,10 @@ func (p *planned) put(at string, placement *apportionv1.PlannedPlacement) {
 	}
 	t, name := p.tasks[placement.GetTask()], p.GetNodes()[n].GetName()
 	p.seen[placement.GetTask()] = true
-	if p.omit {
+	if p.unnamed {
 		name = ""
 	}
-	expect(p.check, at+".uid", placement.GetUid(), p.uid(t, p.omit))
+	expect(p.check, at+".uid", placement.GetUid(), p.uid(t, p.unnamed))
 	expect(p.check, at+".node_name", placement.GetNodeName(), name)
 	if t.job != p.job || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !p.takes(n, t.set) {
 		p.wrong("%s: task %d does not wait in the job, or may not use node %d", at, placement.GetTask(), n)
@@ -116,7 +181,9 @@ func (p *planned) put(at string, placement *apportionv1.PlannedPlacement) {
 	add(p.room[n], t.request, -1)
 	p.slack[n]++
 	for d, x := range t.request {
-		if x > 0 && p.room[n][d] < -p.slack[n] && !p.outside {
+		// Every addition of amounts that are not whole, or above 2^53, errs by at most 2^-53 of what the node offers.
+		bound := float64(p.slack[n]) * (1 + p.amounts(p.GetNodes()[n].GetAllocatable())[uint32(d)]*0x1p-53)
+		if x > 0 && -float64(p.room[n][d]) > bound && !p.outside {
 			p.wrong("%s: node %d lacks %d of dimension %d for it", at, n, -p.room[n][d], d)
 		}
 	}
@@ -140,6 +207,7 @@ func (c *check) running(at string, v *apportionv1.PlannedEviction, omit bool) *t
 	}
 	expect(c, at+".uid", v.GetUid(), c.uid(t, omit))
 	expect(c, at+".queue", int(v.GetQueue()), c.jobs[t.job].queue)
+	expect(c, at+".node", queueOf(v.Node), queueOf(t.node))
 	expect(c, at+".node_name", v.GetNodeName(), name)
 	c.frees(at+".freed", v.GetFreed(), t.request)
 	return t

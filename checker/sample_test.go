@@ -22,9 +22,11 @@ type sampled struct {
 	Request  json.RawMessage `json:"request,omitempty"`
 	Response json.RawMessage `json:"response"`
 	// Path and Kind say what was changed; Refused is the verdict of this checker.
-	Path    string `json:"path,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	Refused bool   `json:"refused"`
+	Path string `json:"path,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// Paths are the fields in which a forgery differs, in place of Path.
+	Paths   []string `json:"paths,omitempty"`
+	Refused bool     `json:"refused"`
 }
 
 // TestWriteASampleOfMutants writes some mutants of recorded answers, those of certificates and of everything else alike.
@@ -43,6 +45,7 @@ func TestWriteASampleOfMutants(t *testing.T) {
 		require.NoError(t, encode.Encode(line))
 	}
 	cases := 0
+	var other *apportionv1.SimulateResponse
 	eachCase(t, 29, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
@@ -64,6 +67,15 @@ func TestWriteASampleOfMutants(t *testing.T) {
 			}
 			m.undo()
 		}
+		eachForgery(r, response, other, uint64(cases), 1, func(name string, changed *apportionv1.SimulateResponse) {
+			report, err := checker.Check(r, changed)
+			require.NoError(t, err)
+			if _, err := proto.Marshal(changed); err == nil {
+				paths := differences(plain(response).ProtoReflect(), plain(changed).ProtoReflect(), "")
+				write(sampled{Paths: paths, Kind: name, Refused: len(report.Faults) > 0}, changed)
+			}
+		})
+		other = response
 	})
 	require.NoError(t, out.Flush())
 	require.NoError(t, file.Close())

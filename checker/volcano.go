@@ -22,7 +22,7 @@ type volcano struct {
 	field string
 	// total is what there is, reserved what all queues are guaranteed.
 	total, reserved amounts
-	sums  map[int]*sums
+	sums            map[int]*sums
 	// limits are by queue, deserved what each deserves.
 	limits   map[int]*limits
 	deserved map[int]amounts
@@ -40,10 +40,7 @@ type limits struct{ guarantee, capability, most, above, siblings amounts }
 
 // volcano checks the shares of one plugin.
 func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen []int, got *apportionv1.PluginShares) {
-	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{
-		"PluginShares.jobs": "the shares of jobs are not repeated here",
-		"PluginShares.tree": "the tree of drf is not repeated here",
-	}
+	want, but := &apportionv1.PluginShares{Plugin: pluginName(field)}, omitted{}
 	if c.enqueued {
 		but["QueueShare.inqueue"] = "a step before has admitted jobs"
 	}
@@ -57,8 +54,12 @@ func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen
 		}
 	}
 	v := &volcano{check: c, tree: inTree && ready, field: field, limits: map[int]*limits{}, deserved: map[int]amounts{}}
-	if field == ofProportion || field == ofCapacity {
-		v.divide(step.GetExplain(), want)
+	switch divides := field == ofProportion || field == ofCapacity; {
+	case !divides:
+		but["PluginShares.jobs"], but["PluginShares.tree"] = drfRule, drfRule
+	case !v.divide(step.GetExplain(), want):
+		but["PluginShares.queues"], but["PluginShares.proportion"] = tooLong, tooLong
+	default:
 		for _, q := range chosen {
 			share := &apportionv1.QueueShare{Queue: uint32(q)}
 			if v.limits[q] != nil && (ready || !inTree) {
@@ -67,19 +68,15 @@ func (c *check) volcano(path, field string, step *apportionv1.SharesStep, chosen
 			want.Queues = append(want.Queues, c.asked(step, share))
 		}
 	}
-	if e := step.GetExplain(); e.GetQueues() != nil || e.GetJobs() != nil || e.GetTasks() != nil {
+	if e := step.GetExplain(); len(want.GetQueues()) > 0 && (e.GetQueues() != nil || e.GetJobs() != nil || e.GetTasks() != nil) {
 		but["PluginShares."+field] = "a derivation of some queues"
 	}
 	c.compare(path, got, want, but)
 }
 
-// divide finds what each queue may have and deserves, and how, if it is explained.
-func (v *volcano) divide(e *apportionv1.Explain, want *apportionv1.PluginShares) {
-	if v.total = v.sumOf(v.GetTotal()); v.GetTotal() == nil {
-		for _, n := range v.byName {
-			v.total.add(v.amounts(v.GetNodes()[n].GetAllocatable()), 1)
-		}
-	}
+// divide finds what each queue may have and deserves, and how, if it is explained; false if that takes too long.
+func (v *volcano) divide(e *apportionv1.Explain, want *apportionv1.PluginShares) bool {
+	v.total = v.sumOfNodes()
 	v.sum()
 	var proportion *apportionv1.ProportionDerivation
 	capacity := &apportionv1.CapacityDerivation{}
@@ -91,7 +88,9 @@ func (v *volcano) divide(e *apportionv1.Explain, want *apportionv1.PluginShares)
 		v.flat()
 	}
 	if v.field == ofProportion {
-		proportion = v.rounds()
+		if proportion = v.rounds(); proportion == nil {
+			return false
+		}
 	}
 	for _, q := range v.listed() {
 		if v.limits[q] != nil && v.field == ofCapacity {
@@ -103,6 +102,7 @@ func (v *volcano) divide(e *apportionv1.Explain, want *apportionv1.PluginShares)
 	} else if e != nil {
 		want.Capacity = capacity
 	}
+	return true
 }
 
 // inTree reports whether capacity divides through the tree of queues.
@@ -122,7 +122,11 @@ func (c *check) isTree() bool {
 	return c.top != root && len(c.refused) == 0 && !slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside })
 }
 
-const treeRule = "the rules of the tree are not repeated here"
+const (
+	treeRule = "the rules of the tree are not repeated here"
+	drfRule  = "the shares of drf are not repeated here"
+	tooLong  = "the division takes too many rounds"
+)
 
 // share is a queue's account.
 func (v *volcano) share(q int) *apportionv1.QueueShare {
@@ -246,13 +250,15 @@ func (v *volcano) grown() {
 	}
 }
 
-// sum adds up the jobs of each queue by uid, and in a tree those of the queues below it; see docs/semantics.md under Tasks, jobs and queues.
+// sum adds up the jobs of each queue by uid, and in a tree those of the queues below it; see docs/semantics.md under Tasks, jobs and
+// queues.
 func (v *volcano) sum() {
 	v.sums = map[int]*sums{}
 	for q := range v.GetQueues() {
 		v.sums[q] = &sums{allocated: v.sumOf(), request: v.sumOf(), inqueue: v.sumOf(), elastic: v.sumOf()}
 	}
-	for _, j := range slices.SortedFunc(slices.Values(v.jobs), func(l, r *job) int { return cmp.Compare(nameOf(l.message), nameOf(r.message)) }) {
+	byUID := func(l, r *job) int { return cmp.Compare(nameOf(l.message), nameOf(r.message)) }
+	for _, j := range slices.SortedFunc(slices.Values(v.jobs), byUID) {
 		v.sums[j.queue].job(v, j.message)
 	}
 	for _, q := range slices.Backward(v.listed()) {

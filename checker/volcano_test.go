@@ -96,7 +96,7 @@ func TestFieldsThatAreNotCheckedAreListedAlsoWhereTheAnswerLacksThem(t *testing.
 	for _, u := range report.Unchecked {
 		listed[u.Field] = true
 	}
-	for _, field := range []string{"answers.preempt.decided", "answers.preempt.victims", "basis.policy_digest"} {
+	for _, field := range []string{"answers[1].preempt.decided", "answers[1].preempt.victims", "basis.policy_digest"} {
 		require.True(t, listed[field] || len(report.Faults) > 0, "%s: %v", field, report.Unchecked)
 	}
 }

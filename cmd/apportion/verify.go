@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -31,10 +34,11 @@ files, for checker/check_answer.py.
 
 For plugin fair, the answers to shares, order (of queues), allocatable, preemptive, enqueue and reclaim
 must be what the rules make of the snapshot; a step must request the shares of all queues with explain.
-For proportion and capacity, what tasks hold and request, limits, rounds and sums must follow from the
-snapshot and from each other. The output lists each field that was not checked, with the reason.
+For proportion and capacity, the accounts of queues must be: what tasks hold and request, limits, rounds,
+deserved, share and overused. The output lists each field that was not checked, with the reason;
+[*] stands for each entry of a list.
 
-The exit code is 2 if a field is wrong.`,
+The exit code is 2 if a field is wrong, or if an answer is an error, which says nothing to check.`,
 		Example: `  apportion verify -f cluster.yaml --policy fair
   apportion verify -f cluster.yaml --server apportion:7171 --policy-name prod
   apportion verify request.json response.json`,
@@ -148,8 +152,10 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 type verified struct {
 	Valid bool `json:"valid"`
 	// Checked counts the fields that were checked.
-	Checked int      `json:"checked"`
-	Faults  []string `json:"faults"`
+	Checked int `json:"checked"`
+	// Errors counts the answers that are errors, which say nothing that could be checked.
+	Errors int      `json:"errors"`
+	Faults []string `json:"faults"`
 	// NotChecked lists the fields that were not.
 	NotChecked []checker.Unchecked `json:"notChecked"`
 }
@@ -161,15 +167,19 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 		return err
 	}
 	found := verified{
-		Valid: len(report.Faults) == 0, Checked: report.Checked, Faults: append([]string{}, report.Faults...),
+		Valid: len(report.Faults) == 0, Checked: report.Checked, Errors: report.Errors, Faults: append([]string{}, report.Faults...),
 		NotChecked: append([]checker.Unchecked{}, report.Unchecked...),
 	}
 	err = a.write(found, func(p *render.Printer) {
 		for _, fault := range found.Faults {
 			p.Line("%s", fault)
 		}
-		if found.Valid {
+		answers := len(response.GetAnswers())
+		if found.Valid && (found.Errors < answers || answers == 0) {
 			p.Line("true: %d fields were checked and follow from the request", found.Checked)
+		}
+		if found.Errors > 0 {
+			p.Line("not checked: %d of %s are errors", found.Errors, plural(answers, "answer"))
 		}
 		if len(found.NotChecked) == 0 {
 			return
@@ -177,10 +187,45 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 		p.Line("")
 		p.Line("not checked:")
 		table := p.NewTable("FIELD", "WHY")
-		for _, u := range found.NotChecked {
-			table.Row(u.Field, u.Why)
+		for _, row := range rowsOf(found.NotChecked) {
+			table.Row(row[0], row[1])
 		}
 		table.Write(p.Out)
 	})
-	return cmp.Or(err, verdict(found.Valid))
+	return cmp.Or(err, verdict(found.Valid && found.Errors == 0))
+}
+
+// ofAnswer is the position of an answer at the beginning of a path.
+var ofAnswer = regexp.MustCompile(`^answers\[(\d+)\]`)
+
+// rowsOf puts fields of one message, and the same fields of several answers, in one row if the reason is the same.
+func rowsOf(list []checker.Unchecked) [][2]string {
+	type fields struct{ below, names, why string }
+	var messages, rows []fields
+	names, answers := map[fields][]string{}, map[fields][]string{}
+	for _, u := range list {
+		at := strings.LastIndex(u.Field, ".")
+		key := fields{below: u.Field[:max(at, 0)], why: u.Why}
+		if names[key] == nil {
+			messages = append(messages, key)
+		}
+		names[key] = append(names[key], u.Field[at+1:])
+	}
+	for _, key := range messages {
+		answer := ofAnswer.FindStringSubmatch(key.below)
+		row := fields{below: ofAnswer.ReplaceAllString(key.below, "answers[]"), names: strings.Join(names[key], ", "), why: key.why}
+		if len(names[key]) > 1 && key.below != "" {
+			row.names = "{" + row.names + "}"
+		}
+		if answers[row] == nil {
+			rows = append(rows, row)
+		}
+		answers[row] = append(answers[row], slices.Concat(answer, []string{"", ""})[1])
+	}
+	out := make([][2]string, len(rows))
+	for i, row := range rows {
+		below := strings.Replace(row.below, "answers[]", "answers["+strings.Join(answers[row], ",")+"]", 1)
+		out[i] = [2]string{strings.TrimPrefix(below+"."+row.names, "."), row.why}
+	}
+	return out
 }

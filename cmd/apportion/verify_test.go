@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,47 @@ func verifying(t *testing.T, args ...string) (code int, out, errOut string) {
 	var o, e bytes.Buffer
 	code = run(t.Context(), append([]string{"verify"}, args...), strings.NewReader(""), &o, &e)
 	return code, o.String(), e.String()
+}
+
+func TestTrueAnswersAboutTheSampleClustersAreVerified(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/field/*.yaml")
+	require.NoError(t, err)
+	inputs := [][]string{{"-f", "../../examples/clusters/research"}}
+	for _, file := range files {
+		// The one file is a list of what other schedulers answer.
+		if filepath.Base(file) != "peers.yaml" {
+			inputs = append(inputs, []string{"--snapshot", file})
+		}
+	}
+	for _, policy := range []string{"proportion", "capacity", "capacity-hierarchical", "drf-hierarchical", "fair"} {
+		for _, input := range inputs {
+			code, out, errOut := verifying(t, append(input, "--policy", policy)...)
+			require.Equal(t, exitYes, code, "%v %s: %s%s", input, policy, out, errOut)
+		}
+	}
+}
+
+func TestAnswersThatAreErrorsProveNothing(t *testing.T) {
+	kept := t.TempDir()
+	code, _, errOut := verifying(t, "-f", "../../examples/clusters/research", "--policy", "fair", "--keep", kept)
+	require.Equal(t, exitYes, code, errOut)
+	request, response := filepath.Join(kept, "request.json"), filepath.Join(kept, "response.json")
+	var answers map[string]any
+	data, err := os.ReadFile(response)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &answers))
+	list, ok := answers["answers"].([]any)
+	require.True(t, ok)
+	for i := range list {
+		list[i] = map[string]any{"error": map[string]any{"code": 3}}
+	}
+	data, err = json.Marshal(answers)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(response, data, 0o600))
+	code, out, errOut := verifying(t, request, response)
+	require.Equal(t, exitNo, code, errOut)
+	require.Contains(t, out, "not checked: 4 of 4 answers are errors")
+	require.NotContains(t, out, "true:")
 }
 
 func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
@@ -40,7 +82,7 @@ func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
 	for _, policy := range []string{"proportion", "capacity", "capacity-hierarchical"} {
 		code, out, errOut = verifying(t, "-f", cluster, "--policy", policy)
 		require.Equal(t, exitYes, code, errOut)
-		require.Contains(t, out, "answers.shares.plugins.queues.inqueue", "what was not checked is listed")
+		require.Contains(t, out, "answers[0].shares.standings[*]", "what was not checked is listed")
 	}
 	code, out, errOut = verifying(t, request, changed, "-o", "json")
 	require.Equal(t, exitNo, code, errOut)

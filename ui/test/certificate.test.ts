@@ -91,6 +91,7 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
     request?: { input: { snapshot: SnapshotJson; policy: { tiers: { plugins: { fair: FairJson }[] }[] } } };
     response: { basis: { dimensions: string[] }; answers: { shares?: { plugins?: PluginSharesJson[] } }[] };
     path?: string;
+    paths?: string[];
     kind?: string;
     refused: boolean;
   }
@@ -101,14 +102,14 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
     const line = JSON.parse(text) as Line;
     input = line.request?.input ?? input;
     const shares = line.response.answers[0]?.shares?.plugins?.[0];
-    const path = line.path ?? "";
+    const paths = line.paths ?? (line.path === undefined ? [] : [line.path]);
     const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic))/;
-    if (input === undefined || shares === undefined || !(line.path === undefined || here.test(path))) {
+    if (input === undefined || shares === undefined || !paths.every((path) => here.test(path))) {
       continue;
     }
     const { wrong, faults } = check(input.snapshot, input.policy.tiers[0]?.plugins[0]?.fair ?? {}, line.response.basis.dimensions, shares);
     if (wrong > 0 !== line.refused) {
-      different.push(`${path} ${line.kind ?? ""} ${faults[0] ?? "is not found"}`);
+      different.push(`${paths.join(" ")} ${line.kind ?? ""} ${faults[0] ?? "is not found"}`);
     }
     compared++;
   }

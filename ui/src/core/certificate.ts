@@ -130,12 +130,19 @@ class Check {
     return way;
   }
 
+  // #offered is the sum of what the nodes offer in the order of their names, rounded down.
+  #offered(): number[] {
+    const nodes = [...(this.snapshot.nodes ?? [])].sort((l, r) => ((l.name ?? "") < (r.name ?? "") ? -1 : 1));
+    const rows = nodes.map((n) => this.#row(n.allocatable, (x) => x));
+    return this.dimensions.map((_, d) => Math.floor(rows.reduce((sum, row) => sum + (row[d] ?? 0), 0)));
+  }
+
   // #count adds up what there is, and what queues have a use for.
   #count(index: ReadonlyMap<string, number>): void {
     const s = this.snapshot;
     const zeros = (): number[] => this.dimensions.map(() => 0);
     const offer = (s.nodes ?? []).map((n) => this.#row(n.allocatable, Math.floor));
-    const total = s.total !== undefined ? this.#row(s.total, Math.floor) : zeros().map((_, d) => offer.reduce((sum, row) => sum + (row[d] ?? 0), 0));
+    const total = s.total !== undefined ? this.#row(s.total, Math.floor) : this.#offered();
     for (const node of s.nodes ?? []) {
       this.#row(node.usedByOthers, Math.ceil).forEach((x, d) => { total[d] = (total[d] ?? 0) - x; });
     }

@@ -1,0 +1,159 @@
+package checker_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/checker"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/wire"
+)
+
+// policies are those under which true answers are checked.
+var policies = []string{
+	`tiers { plugins { proportion {} } }`,
+	`tiers { plugins { capacity {} } }`,
+	`tiers { plugins { capacity { hierarchical: true } } }`,
+	`tiers { plugins { fair { base: FAIR_BASE_DESERVED reserve_guarantee: true } } }`,
+	preset,
+	`tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } } tiers { plugins { overcommit {} } plugins { drf {} } plugins { proportion {} } plugins { binpack {} } }`,
+	`tiers { plugins { gang {} } plugins { drf {} } plugins { capacity {} disabled: [DECISION_QUEUE_ORDER] } }`,
+	`tiers { plugins { proportion {} disabled: [DECISION_OVERUSED] } plugins { fair {} } }`,
+	`tiers { plugins { hierarchical_drf {} } plugins { proportion {} } }`,
+}
+
+// everyAmount replaces all amounts of a snapshot.
+func everyAmount(m protoreflect.Message, f func(float64) float64) {
+	if r, ok := m.Interface().(*apportionv1.Resource); ok {
+		for i, x := range r.GetAmount() {
+			r.Amount[i] = f(x)
+		}
+		return
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := range v.List().Len() {
+				everyAmount(v.List().Get(i).Message(), f)
+			}
+		default:
+			everyAmount(v.Message(), f)
+		}
+		return true
+	})
+}
+
+// drawSnapshot draws a snapshot with amounts as a snapshot may have them: whole, in parts, far beyond 2^53, some of them 0 or unlimited.
+func drawSnapshot(t *rapid.T) *apportionv1.Snapshot {
+	s := generate.Snapshot(generate.Shape{
+		Queues: rapid.IntRange(1, 9).Draw(t, "queues"), Jobs: rapid.IntRange(1, 12).Draw(t, "jobs"),
+		Tasks: rapid.IntRange(1, 60).Draw(t, "tasks"), Nodes: rapid.IntRange(1, 8).Draw(t, "nodes"),
+		Depth: rapid.IntRange(0, 3).Draw(t, "depth"), Dimensions: rapid.IntRange(2, 6).Draw(t, "dimensions"),
+		Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"), Counted: rapid.Bool().Draw(t, "counted"), UIDs: rapid.Bool().Draw(t, "uids"),
+		NodeSets: rapid.IntRange(0, 2).Draw(t, "sets"),
+	})
+	amount := rapid.SampledFrom([]func(float64) float64{
+		func(x float64) float64 { return x },
+		func(x float64) float64 { return x / 3 },
+		func(x float64) float64 { return x/1e6 + 0.1 },
+		func(x float64) float64 { return math.Floor(math.Pow(max(x, 1), 1.35)) },
+		func(x float64) float64 { return max(x, 1) * math.Pow(max(x, 1), 0.3) },
+	}).Draw(t, "amounts")
+	everyAmount(s.ProtoReflect(), amount)
+	none, dims := rapid.IntRange(0, 9), uint32(len(s.GetDimensions()))
+	for _, q := range s.GetQueues() {
+		for _, to := range []**apportionv1.Resource{&q.Guarantee, &q.Capability, &q.Deserved} {
+			if none.Draw(t, "replaced") > 3 {
+				continue
+			}
+			d := rapid.Uint32Range(0, dims-1).Draw(t, "dimension")
+			x := rapid.SampledFrom([]float64{0, 1. / 3, 7, 1e3, 1e6, 1e12}).Draw(t, "amount")
+			if to == &q.Capability && none.Draw(t, "unlimited") == 0 {
+				x = math.Inf(1)
+			}
+			*to = &apportionv1.Resource{Dimension: []uint32{d}, Amount: []float64{x}}
+		}
+		if none.Draw(t, "weight") == 0 {
+			q.Weight = new(uint32(0))
+		}
+	}
+	return s
+}
+
+// TestTrueAnswersPass asks all questions that are checked about random snapshots under many policies: no true answer is refused.
+func TestTrueAnswersPass(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		request := asked(t, s, rapid.SampledFrom(policies).Draw(t, "policy"), fairQuestions(s, 4)...)
+		for j := range s.GetJobs()[:min(3, len(s.GetJobs()))] {
+			request.Steps = append(request.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}}}}})
+		}
+		request.Steps = append(request.Steps, request.GetSteps()[0], &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
+			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Queues{Index: []uint32{0}},
+		}}})
+		if !rapid.Bool().Draw(t, "explain") {
+			request.Steps = request.GetSteps()[1:]
+		}
+		m, err := wire.Compile(s)
+		require.NoError(t, err)
+		session, err := wire.Open(m, request.GetInput().GetPolicy(), wire.Options{})
+		if err != nil {
+			t.Skip("the policy refuses the snapshot")
+		}
+		answers, err := session.DoAll(request.GetSteps())
+		require.NoError(t, err)
+		report, err := checker.Check(request, &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers})
+		require.NoError(t, err)
+		require.Empty(t, report.Faults)
+	})
+}
+
+// TestTheAnswersOfTheConformanceVectorsPass checks what is recorded for clients of other languages.
+func TestTheAnswersOfTheConformanceVectorsPass(t *testing.T) {
+	files, err := filepath.Glob("../testdata/conformance/*/*/1.request.json")
+	require.NoError(t, err)
+	read := func(t *testing.T, file string, into interface{ ProtoReflect() protoreflect.Message }) {
+		t.Helper()
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, protojson.Unmarshal(data, into))
+	}
+	checked := 0
+	for _, file := range files {
+		kind, answer := filepath.Base(filepath.Dir(filepath.Dir(file))), filepath.Join(filepath.Dir(file), "2.response.json")
+		if _, err := os.Stat(answer); err != nil {
+			continue
+		}
+		request, response := &apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}
+		switch kind {
+		case "Simulate":
+			read(t, file, request)
+			read(t, answer, response)
+		case "EvaluateShares":
+			r, a := &apportionv1.EvaluateSharesRequest{}, &apportionv1.EvaluateSharesResponse{}
+			read(t, file, r)
+			read(t, answer, a)
+			request.Input, request.Steps = r.GetInput(), []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: r.GetShares()}}}
+			response.Basis, response.Answers = a.GetBasis(), []*apportionv1.Answer{{Answer: &apportionv1.Answer_Shares{Shares: a.GetShares()}}}
+		default:
+			continue
+		}
+		if request.GetInput().GetSnapshot() == nil || request.GetInput().GetPolicy() == nil {
+			continue
+		}
+		report, err := checker.Check(request, response)
+		require.NoError(t, err, file)
+		require.Empty(t, report.Faults, file)
+		checked++
+	}
+	require.Greater(t, checked, 6)
+}
